@@ -1,0 +1,94 @@
+//! `Buffer`: the reusable memory that `getdents64` writes to, its floor and the reason for it.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// Memory for `getdents64`: make one, read thousands of directories.
+///
+/// [`Entries`](crate::Entries) borrows it for as long as it reads, so that one buffer serves any number of directories
+/// one after the other, and a whole tree where each level is read to its end before the next is opened.
+///
+/// Costs: one allocation when it is made, never zeroed and never grown.
+///
+/// ```
+/// use lendir::{Buffer, Entries};
+///
+/// let mut buffer = Buffer::new();
+/// for path in ["/proc/self/fd", "/proc/self/task"] {
+///     let dir = lendir::open(path)?;
+///     assert!(Entries::new(&dir, &mut buffer).count()? > 0);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// While an entry lives, its buffer cannot be used again:
+///
+/// ```compile_fail,E0499
+/// # use lendir::{Buffer, Entries};
+/// # let dir = lendir::open("/proc")?;
+/// let mut buffer = Buffer::new();
+/// let mut entries = Entries::new(&dir, &mut buffer);
+/// let entry = entries.next()?;
+/// let second = Entries::new(&dir, &mut buffer); // error: `buffer` is still borrowed
+/// drop(entry);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Buffer(Box<[MaybeUninit<u8>]>);
+
+impl Buffer {
+    /// 8 KiB, twice what the largest record needs.
+    ///
+    /// A record is at most 4120 bytes long: the kernel refuses names of `PATH_MAX` (4096) bytes and more. Into a buffer
+    /// too small for the next record, `getdents64` answers `EINVAL` on most file systems, a silent end on FUSE, and CIFS
+    /// loses files even with 4 KiB ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this floor on, no
+    /// answer of the kernel ever means "buffer too small".
+    pub const MIN_CAPACITY: usize = 8 * 1024;
+
+    /// 32 KiB: what glibc's `readdir` uses too, and some 1300 entries with the names of PIDs.
+    pub const DEFAULT_CAPACITY: usize = 32 * 1024;
+
+    /// `getdents64` answers `EINVAL` to a count above `i32::MAX`.
+    const MAX_CAPACITY: usize = i32::MAX as usize;
+
+    /// A buffer of [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) bytes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_capacity(Self::DEFAULT_CAPACITY)
+    }
+
+    /// A buffer of `bytes` bytes, clamped to [`MIN_CAPACITY`](Self::MIN_CAPACITY) at least and `i32::MAX` at most, which
+    /// are the sizes `getdents64` works with.
+    ///
+    /// ```
+    /// # use lendir::Buffer;
+    /// assert_eq!(Buffer::with_capacity(1 << 20).capacity(), 1 << 20);
+    /// assert_eq!(Buffer::with_capacity(0).capacity(), Buffer::MIN_CAPACITY);
+    /// ```
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, Self::MAX_CAPACITY)))
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(crate) fn memory(&mut self) -> &mut [MaybeUninit<u8>] {
+        &mut self.0
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("capacity", &self.capacity()).finish()
+    }
+}

@@ -1,0 +1,80 @@
+//! `EndMarker`: which cookie means "no more" on which file system.
+
+use rustix::fd::AsFd;
+use rustix::io::retry_on_intr;
+use std::io;
+use std::num::NonZeroU64;
+
+/// The cookie that the last entry of a directory carries on this file system, if it carries one.
+///
+/// A reader normally learns that a directory is at its end by asking once more and being given nothing. Some file systems
+/// say so earlier, in the cookie (`d_off`) of the last entry: ext2, ext3 and ext4 with hashed directories say `i64::MAX`
+/// (`i32::MAX` to a 32-bit process); tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
+/// [`Entries::with_end_marker`](crate::Entries::with_end_marker) believes them and leaves the last `getdents64` out.
+///
+/// The value is `Copy` and holds for every directory of one mount: ask once for a whole tree. Do not carry it across a
+/// mount point: xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be
+/// an ordinary position.
+///
+/// ```
+/// use lendir::{Buffer, EndMarker, Entries};
+///
+/// let class = lendir::open("/sys/class")?;
+/// let marker = EndMarker::of(&class)?; // one fstatfs, for all of sysfs
+/// let mut buffer = Buffer::new();
+/// for path in ["net", "block"] {
+///     let Ok(dir) = lendir::openat(&class, path) else { continue };
+///     let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+///     while let Some(entry) = entries.next()? {
+///         println!("{path}/{}", entry.name().escape_ascii());
+///     }
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndMarker(Option<NonZeroU64>);
+
+impl EndMarker {
+    /// No marker: only an empty `getdents64` is the end. Right everywhere.
+    pub const NONE: Self = Self(None);
+
+    /// The marker of the file system that `dir` is on, which is [`NONE`](Self::NONE) where it has none or is not known.
+    ///
+    /// Costs: one `fstatfs`, no allocation.
+    ///
+    /// # Errors
+    ///
+    /// Those of [fstatfs(2)]: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`. `EINTR` is retried.
+    ///
+    /// [fstatfs(2)]: https://man7.org/linux/man-pages/man2/fstatfs.2.html
+    pub fn of(dir: impl AsFd) -> io::Result<Self> {
+        let f_type = retry_on_intr(|| rustix::fs::fstatfs(&dir))?.f_type;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "32 bits, however wide `f_type` is here"
+        )]
+        let magic = f_type as u32;
+        Ok(Self(match magic {
+            EXT2_SUPER_MAGIC => NonZeroU64::new(EXT4_HTREE_EOF),
+            TMPFS_MAGIC | BTRFS_SUPER_MAGIC | SYSFS_MAGIC | CGROUP2_SUPER_MAGIC => NonZeroU64::new(i32::MAX as u64),
+            _ => None,
+        }))
+    }
+
+    #[inline]
+    pub(crate) fn is(self, cookie: u64) -> bool {
+        NonZeroU64::new(cookie) == self.0 && self.0.is_some()
+    }
+}
+
+/// Of ext3 and ext4 too.
+const EXT2_SUPER_MAGIC: u32 = 0xef53;
+/// Of devtmpfs too.
+const TMPFS_MAGIC: u32 = 0x0102_1994;
+const BTRFS_SUPER_MAGIC: u32 = 0x9123_683e;
+const SYSFS_MAGIC: u32 = 0x6265_6572;
+const CGROUP2_SUPER_MAGIC: u32 = 0x6367_7270;
+
+/// ext4 hands a 32-bit process 32-bit hashes (`ext4_get_htree_eof` in the kernel's `fs/ext4/dir.c`).
+const EXT4_HTREE_EOF: u64 = if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 };

@@ -1,0 +1,88 @@
+//! `open`, `openat`, `openat_with`: the one place where `O_*` flags are chosen.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::path::Arg;
+use std::io;
+
+/// Opens the directory `path` for reading: `openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)`.
+///
+/// Costs: one system call; no allocation for a path under 256 bytes or one that is a `&CStr`.
+///
+/// ```
+/// let proc = lendir::open("/proc")?;
+/// let same = lendir::open(c"/proc")?; // already NUL-terminated: not even a copy
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of [open(2)]: `ENOENT` where nothing is, `ENOTDIR` for what is no directory, `EACCES` without the permission,
+/// `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out; `EINVAL` for a path with a NUL
+/// inside. `EINTR` is retried.
+///
+/// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
+#[doc(alias = "opendir")]
+#[inline]
+pub fn open(path: impl Arg) -> io::Result<OwnedFd> {
+    openat(CWD, path)
+}
+
+/// Opens the directory `path`, looked up from the directory `dirfd`.
+///
+/// The kernel walks one component instead of all of an absolute path, and a directory that is renamed meanwhile is still
+/// the one that was meant. Names go straight from an [`Entry`](crate::Entry) to here:
+///
+/// ```
+/// use lendir::{Buffer, Entries, FileType};
+///
+/// let dir = lendir::open("/sys/class")?;
+/// let mut buffer = Buffer::new();
+/// let mut entries = Entries::new(&dir, &mut buffer);
+/// while let Some(entry) = entries.next()? {
+///     if entry.file_type() == FileType::Directory {
+///         let child = lendir::openat(&dir, entry.name_cstr())?;
+///     }
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`open`]; `EBADF` or `ENOTDIR` too, for a `dirfd` that is closed or no directory.
+#[inline]
+pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
+    openat_with(dirfd, path, OFlags::empty())
+}
+
+/// Opens as [`openat`] does, with the flags `extra` besides.
+///
+/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component. [`OFlags::NOATIME`] leaves the access time alone;
+/// the kernel grants it only to the directory's owner (and to `CAP_FOWNER`), so `EPERM` is answered by a second open
+/// without it.
+///
+/// ```
+/// use lendir::OFlags;
+/// use rustix::fs::CWD;
+///
+/// let dir = lendir::openat_with(CWD, "/etc", OFlags::NOFOLLOW | OFlags::NOATIME)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`openat`]; with `NOFOLLOW`, a symbolic link is `ENOTDIR`. A descriptor opened with [`OFlags::PATH`] cannot be read:
+/// [`Entries::next`](crate::Entries::next) answers `EBADF`.
+#[inline]
+pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | extra;
+    let dir = path.into_with_c_str(|path| {
+        let open = |flags| retry_on_intr(|| rustix::fs::openat(&dirfd, path, flags, Mode::empty()));
+        match open(flags) {
+            Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => open(flags - OFlags::NOATIME),
+            answer => answer,
+        }
+    })?;
+    Ok(dir)
+}
