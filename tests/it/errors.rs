@@ -1,0 +1,108 @@
+//! Every way to open or read the wrong thing: the kernel's own error, never a panic.
+
+use crate::fixture::numbered;
+use lendir::{Buffer, EndMarker, Entries, OFlags};
+use rustix::fs::{CWD, fcntl_getfl};
+use rustix::io::{FdFlags, fcntl_getfd};
+use std::fs::{File, Permissions, create_dir, set_permissions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn errno<T>(result: io::Result<T>) -> Option<i32> {
+    result.err().map(|error| error.raw_os_error().expect("an error of the kernel"))
+}
+
+/// A number far beyond any descriptor that a test has open.
+fn closed() -> BorrowedFd<'static> {
+    // SAFETY: not being open is what the tests are about, and nothing here opens a million descriptors.
+    unsafe { BorrowedFd::borrow_raw(1 << 20) }
+}
+
+/// Runs `test` in a thread that has lost root's privileges, if the process has them.
+fn unprivileged(test: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            const NOBODY: libc::c_long = 65534;
+            // SAFETY: the raw system call takes no pointer; unlike libc's setresuid it changes this thread alone.
+            unsafe { libc::syscall(libc::SYS_setresuid, -1, NOBODY, -1) };
+            test();
+        });
+        thread.join().expect("the unprivileged thread");
+    });
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let dir = numbered(1);
+    let path = |name: &str| dir.path().join(name);
+    symlink("loop", path("loop")).unwrap();
+    symlink(".", path("link")).unwrap();
+
+    assert_eq!(errno(lendir::open(path("missing"))), Some(libc::ENOENT));
+    assert_eq!(errno(lendir::open("")), Some(libc::ENOENT));
+    assert_eq!(errno(lendir::open(path("1"))), Some(libc::ENOTDIR));
+    assert_eq!(errno(lendir::open(path("1").join("below"))), Some(libc::ENOTDIR));
+    assert_eq!(errno(lendir::open(path("loop"))), Some(libc::ELOOP));
+    assert_eq!(errno(lendir::open("inner\0nul")), Some(libc::EINVAL));
+    assert_eq!(errno(lendir::open("n".repeat(256))), Some(libc::ENAMETOOLONG));
+    assert_eq!(errno(lendir::open("/".repeat(4096))), Some(libc::ENAMETOOLONG));
+
+    assert_eq!(errno(lendir::open(path("link"))), None);
+    assert_eq!(errno(lendir::openat_with(CWD, path("link"), OFlags::NOFOLLOW)), Some(libc::ENOTDIR));
+
+    let file = File::open(path("1")).unwrap();
+    assert_eq!(errno(lendir::openat(&file, "below")), Some(libc::ENOTDIR));
+    assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
+}
+
+#[test]
+fn what_cannot_be_read() {
+    let dir = numbered(1);
+    let only_a_path = lendir::openat_with(CWD, dir.path(), OFlags::PATH).unwrap();
+    let file = File::open(dir.path().join("1")).unwrap();
+    let mut buffer = Buffer::new();
+    for (descriptor, expected) in
+        [(only_a_path.as_fd(), libc::EBADF), (file.as_fd(), libc::ENOTDIR), (closed(), libc::EBADF)]
+    {
+        let mut entries = Entries::new(&descriptor, &mut buffer);
+        assert_eq!(errno(entries.next()), Some(expected));
+        assert_eq!(errno(entries.next()), None, "fused");
+        assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
+    }
+    assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
+    assert_eq!(errno(EndMarker::of(closed())), Some(libc::EBADF));
+}
+
+#[test]
+fn what_is_forbidden() {
+    let dir = numbered(0);
+    set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let secret = dir.path().join("secret");
+    create_dir(&secret).unwrap();
+    set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
+    unprivileged(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
+}
+
+#[test]
+fn noatime_is_kept_where_granted_and_given_up_where_not() {
+    let own = numbered(0);
+    let noatime = |path: &std::path::Path| {
+        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("with or without");
+        fcntl_getfl(dir).unwrap().contains(OFlags::NOATIME)
+    };
+    assert!(noatime(own.path()));
+    unprivileged(|| assert!(!noatime("/".as_ref()), "another user's directory"));
+}
+
+#[test]
+fn descriptors_are_closed_on_exec() {
+    let dir = lendir::open("/").unwrap();
+    for dir in [
+        lendir::open("/").unwrap(),
+        lendir::openat(&dir, "proc").unwrap(),
+        lendir::openat_with(&dir, "proc", OFlags::NOFOLLOW | OFlags::NOATIME).unwrap(),
+    ] {
+        assert_eq!(fcntl_getfd(dir).unwrap(), FdFlags::CLOEXEC);
+    }
+}

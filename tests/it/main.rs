@@ -1,0 +1,11 @@
+//! The integration tests, a module by topic.
+
+mod contract;
+mod costs;
+mod errors;
+mod fixture;
+#[path = "../machine/mod.rs"]
+mod machine;
+mod oracle;
+mod pids;
+mod system_calls;
