@@ -1,0 +1,236 @@
+//! Every way to read a directory, behind one shape: called a number of times, it answers and says how long it took.
+
+#![allow(dead_code, reason = "each benchmark uses a part")]
+
+use crate::directories::Directory;
+use lendir::{Buffer, EndMarker, Entries};
+use rustix::fs::{Dir, Mode, OFlags, RawDir};
+use std::ffi::CStr;
+use std::hint::black_box;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+pub struct Contender<'a> {
+    pub name: &'static str,
+    answer: Answer,
+    read: Box<dyn FnMut(u64) -> (Duration, u64) + 'a>,
+}
+
+/// What the number means that a contender answers with.
+#[derive(Clone, Copy)]
+pub enum Answer {
+    /// The bytes of all names.
+    Names,
+    /// The number of entries.
+    Entries,
+    /// The bytes of all records, dots too: the loop that looks at nothing knows no more.
+    Records,
+}
+
+impl Answer {
+    /// As `std::fs::read_dir` would have it.
+    fn by_std(self, dir: &Directory) -> u64 {
+        let names =
+            std::fs::read_dir(dir.path()).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+        let of_name = |len: usize| match self {
+            Self::Names => len,
+            Self::Entries => 1,
+            Self::Records => (19 + len + 1).next_multiple_of(8),
+        };
+        let dots = if matches!(self, Self::Records) { of_name(1) + of_name(2) } else { 0 };
+        (dots + names.map(|name| of_name(name.len())).sum::<usize>()) as u64
+    }
+}
+
+impl<'a> Contender<'a> {
+    /// `read` is monomorphised together with the loop that times it, so that nothing stands between the two.
+    pub fn new(name: &'static str, answer: Answer, mut read: impl FnMut() -> u64 + 'a) -> Self {
+        let read = move |times| {
+            let mut answer = 0;
+            let begin = Instant::now();
+            for _ in 0..times {
+                answer = black_box(read());
+            }
+            (begin.elapsed(), answer)
+        };
+        Self { name, answer, read: Box::new(read) }
+    }
+
+    /// The time that `times` readings take.
+    pub fn time(&mut self, times: u64) -> Duration {
+        (self.read)(times).0
+    }
+
+    /// Panics unless it answers as `std` does; where processes come and go it may take some tries.
+    pub fn check(&mut self, dir: &Directory) {
+        let agrees = (0..100).any(|_| (self.read)(1).1 == self.answer.by_std(dir));
+        assert!(agrees, "{} on {} answers {}, not {}", self.name, dir.label, (self.read)(1).1, self.answer.by_std(dir));
+    }
+}
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+fn open(path: &CStr) -> OwnedFd {
+    rustix::fs::open(path, FLAGS, Mode::empty()).expect("a directory")
+}
+
+/// Reads to the end and looks at nothing.
+fn bare(dir: BorrowedFd<'_>, buffer: &mut [u8]) -> u64 {
+    let mut bytes = 0;
+    loop {
+        // SAFETY: the kernel writes at most `len` bytes to `buffer`, which is borrowed mutably.
+        let read = unsafe { libc::syscall(libc::SYS_getdents64, dir.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
+        match u64::try_from(read).expect("no error") {
+            0 => return bytes,
+            read => bytes += read,
+        }
+    }
+}
+
+#[inline]
+fn name_bytes(mut entries: Entries<'_>) -> u64 {
+    let mut bytes = 0;
+    while let Some(entry) = entries.next().expect("an entry") {
+        bytes += entry.name().len() as u64;
+    }
+    bytes
+}
+
+/// open, `getdents64` until it says 0, close: what every other contender is measured against.
+pub fn bare_loop(dir: &Directory) -> Contender<'_> {
+    let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
+    Contender::new("bare loop", Answer::Records, move || bare(open(&dir.path).as_fd(), &mut buffer))
+}
+
+pub fn raw_dir(dir: &Directory) -> Contender<'_> {
+    let mut buffer = Vec::with_capacity(Buffer::DEFAULT_CAPACITY);
+    Contender::new("rustix RawDir", Answer::Names, move || {
+        let dir = open(&dir.path);
+        let mut entries = RawDir::new(&dir, buffer.spare_capacity_mut());
+        let mut bytes = 0;
+        while let Some(entry) = entries.next() {
+            let entry = entry.expect("an entry");
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                bytes += name.len() as u64;
+            }
+        }
+        bytes
+    })
+}
+
+pub fn lendir(dir: &Directory) -> Contender<'_> {
+    let mut buffer = Buffer::new();
+    Contender::new("lendir", Answer::Names, move || {
+        let dir = lendir::open(&*dir.path).expect("a directory");
+        name_bytes(Entries::new(&dir, &mut buffer))
+    })
+}
+
+/// `None` where the file system has no end marker.
+pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
+    let marker = marker(dir)?;
+    let mut buffer = Buffer::new();
+    Some(Contender::new("lendir, EndMarker", Answer::Names, move || {
+        let dir = lendir::open(&*dir.path).expect("a directory");
+        name_bytes(Entries::new(&dir, &mut buffer).with_end_marker(marker))
+    }))
+}
+
+pub fn bare_rescan(dir: &Directory) -> Contender<'_> {
+    let dir = open(&dir.path);
+    let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
+    Contender::new("bare rescan", Answer::Records, move || {
+        rustix::fs::seek(&dir, rustix::fs::SeekFrom::Start(0)).expect("the beginning");
+        bare(dir.as_fd(), &mut buffer)
+    })
+}
+
+pub fn lendir_rescan(dir: &Directory) -> Contender<'_> {
+    rescan("lendir, rewind", dir, EndMarker::NONE)
+}
+
+/// `None` where the file system has no end marker.
+pub fn lendir_marked_rescan(dir: &Directory) -> Option<Contender<'_>> {
+    Some(rescan("lendir, rewind, EndMarker", dir, marker(dir)?))
+}
+
+fn rescan<'a>(name: &'static str, dir: &'a Directory, marker: EndMarker) -> Contender<'a> {
+    let dir = open(&dir.path);
+    let mut buffer = Buffer::new();
+    Contender::new(name, Answer::Names, move || {
+        let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+        entries.rewind().expect("the beginning");
+        name_bytes(entries)
+    })
+}
+
+fn marker(dir: &Directory) -> Option<EndMarker> {
+    Some(EndMarker::of(open(&dir.path)).expect("a file system")).filter(|marker| *marker != EndMarker::NONE)
+}
+
+pub fn rustix_dir(dir: &Directory) -> Contender<'_> {
+    Contender::new("rustix Dir", Answer::Names, move || {
+        let mut bytes = 0;
+        for entry in Dir::new(open(&dir.path)).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                bytes += name.len() as u64;
+            }
+        }
+        bytes
+    })
+}
+
+pub fn libc_readdir(dir: &Directory) -> Contender<'_> {
+    Contender::new("libc readdir", Answer::Names, move || {
+        let mut bytes = 0;
+        // SAFETY: the path ends with NUL; an entry is looked at before the next is asked for, a stream until it is closed.
+        unsafe {
+            let stream = libc::opendir(dir.path.as_ptr());
+            assert!(!stream.is_null());
+            loop {
+                let entry = libc::readdir64(stream);
+                if entry.is_null() {
+                    break;
+                }
+                let name = CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes();
+                if name != b"." && name != b".." {
+                    bytes += name.len() as u64;
+                }
+            }
+            libc::closedir(stream);
+        }
+        bytes
+    })
+}
+
+pub fn std_names(dir: &Directory) -> Contender<'_> {
+    let path = dir.path();
+    Contender::new("std::fs::read_dir", Answer::Names, move || {
+        std::fs::read_dir(path).expect("a directory").map(|e| e.expect("an entry").file_name().len() as u64).sum()
+    })
+}
+
+pub fn std_entries(dir: &Directory) -> Contender<'_> {
+    let path = dir.path();
+    Contender::new("std, names unused", Answer::Entries, move || {
+        std::fs::read_dir(path).expect("a directory").map(|e| u64::from(e.is_ok())).sum()
+    })
+}
+
+/// All that open, read and close, the bare loop first.
+pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
+    let mut all = vec![bare_loop(dir), raw_dir(dir), lendir(dir)];
+    all.extend(lendir_marked(dir));
+    all.extend([rustix_dir(dir), libc_readdir(dir), std_names(dir), std_entries(dir)]);
+    all
+}
+
+/// All that go over an open directory again.
+pub fn rescans(dir: &Directory) -> Vec<Contender<'_>> {
+    let mut all = vec![bare_rescan(dir), lendir_rescan(dir)];
+    all.extend(lendir_marked_rescan(dir));
+    all
+}

@@ -1,0 +1,120 @@
+//! The directories that the benchmarks read: made ones, gone on drop, and the system's own.
+
+#![allow(dead_code, reason = "each benchmark uses a part")]
+
+use rustix::fs::{FileType, Mode, mknodat, statfs};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+pub struct Directory {
+    /// File system, number and kind of entries, as a table would head its row.
+    pub label: String,
+    pub path: CString,
+    _made: Option<TempDir>,
+}
+
+impl Directory {
+    /// One of the system's own, or `None` where it is missing.
+    pub fn system(path: &str) -> Option<Self> {
+        Path::new(path).is_dir().then(|| Self { label: path.into(), path: CString::new(path).unwrap(), _made: None })
+    }
+
+    pub fn path(&self) -> &Path {
+        Path::new(std::ffi::OsStr::from_bytes(self.path.to_bytes()))
+    }
+}
+
+/// Where directories are made.
+#[derive(Clone)]
+pub struct Root {
+    pub file_system: &'static str,
+    path: PathBuf,
+}
+
+/// The temporary directory's file system, and tmpfs beside it unless that is it already.
+pub fn roots() -> Vec<Root> {
+    let mut roots = vec![std::env::temp_dir()];
+    if file_system(&roots[0]) != "tmpfs" {
+        roots.push("/dev/shm".into());
+    }
+    let roots = roots.into_iter().map(|path| Root { file_system: file_system(&path), path });
+    roots.filter(|root| root.path == std::env::temp_dir() || root.file_system == "tmpfs").collect()
+}
+
+/// tmpfs if there is one, else the temporary directory.
+pub fn fastest_root() -> Root {
+    roots().pop().expect("BUG: the temporary directory is always there")
+}
+
+fn file_system(path: &Path) -> &'static str {
+    match statfs(path).map_or(0, |stat| stat.f_type) {
+        0x0102_1994 => "tmpfs",
+        0xef53 => "ext4",
+        0x9123_683e => "btrfs",
+        0x5846_5342 => "xfs",
+        0x794c_7630 => "overlay",
+        _ => "the temporary directory",
+    }
+}
+
+/// How the entries of a made directory are named.
+#[derive(Clone, Copy)]
+pub enum Names {
+    /// `1000`, `1007`, …: directories named as procfs names processes.
+    Pids,
+    /// `file_00000000000`: 16 bytes, what the gitstatus article lists.
+    Sixteen,
+    /// `IMG_20240101_000001.jpg`: 13 bytes are the same in all.
+    Photos,
+    /// 16 hexadecimal digits without order.
+    Hex,
+}
+
+impl Names {
+    fn name(self, index: usize) -> String {
+        match self {
+            Self::Pids => (1000 + 7 * index).to_string(),
+            Self::Sixteen => format!("file_{index:011}"),
+            Self::Photos => format!("IMG_20240101_{index:06}.jpg"),
+            Self::Hex => format!("{:016x}", mix(index as u64)),
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Pids => "PID-like",
+            Self::Sixteen => "16-byte names",
+            Self::Photos => "sharing 13 bytes",
+            Self::Hex => "random hex",
+        }
+    }
+}
+
+/// The finalizer of `SplitMix64`: a bijection without visible order.
+fn mix(index: u64) -> u64 {
+    let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Root {
+    pub fn directory(&self, count: usize, names: Names) -> Directory {
+        let made = tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("a temporary directory");
+        let dir = lendir::open(made.path()).expect("the directory just made");
+        for index in 0..count {
+            match names {
+                Names::Pids => rustix::fs::mkdirat(&dir, names.name(index), Mode::RWXU),
+                _ => mknodat(&dir, names.name(index), FileType::RegularFile, Mode::RUSR, 0),
+            }
+            .expect("an entry to read");
+        }
+        Directory {
+            label: format!("{}, {count} {}", self.file_system, names.describe()),
+            path: CString::new(made.path().as_os_str().as_bytes()).expect("BUG: a path without NUL"),
+            _made: Some(made),
+        }
+    }
+}
