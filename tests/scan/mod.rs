@@ -1,0 +1,54 @@
+//! A scan: everything that one reading of a directory delivered, and how it ended.
+
+use lendir::{Entries, FileType};
+use std::ffi::c_int;
+use std::io;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    pub found: Vec<Found>,
+    pub end: End,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub name: Vec<u8>,
+    pub ino: u64,
+    pub file_type: FileType,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Complete,
+    /// `ENOENT`, as `Entries::removed` says.
+    Removed,
+    Error(c_int),
+}
+
+impl Scan {
+    /// By `Entries`, to the end and a little further: it is fused.
+    pub fn of(entries: &mut Entries<'_>) -> Self {
+        let mut found = Vec::new();
+        let end = loop {
+            match entries.next() {
+                Ok(Some(entry)) => {
+                    assert_eq!(entry.name_cstr().to_bytes(), entry.name());
+                    assert!(!matches!(entry.name(), b"" | b"." | b".."));
+                    found.push(Found { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type() });
+                }
+                Ok(None) => break End::Complete,
+                Err(error) => break End::Error(errno(&error)),
+            }
+        };
+        let end = if entries.removed() { End::Removed } else { end };
+        for _ in 0..3 {
+            assert!(entries.next().expect("an error comes once").is_none());
+            assert_eq!(entries.removed(), end == End::Removed);
+        }
+        Self { found, end }
+    }
+}
+
+pub fn errno(error: &io::Error) -> c_int {
+    error.raw_os_error().expect("an error of the kernel's")
+}
