@@ -88,7 +88,8 @@ impl Crowd {
             let Some(record) = records.next() else { break };
             let record = record.unwrap();
             let name = record.file_name().to_bytes().to_vec();
-            let found = Found { ino: record.ino(), file_type: record.file_type(), name };
+            let (file_type, cookie) = (record.file_type(), record.next_entry_cookie());
+            let found = Found { name, ino: record.ino(), file_type, cookie };
             if begins {
                 batches.push(Vec::new());
             }

@@ -15,6 +15,7 @@ pub struct Found {
     pub name: Vec<u8>,
     pub ino: u64,
     pub file_type: FileType,
+    pub cookie: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,8 @@ impl Scan {
                 Ok(Some(entry)) => {
                     assert_eq!(entry.name_cstr().to_bytes(), entry.name());
                     assert!(!matches!(entry.name(), b"" | b"." | b".."));
-                    found.push(Found { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type() });
+                    let (name, ino) = (entry.name().to_vec(), entry.ino());
+                    found.push(Found { name, ino, file_type: entry.file_type(), cookie: entry.cookie() });
                 }
                 Ok(None) => break End::Complete,
                 Err(error) => break End::Error(errno(&error)),
