@@ -299,7 +299,7 @@ impl Record {
     }
 }
 
-/// Names may be longer than 1024 bytes where the kernel may send more than one page.
+/// Lets the kernel ask for a mebibyte at once, and not only 128 KiB.
 const MAX_PAGES: u32 = 1 << 22;
 
 fn entry(node: u64) -> Vec<u8> {
