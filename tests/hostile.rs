@@ -100,6 +100,7 @@ fn scenarios() -> Vec<Scenario> {
         when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5])).std(First(3, End::Error(EINTR))),
     ];
     for (name, errno) in ERRORS {
+        // The middle first: the table of differences has the first of a kind.
         for place in [4, 0, 1, 2, 3, 5, 6, 7, 8] {
             let mut answers = [dots(), crowd()[..6].to_vec()].concat();
             answers.insert(place, if errno == EINTR { Answer::Interruption } else { Answer::Error(errno) });
