@@ -7,7 +7,7 @@ mod machine;
 mod scan;
 mod trap;
 
-use lendir::{Buffer, EndMarker, Entries, FileType, OFlags};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, OFlags, Order};
 use libc::{
     EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, EPERM, ESTALE,
     SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, c_int, c_long,
@@ -126,6 +126,7 @@ fn getdents64() {
         let crowd = Crowd::new();
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
+        let mut listing = Listing::new();
         let mut cases = 0;
         for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
             trap::count(SYS_getdents64);
@@ -161,7 +162,15 @@ fn getdents64() {
                     End::Error(_) => assert_eq!(scan::errno(&count.unwrap_err()), errno, "{case}"),
                     _ => assert_eq!(count.unwrap(), expected.found.len() as u64, "{case}"),
                 }
-                cases += 2;
+
+                fail();
+                let listed = Scan::by(&mut listing, rewound(&dir, &mut buffer, marker));
+                assert!(listed == expected.listed(Order::Bytes), "{case}: what came before, sorted");
+                assert_eq!(trap::made(), expected_calls, "{case}");
+                trap::count(SYS_getdents64);
+                let listed = Scan::by(&mut listing, rewound(&dir, &mut buffer, marker));
+                assert!(listed == crowd.all().listed(Order::Bytes), "{case}: the listing is reusable");
+                cases += 3;
             }
         }
         report("getdents64", cases);

@@ -1,6 +1,6 @@
 //! A scan: everything that one reading of a directory delivered, and how it ended.
 
-use lendir::{Entries, FileType};
+use lendir::{Entries, FileType, Listing, Order};
 use std::ffi::c_int;
 use std::io;
 
@@ -48,6 +48,34 @@ impl Scan {
             assert_eq!(entries.removed(), end == End::Removed);
         }
         Self { found, end }
+    }
+
+    /// By a `Listing`, whatever it held before.
+    pub fn by(listing: &mut Listing, entries: Entries<'_>) -> Self {
+        let end = listing.read(entries).map_or_else(|error| End::Error(errno(&error)), |()| End::Complete);
+        let listed = listing.iter().map(|entry| {
+            assert_eq!(entry.name_cstr().to_bytes(), entry.name());
+            Found { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: 0 }
+        });
+        let found: Vec<_> = listed.collect();
+        for entry in [found.first(), found.last()].into_iter().flatten() {
+            assert_eq!(listing.find(&entry.name).expect("it is there").name(), entry.name);
+        }
+        Self { found, end }
+    }
+
+    /// The same as a `Listing` has it: in order, without cookies, and complete as far as it can tell.
+    pub fn listed(&self, order: Order) -> Self {
+        let mut found = self.found.clone();
+        match order {
+            Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
+            Order::AsciiCaseless => found.sort_by_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
+            Order::Inode => found.sort_by_key(|entry| (entry.ino, entry.name.clone())),
+            Order::Directory => {}
+            _ => unimplemented!("an oracle for {order:?}"),
+        }
+        found.iter_mut().for_each(|entry| entry.cookie = 0);
+        Self { found, end: if self.end == End::Removed { End::Complete } else { self.end } }
     }
 }
 
