@@ -232,7 +232,7 @@ fn scenarios_end_as_stated() {
     served("scenarios_end_as_stated", 120, |test| {
         let mut table = scenarios();
         if !long_names_pass() {
-            machine::skip(test, "a kernel whose FUSE takes names over 1024 bytes (6.13)");
+            machine::skip(test, "a kernel whose FUSE takes names over 1024 bytes");
             table.retain(|scenario| !scenario.entries().iter().any(|entry| (1025..4096).contains(&entry.name.len())));
         }
         let batches = [Batch::Full, Batch::One, Batch::Random];

@@ -74,7 +74,9 @@ impl Scan {
             Order::Directory => {}
             _ => unimplemented!("an oracle for {order:?}"),
         }
-        found.iter_mut().for_each(|entry| entry.cookie = 0);
+        for entry in &mut found {
+            entry.cookie = 0;
+        }
         Self { found, end: if self.end == End::Removed { End::Complete } else { self.end } }
     }
 }
