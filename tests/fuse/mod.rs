@@ -1,0 +1,334 @@
+//! A FUSE server that misbehaves as it is told to, written against the protocol of `/dev/fuse` itself.
+//!
+//! The libraries for it check what a server sends, and cannot send an odd `d_type`, chosen cookies or a NUL in a name.
+
+use libc::{c_int, c_ulong};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use tempfile::TempDir;
+
+/// What the server has at one place of a directory.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Record(Record),
+    /// An error, each time it is asked for.
+    Error(c_int),
+    /// `EINTR`, once.
+    Interruption,
+    /// No answer until a signal comes, which the server sends itself; once.
+    Hang,
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub name: Vec<u8>,
+    pub ino: u64,
+    pub d_type: u8,
+}
+
+/// How many records go into one answer.
+#[derive(Clone, Copy, Debug)]
+pub enum Batch {
+    Full,
+    One,
+    /// 1 to 16.
+    Random,
+}
+
+#[derive(Clone)]
+pub struct Directory {
+    /// What stands at each place, from 0 on.
+    pub answers: Arc<dyn Fn(u64) -> Answer + Send + Sync>,
+    /// The cookie for each place. Without one it is the number of the place after it, and the server goes where the reader
+    /// asks it to. With one, the reader's offsets mean nothing: an open directory is then served from the beginning to the
+    /// end by the server's own count, whatever is asked, and has nothing when that is through.
+    pub cookie: Option<fn(u64) -> u64>,
+    pub batch: Batch,
+}
+
+/// The mounted file system: a root with the given directories, named by their numbers. Unmounted when dropped.
+pub struct Server {
+    point: TempDir,
+    reads: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Gives this thread and those it starts mounts of their own, which end with them, whatever happens.
+pub fn private_mounts() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+    mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")
+}
+
+impl Server {
+    pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
+        let point = tempfile::tempdir()?;
+        let reads = Arc::default();
+        let (sender, outcome) = mpsc::channel();
+        let (path, counter) = (point.path().to_owned(), Arc::clone(&reads));
+        let thread = thread::spawn(move || match connect(&path) {
+            Ok(device) => {
+                sender.send(Ok(())).unwrap();
+                Session { device, directories, open: HashMap::new(), hung: Vec::new(), reads: counter }.serve();
+            }
+            Err(error) => sender.send(Err(error)).unwrap(),
+        });
+        outcome.recv().unwrap()?;
+        Ok(Self { point, reads, thread: Some(thread) })
+    }
+
+    pub fn path(&self, directory: usize) -> PathBuf {
+        self.point.path().join(directory.to_string())
+    }
+
+    /// How many READDIR requests have come.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Relaxed)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let point = c_path(self.point.path());
+        // SAFETY: the path is read during the call only.
+        let unmounted = check(unsafe { libc::umount2(point.as_ptr(), libc::MNT_DETACH) });
+        if !thread::panicking() {
+            unmounted.unwrap();
+            self.thread.take().expect("BUG: joined once").join().unwrap();
+        }
+    }
+}
+
+/// Mounts `point` from a thread with a descriptor table of its own: when the process is killed, the server's end closes
+/// with this thread, and a reader that waits for an answer is let go. In a shared table each would wait for the other.
+fn connect(point: &Path) -> io::Result<File> {
+    // SAFETY: no memory is passed, and nobody uses the descriptors of this thread's table but what it opens from here on.
+    check(unsafe { libc::unshare(libc::CLONE_FILES) })?;
+    let device = File::options().read(true).write(true).open("/dev/fuse")?;
+    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+    mount(c"lendir", &c_path(point), c"fuse", 0, &CString::new(options).expect("BUG: no NUL"))?;
+    Ok(device)
+}
+
+fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: c_ulong, options: &CStr) -> io::Result<()> {
+    // SAFETY: the strings are read during the call only.
+    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast()) })
+}
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("BUG: no NUL")
+}
+
+fn check(answer: c_int) -> io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+// The operations that a reader causes; <linux/fuse.h> has them and the layouts below.
+const LOOKUP: u32 = 1;
+const FORGET: u32 = 2;
+const GETATTR: u32 = 3;
+const STATFS: u32 = 17;
+const INIT: u32 = 26;
+const OPENDIR: u32 = 27;
+const READDIR: u32 = 28;
+const RELEASEDIR: u32 = 29;
+const INTERRUPT: u32 = 36;
+const DESTROY: u32 = 38;
+const BATCH_FORGET: u32 = 42;
+
+const ROOT: u64 = 1;
+/// Directory 0; the others follow.
+const DIRECTORIES: u64 = 2;
+/// Everything that a directory is asked for.
+const FILE: u64 = 1 << 32;
+
+struct Session {
+    device: File,
+    directories: Vec<Directory>,
+    open: HashMap<u64, Open>,
+    /// The requests that wait for their interruption.
+    hung: Vec<u64>,
+    reads: Arc<AtomicU64>,
+}
+
+struct Open {
+    directory: usize,
+    /// The server's own count.
+    place: u64,
+    /// Up to here what comes once has come.
+    passed: u64,
+    random: u64,
+}
+
+impl Session {
+    fn serve(mut self) {
+        let mut request = vec![0; 64 * 1024];
+        loop {
+            match self.device.read(&mut request) {
+                Ok(len) => self.answer(&request[..len]),
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return, // unmounted
+                Err(_) => {}                                                        // the request was taken back
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &[u8]) {
+        let (header, body) = request.split_at(40);
+        let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), u64_at(header, 16));
+        let answer = match operation {
+            INIT => Ok([
+                words(&[7, 31, 0, MAX_PAGES]),
+                words(&[0, 4096, 1]),
+                [256_u16, 0].map(u16::to_ne_bytes).concat(),
+                words(&[0; 8]),
+            ]
+            .concat()),
+            LOOKUP => Ok(entry(if node == ROOT { DIRECTORIES + number(body) } else { FILE })),
+            GETATTR => Ok([longs(&[0, 0]), attributes(node)].concat()),
+            STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
+            OPENDIR => {
+                let directory = usize::try_from(node - DIRECTORIES).expect("BUG: an index");
+                self.open.insert(unique, Open { directory, place: 0, passed: 0, random: unique });
+                Ok(longs(&[unique, 0]))
+            }
+            READDIR => {
+                self.reads.fetch_add(1, Relaxed);
+                let open = self.open.get_mut(&u64_at(body, 0)).expect("the kernel knows what is open");
+                match open.read(&self.directories[open.directory], u64_at(body, 8), u32_at(body, 16) as usize) {
+                    Ok(records) => Ok(records),
+                    Err(Answer::Error(errno)) => Err(errno),
+                    Err(Answer::Hang) => {
+                        self.hung.push(unique);
+                        // SAFETY: no memory is passed. The thread that asks is one of this process.
+                        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), u32_at(header, 32), libc::SIGUSR1) };
+                        return;
+                    }
+                    Err(_) => Err(libc::EINTR),
+                }
+            }
+            RELEASEDIR => {
+                self.open.remove(&u64_at(body, 0));
+                Ok(Vec::new())
+            }
+            INTERRUPT => {
+                let interrupted = u64_at(body, 0);
+                if self.hung.contains(&interrupted) {
+                    self.hung.retain(|&hung| hung != interrupted);
+                    self.send(interrupted, Err(libc::EINTR));
+                }
+                return;
+            }
+            FORGET | BATCH_FORGET => return,
+            DESTROY => Ok(Vec::new()),
+            _ => Err(libc::ENOSYS),
+        };
+        self.send(unique, answer);
+    }
+
+    fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {
+        let (error, body) = answer.map_or_else(|errno| (-errno, Vec::new()), |body| (0, body));
+        let len = u32::try_from(16 + body.len()).expect("BUG: as long as was asked for");
+        let reply = [&len.to_ne_bytes()[..], &error.to_ne_bytes(), &unique.to_ne_bytes(), &body].concat();
+        let _ = self.device.write_all(&reply); // ENOENT: nobody waits for it any more
+    }
+}
+
+impl Open {
+    /// The next records, at most `size` bytes of them, or what stands there instead.
+    fn read(&mut self, directory: &Directory, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
+        let mut place = if directory.cookie.is_some() { self.place } else { offset };
+        let mut left = match directory.batch {
+            Batch::Full => u64::MAX,
+            Batch::One => 1,
+            Batch::Random => 1 + self.random() % 16,
+        };
+        let mut records = Vec::new();
+        while left > 0 {
+            match (directory.answers)(place) {
+                Answer::Record(record) => {
+                    let cookie = directory.cookie.map_or(place + 1, |cookie| cookie(place));
+                    let record = record.to_bytes(cookie);
+                    if records.len() + record.len() > size {
+                        break;
+                    }
+                    records.extend(record);
+                    left -= 1;
+                }
+                Answer::Interruption | Answer::Hang if place < self.passed => {}
+                _ if !records.is_empty() => break,
+                Answer::End => {
+                    place += 1;
+                    break;
+                }
+                error @ Answer::Error(_) => return Err(error),
+                once => {
+                    self.passed = place + 1;
+                    return Err(once);
+                }
+            }
+            place += 1;
+        }
+        self.place = place;
+        Ok(records)
+    }
+
+    /// xorshift64
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+impl Record {
+    fn to_bytes(&self, cookie: u64) -> Vec<u8> {
+        let len = u32::try_from(self.name.len()).expect("BUG: a name");
+        let mut bytes = [&longs(&[self.ino, cookie]), &words(&[len, self.d_type.into()]), &self.name[..]].concat();
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+}
+
+/// Lets the kernel ask for a mebibyte at once, and not only 128 KiB.
+const MAX_PAGES: u32 = 1 << 22;
+
+fn entry(node: u64) -> Vec<u8> {
+    [longs(&[node, 0, 0, 0, 0]), attributes(node)].concat()
+}
+
+fn attributes(node: u64) -> Vec<u8> {
+    let mode = if node == FILE { libc::S_IFREG } else { libc::S_IFDIR };
+    [longs(&[node, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
+}
+
+/// The number that a directory in the root is named by.
+fn number(name: &[u8]) -> u64 {
+    let name = CStr::from_bytes_with_nul(name).expect("the kernel ends a name");
+    name.to_str().ok().and_then(|name| name.parse().ok()).expect("the root has numbers")
+}
+
+fn longs(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: eight bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: four bytes"))
+}

@@ -1,0 +1,500 @@
+//! What comes of a file system that misbehaves, with `lendir` and with `std::fs::read_dir` beside it.
+//!
+//! `LENDIR_LONG=1` makes "for ever" ten million entries. `LENDIR_TABLE=FILE` writes where the two differ to a file.
+
+mod child;
+mod fuse;
+mod machine;
+mod scan;
+
+use fuse::{Answer, Batch, Directory, Record, Server};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order};
+use libc::{
+    DT_REG, EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, ESTALE, c_int,
+};
+use scan::{End, Found, Scan, errno};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirEntryExt, FileTypeExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::{env, fs};
+
+/// A server's misbehaviour, and what is to come of it.
+struct Scenario {
+    what: String,
+    answers: Vec<Answer>,
+    cookie: Option<fn(u64) -> u64>,
+    lendir: Outcome,
+    std: Outcome,
+}
+
+#[derive(Clone, Copy)]
+enum Outcome {
+    All,
+    /// So many entries, and then this.
+    First(usize, End),
+}
+
+const ERRORS: [(&str, c_int); 13] = [
+    ("EIO", EIO),
+    ("EINTR", EINTR),
+    ("EAGAIN", EAGAIN),
+    ("ENOENT", ENOENT),
+    ("ESTALE", ESTALE),
+    ("EACCES", EACCES),
+    ("EINVAL", EINVAL),
+    ("EOVERFLOW", EOVERFLOW),
+    ("ENOMEM", ENOMEM),
+    ("ENOTDIR", ENOTDIR),
+    ("EBADF", EBADF),
+    ("ENOSYS", ENOSYS),
+    ("ELOOP", ELOOP),
+];
+
+fn scenarios() -> Vec<Scenario> {
+    use Outcome::{All, First};
+    let eio = |after| First(after, End::Error(EIO));
+    let with_ino_0 = if glibc_drops_ino_0() { First(0, End::Complete) } else { All };
+    let mut table = vec![
+        when("nothing wrong", honest()),
+        when("not even dots", vec![]),
+        when("no dots", crowd()),
+        when("dots twice", [dots(), dots(), crowd()].concat()),
+        when("dots last", [crowd(), dots()].concat()),
+        when("dots between any two", crowd().into_iter().flat_map(|file| [dots(), vec![file]].concat()).collect()),
+        when("every name twice", honest().into_iter().flat_map(|answer| [answer.clone(), answer]).collect()),
+        when("`d_type` 0", altered(|record, _| record.d_type = 0)),
+        when("`d_type` 15", altered(|record, _| record.d_type = 15)),
+        when("a lie for a `d_type`", altered(|record, place| record.d_type = [1, 2, 4, 6, 10, 12, 14][place % 7])),
+        when("`d_ino` 0", altered(|record, _| record.ino = 0)).std(with_ino_0),
+        when("`d_ino` `u64::MAX`", altered(|record, _| record.ino = u64::MAX)),
+        when("cookies that are all 0", honest()).cookie(|_| 0),
+        when("cookies that are all the same", honest()).cookie(|_| 7),
+        when("negative cookies", honest()).cookie(|place| u64::MAX - place),
+        when("cookies that go back", honest()).cookie(|place| 1_000_000 - place),
+        when("an `i32::MAX` cookie in the middle", honest())
+            .cookie(|place| if place == 60 { i32::MAX as u64 } else { place + 1 }),
+        when("an `i64::MAX` cookie in the middle", honest())
+            .cookie(|place| if place == 60 { i64::MAX as u64 } else { place + 1 }),
+        when("nothing but `i32::MAX` cookies", honest()).cookie(|_| i32::MAX as u64),
+        when("nothing but `i64::MAX` cookies", honest()).cookie(|_| i64::MAX as u64),
+        when("names of 255 bytes", among(long_names(255))),
+        when("names of 256 bytes", among(long_names(256))),
+        when("names of 1024 bytes", among(long_names(1024))),
+        when("names of 1025 bytes", among(long_names(1025))),
+        when("names of 4095 bytes", among(long_names(4095))),
+        when("names of 4096 bytes", among(long_names(4096))).both(eio(3)),
+        when("names that are not UTF-8", among([&[0xff, 0xfe][..], &[0xc3], &[0xed, 0xa0, 0x80]])),
+        when("every name of one byte", (1..=255).filter(|&byte| byte != b'/').map(|byte| file(&[byte])).collect()),
+        when("newlines in names", among(["\n", "a\nb", "\r\n"])),
+        when("NUL inside names", among(["ab\0cd", ".\0hidden", "..\0hidden", "...\0"])),
+        when("a name that begins with NUL", among(["\0", "\0hidden"])).lendir(eio(3)),
+        when("an empty name", among([""])).both(eio(3)),
+        when("a name with a slash", among(["../etc"])).both(eio(3)),
+        when("an end, and then more", among_answers(vec![Answer::End]))
+            .cookie(|place| place + 1)
+            .both(First(3, End::Complete)),
+        when("a burst of `EINTR`", among_answers(vec![Answer::Interruption; 50])).std(First(3, End::Error(EINTR))),
+        when("a hang until a signal", among_answers(vec![Answer::Hang])).std(First(3, End::Error(EINTR))),
+        when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5])).std(First(3, End::Error(EINTR))),
+    ];
+    for (name, errno) in ERRORS {
+        // The middle first: the table of differences has the first of a kind.
+        for place in [4, 0, 1, 2, 3, 5, 6, 7, 8] {
+            let mut answers = [dots(), crowd()[..6].to_vec()].concat();
+            answers.insert(place, if errno == EINTR { Answer::Interruption } else { Answer::Error(errno) });
+            let before = place.saturating_sub(2);
+            let (lendir, std) = match errno {
+                EINTR => (All, First(before, End::Error(EINTR))),
+                ENOENT => (First(before, End::Removed), First(before, End::Complete)),
+                _ => (First(before, End::Error(errno)), First(before, End::Error(errno))),
+            };
+            table.push(when(&format!("`{name}`"), answers).lendir(lendir).std(std));
+        }
+    }
+    table
+}
+
+/// All entries are to be seen, whoever looks, unless more is said.
+fn when(what: &str, answers: Vec<Answer>) -> Scenario {
+    Scenario { what: what.to_owned(), answers, cookie: None, lendir: Outcome::All, std: Outcome::All }
+}
+
+impl Scenario {
+    fn cookie(self, cookie: fn(u64) -> u64) -> Self {
+        Self { cookie: Some(cookie), ..self }
+    }
+
+    fn lendir(self, lendir: Outcome) -> Self {
+        Self { lendir, ..self }
+    }
+
+    fn std(self, std: Outcome) -> Self {
+        Self { std, ..self }
+    }
+
+    fn both(self, outcome: Outcome) -> Self {
+        self.lendir(outcome).std(outcome)
+    }
+
+    fn directory(&self, batch: Batch) -> Directory {
+        let answers = self.answers.clone();
+        let at = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+        Directory { answers: Arc::new(move |place| at(place).unwrap_or(Answer::End)), cookie: self.cookie, batch }
+    }
+
+    /// Everything but dots, each name up to its first NUL.
+    fn entries(&self) -> Vec<Found> {
+        let records = self.answers.iter().zip(0..).filter_map(|(answer, place)| match answer {
+            Answer::Record(record) => Some((record, place)),
+            _ => None,
+        });
+        let entries = records.map(|(record, place)| Found {
+            name: record.name.split(|&byte| byte == 0).next().expect("BUG: one part at least").to_vec(),
+            ino: record.ino,
+            file_type: FileType::from_raw_mode(u32::from(record.d_type) << 12),
+            cookie: self.cookie.map_or(place + 1, |cookie| cookie(place)),
+        });
+        entries.filter(|entry| !matches!(&entry.name[..], b"." | b"..")).collect()
+    }
+
+    fn expected(&self, outcome: Outcome) -> Scan {
+        let entries = self.entries();
+        match outcome {
+            Outcome::All => Scan { found: entries, end: End::Complete },
+            Outcome::First(count, end) => Scan { found: entries[..count].to_vec(), end },
+        }
+    }
+}
+
+fn record(name: &[u8]) -> Record {
+    Record { name: name.to_vec(), ino: 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>(), d_type: DT_REG }
+}
+
+fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
+    Answer::Record(record(name.as_ref()))
+}
+
+fn dots() -> Vec<Answer> {
+    [".", ".."].map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) })).to_vec()
+}
+
+/// More than one batch of the smallest buffer, in no order.
+fn crowd() -> Vec<Answer> {
+    (0..120).map(|number| file(&format!("file-{:055}", number * 79 % 120))).collect()
+}
+
+fn honest() -> Vec<Answer> {
+    [dots(), crowd()].concat()
+}
+
+fn altered(alter: fn(&mut Record, usize)) -> Vec<Answer> {
+    let mut answers = honest();
+    for (place, answer) in answers.iter_mut().enumerate() {
+        if let Answer::Record(record) = answer {
+            alter(record, place);
+        }
+    }
+    answers
+}
+
+/// Dots, three files, `answers` and the other files.
+fn among_answers(answers: Vec<Answer>) -> Vec<Answer> {
+    let crowd = crowd();
+    [dots(), crowd[..3].to_vec(), answers, crowd[3..].to_vec()].concat()
+}
+
+fn among<Name: AsRef<[u8]>>(names: impl IntoIterator<Item = Name>) -> Vec<Answer> {
+    among_answers(names.into_iter().map(|name| file(name.as_ref())).collect())
+}
+
+fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
+    (b'a'..=b'e').map(move |byte| vec![byte; len])
+}
+
+/// glibc before 2.37 takes an entry with the inode number 0 for a deleted one.
+fn glibc_drops_ino_0() -> bool {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: it is a string that lives as long as the program.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        let minor =
+            version.to_str().ok().and_then(|version| version.split('.').nth(1)).and_then(|minor| minor.parse().ok());
+        minor.is_some_and(|minor: u32| minor < 37)
+    }
+    #[cfg(not(target_env = "gnu"))]
+    false
+}
+
+#[test]
+fn scenarios_end_as_stated() {
+    served("scenarios_end_as_stated", 120, |test| {
+        let mut table = scenarios();
+        if !long_names_pass() {
+            machine::skip(test, "a kernel whose FUSE takes names over 1024 bytes");
+            table.retain(|scenario| !scenario.entries().iter().any(|entry| (1025..4096).contains(&entry.name.len())));
+        }
+        let batches = [Batch::Full, Batch::One, Batch::Random];
+        let directories = table.iter().flat_map(|scenario| batches.map(|batch| scenario.directory(batch))).collect();
+        let server = Server::mount(directories).unwrap();
+        let orders = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+        let mut listings = orders.map(|order| (order, Listing::with_order(order)));
+        let mut differences = Vec::new();
+        let mut cases = 0;
+        for (number, scenario) in table.iter().enumerate() {
+            for (variant, batch) in batches.into_iter().enumerate() {
+                let path = server.path(number * batches.len() + variant);
+                let case = format!("{}, {batch:?}", scenario.what);
+                cases += check_entries(scenario, &server, &path, &case);
+                cases += check_seek(scenario, &path, &case);
+                cases += check_listings(scenario, &mut listings, &path, &case);
+                let scan = scan_by_std(&path);
+                if cfg!(target_env = "gnu") {
+                    assert_eq!(scan, scenario.expected(scenario.std).bare(), "{case}, std");
+                }
+                cases += 1;
+                difference(scenario, &scan, &mut differences);
+            }
+        }
+        say(&format!("{test}: {} scenarios, {cases} cases", table.len()));
+        publish(&differences);
+    });
+}
+
+/// By `Entries`, whatever the buffer and the marker.
+fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) -> usize {
+    let expected = scenario.expected(scenario.lendir);
+    let mut cases = 0;
+    for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
+        for marked in [false, true] {
+            let dir = lendir::open(path).unwrap();
+            let marker = if marked { EndMarker::of(&dir).unwrap() } else { EndMarker::NONE };
+            assert_eq!(marker, EndMarker::NONE, "FUSE has none");
+            let mut buffer = Buffer::with_capacity(capacity);
+            let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+            let scan = Scan::of(&mut entries);
+            assert_eq!(scan, expected, "{case}, {capacity} bytes, {marker:?}");
+            let reads = server.reads();
+            assert!(entries.next().unwrap().is_none());
+            assert_eq!(server.reads(), reads, "{case}: fused");
+            if scenario.cookie.is_none() {
+                entries.rewind().unwrap();
+                assert_eq!(Scan::of(&mut entries), expected, "{case}: again");
+            }
+            cases += 1;
+        }
+    }
+    cases
+}
+
+/// By `Listing`s, each reused from scenario to scenario.
+fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: &Path, case: &str) -> usize {
+    let expected = scenario.expected(scenario.lendir);
+    let mut buffer = Buffer::with_capacity(0);
+    for (order, listing) in &mut *listings {
+        let dir = lendir::open(path).unwrap();
+        let scan = Scan::by(listing, Entries::new(&dir, &mut buffer));
+        assert_eq!(scan, expected.listed(*order), "{case}, a listing by {order:?}");
+    }
+    listings.len()
+}
+
+/// Every cookie can be asked for; the kernel takes those that are no negative number.
+fn check_seek(scenario: &Scenario, path: &Path, case: &str) -> usize {
+    let dir = lendir::open(path).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let all = scenario.entries();
+    for (number, entry) in all.iter().enumerate() {
+        let sought = entries.seek(entry.cookie);
+        match i64::try_from(entry.cookie) {
+            Ok(_) => sought.unwrap(),
+            Err(_) => assert_eq!(errno(&sought.unwrap_err()), EINVAL, "{case}"),
+        }
+        if let (None, Outcome::All, Some(following)) = (scenario.cookie, scenario.lendir, all.get(number + 1)) {
+            assert_eq!(entries.next().unwrap().unwrap().name(), following.name, "{case}");
+        }
+    }
+    1
+}
+
+fn scan_by_std(path: &Path) -> Scan {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).unwrap() {
+        match entry {
+            Ok(entry) => found.push(Found::bare(entry.file_name().into_encoded_bytes(), entry.ino())),
+            Err(error) => return Scan { found, end: End::Error(errno(&error)) },
+        }
+    }
+    Scan { found, end: End::Complete }
+}
+
+impl Found {
+    /// What everybody tells.
+    fn bare(name: Vec<u8>, ino: u64) -> Self {
+        Self { name, ino, file_type: FileType::Unknown, cookie: 0 }
+    }
+}
+
+impl Scan {
+    fn bare(self) -> Self {
+        Self { found: self.found.into_iter().map(|found| Found::bare(found.name, found.ino)).collect(), ..self }
+    }
+}
+
+/// A line of the table where `scan`, by `std`, is not what `lendir` sees; the first of a kind.
+fn difference(scenario: &Scenario, scan: &Scan, lines: &mut Vec<String>) {
+    let lendir = scenario.expected(scenario.lendir);
+    let heading = format!("| {} |", scenario.what);
+    if lendir.clone().bare() != *scan && !lines.iter().any(|line| line.starts_with(&heading)) {
+        let all = scenario.entries().len();
+        lines.push(format!("{heading} {} | {} |", in_words(&lendir, all), in_words(scan, all)));
+    }
+}
+
+fn in_words(scan: &Scan, all: usize) -> String {
+    let entries = match scan.found.len() {
+        0 => "nothing",
+        count if count == all => "every entry",
+        _ => "what came before",
+    };
+    let oddity = if scan.found.iter().any(|entry| entry.name.is_empty()) { ", some with an empty name" } else { "" };
+    let end = match scan.end {
+        End::Complete if scan.found.len() == all => String::new(),
+        End::Complete => ", then the end".to_owned(),
+        End::Removed => ", then the end, with `removed()`".to_owned(),
+        End::Error(errno) => {
+            let name = ERRORS.iter().find(|(_, number)| *number == errno).expect("BUG: an error of the table").0;
+            format!(", then `{name}`")
+        }
+    };
+    format!("{entries}{oddity}{end}")
+}
+
+fn publish(differences: &[String]) {
+    let table = format!(
+        "| the file system answers with | `lendir` delivers | `std::fs::read_dir` delivers |\n|---|---|---|\n{}\n",
+        differences.join("\n")
+    );
+    say(&table);
+    if let Some(path) = env::var_os("LENDIR_TABLE") {
+        fs::write(path, table).unwrap();
+    }
+}
+
+/// Whether names of 4095 bytes reach a reader at all.
+fn long_names_pass() -> bool {
+    let scenario = when("a long name", long_names(4095).map(|name| file(&name)).collect());
+    let server = Server::mount(vec![scenario.directory(Batch::Full)]).unwrap();
+    fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
+}
+
+/// `file_type` is what the server says if it means anything; else `resolve_file_type` asks, as `std` does.
+#[test]
+fn types() {
+    served("types", 60, |test| {
+        let answers = (0..16).map(|d_type| Answer::Record(Record { d_type, ..record(&[b'a' + d_type]) })).collect();
+        let server = Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
+        let dir = lendir::open(server.path(0)).unwrap();
+        let mut buffer = Buffer::new();
+        let mut entries = Entries::new(&dir, &mut buffer);
+        let mut beside = fs::read_dir(server.path(0)).unwrap();
+        for d_type in 0..16 {
+            let said = FileType::from_raw_mode(d_type << 12);
+            let resolved = if said == FileType::Unknown { FileType::RegularFile } else { said };
+            let entry = entries.next().unwrap().unwrap();
+            assert_eq!(entry.file_type(), said);
+            assert_eq!(entry.resolve_file_type().unwrap(), resolved);
+            assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
+        }
+        say(&format!("{test}: 16 cases"));
+    });
+}
+
+fn type_by_std(entry: &fs::DirEntry) -> FileType {
+    let file_type = entry.file_type().unwrap();
+    let answers = [
+        (file_type.is_file(), FileType::RegularFile),
+        (file_type.is_dir(), FileType::Directory),
+        (file_type.is_symlink(), FileType::Symlink),
+        (file_type.is_fifo(), FileType::Fifo),
+        (file_type.is_socket(), FileType::Socket),
+        (file_type.is_char_device(), FileType::CharacterDevice),
+        (file_type.is_block_device(), FileType::BlockDevice),
+    ];
+    answers.into_iter().find(|answer| answer.0).expect("a type").1
+}
+
+/// Where the caller takes another file system's marker for this one's, it is believed at the end of a batch only.
+#[test]
+fn marker_of_another_file_system() {
+    served("marker_of_another_file_system", 60, |test| {
+        let Some(marker) =
+            lendir::open("/sys").and_then(EndMarker::of).ok().filter(|&marker| marker != EndMarker::NONE)
+        else {
+            return machine::skip(test, "sysfs on /sys");
+        };
+        let scenario = when("`i32::MAX` in the middle", honest())
+            .cookie(|place| if place == 11 { i32::MAX as u64 } else { place + 1 });
+        let batches = [(Batch::Full, 120), (Batch::One, 10)];
+        let server = Server::mount(batches.map(|(batch, _)| scenario.directory(batch)).to_vec()).unwrap();
+        for (number, (_, delivered)) in batches.into_iter().enumerate() {
+            let dir = lendir::open(server.path(number)).unwrap();
+            let mut buffer = Buffer::new();
+            assert_eq!(Entries::new(&dir, &mut buffer).with_end_marker(marker).count().unwrap(), delivered);
+        }
+        say(&format!("{test}: 2 cases"));
+    });
+}
+
+/// A directory without end: as many entries as one likes, in constant memory. A `Listing` of it would never be complete.
+#[test]
+fn entries_for_ever() {
+    let (count, seconds) = if env::var_os("LENDIR_LONG").is_some() { (10_000_000, 1800) } else { (200_000, 60) };
+    served("entries_for_ever", seconds, |test| {
+        let directory =
+            Directory { answers: Arc::new(|place| file(&place.to_string())), cookie: None, batch: Batch::Full };
+        let server = Server::mount(vec![directory]).unwrap();
+        let dir = lendir::open(server.path(0)).unwrap();
+        let mut buffer = Buffer::new();
+        let mut entries = Entries::new(&dir, &mut buffer);
+        let mut at_first = 0;
+        for number in 0..count {
+            assert_eq!(entries.next().unwrap().unwrap().numeric_name(), Some(number));
+            if number == 10_000 {
+                at_first = resident_pages();
+            }
+        }
+        let grown = resident_pages().saturating_sub(at_first);
+        assert!(grown < 64, "{grown} pages more after {count} entries");
+        for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
+            assert_eq!(entry.unwrap().file_name(), *number.to_string());
+        }
+        say(&format!("{test}: {count} entries in constant memory"));
+    });
+}
+
+/// Of this process, and so of the server too.
+fn resident_pages() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("proc_pid_statm(5)")
+}
+
+/// Runs `body` in a process of its own that may mount.
+fn served(test: &str, seconds: u32, body: impl FnOnce(&str)) {
+    child::run(test, seconds, || match File::open("/dev/fuse").and_then(|_| fuse::private_mounts()) {
+        Ok(()) => {
+            // SAFETY: the handler does nothing.
+            unsafe { libc::signal(libc::SIGUSR1, on_signal as extern "C" fn(_) as usize) };
+            body(test);
+        }
+        Err(error) => machine::skip(test, &format!("/dev/fuse and the right to mount ({error})")),
+    });
+}
+
+extern "C" fn on_signal(_: c_int) {}
+
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
