@@ -4,7 +4,7 @@ mod machine;
 mod mounted;
 
 use lendir::{Buffer, EndMarker, Entries, FileType};
-use mounted::{Contents, FileSystem, Part};
+use mounted::{Contents, FileSystem, Mounted, Part};
 use rustix::fs::{AtFlags, CWD, Mode, mknodat, renameat, unlinkat};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ fn what_stays_comes_once() {
     thread::scope(|scope| {
         for system in FileSystem::local().filter(|system| system.contents != Contents::Packed) {
             scope.spawn(move || {
-                if let Err(missing) = system.mounted(fill, |mounted| scan_beside_churn(&mounted.at, duration)) {
+                if let Err(missing) = system.mounted(fill, |mounted| scan_beside_churn(mounted, duration)) {
                     machine::skip(&format!("churn on {}", system.name), &missing);
                 }
             });
@@ -36,14 +36,14 @@ fn fill(dir: &Path, part: Part) {
     }
 }
 
-fn scan_beside_churn(path: &Path, duration: Duration) {
+fn scan_beside_churn(mounted: &Mounted, duration: Duration) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             let _over = Over(&is_over);
-            scan(path, Instant::now() + duration);
+            scan(mounted, Instant::now() + duration);
         });
-        churn(path, &is_over);
+        churn(&mounted.at, &is_over);
     });
 }
 
@@ -56,15 +56,15 @@ impl Drop for Over<'_> {
     }
 }
 
-fn scan(path: &Path, until: Instant) {
-    let marker = EndMarker::of(lendir::open(path).unwrap()).unwrap();
+fn scan(mounted: &Mounted, until: Instant) {
+    let marker = EndMarker::of(lendir::open(&mounted.at).unwrap()).unwrap();
     let mut buffers = CAPACITIES.map(Buffer::with_capacity);
     // At least one whole turn, however slow this machine is.
     loop {
         for buffer in &mut buffers {
             for marker in [EndMarker::NONE, marker] {
-                let what = format!("{} with {buffer:?} and {marker:?}", path.display());
-                let dir = lendir::open(path).unwrap();
+                let what = format!("{} with {buffer:?} and {marker:?}", mounted.system.name);
+                let dir = lendir::open(&mounted.at).unwrap();
                 let mut entries = Entries::new(&dir, buffer).with_end_marker(marker);
                 for _ in ["opened", "rewound"] {
                     let mut times = [0_u8; STAYING];

@@ -81,6 +81,8 @@ pub static FILE_SYSTEMS: [FileSystem; 15] = [
     row("cgroup2",         CGROUP,            MAX,    "mount -t cgroup2 none at"),
 ];
 
+pub static HIDING_PROC: FileSystem = row("proc, hidepid=2", PROC, None, "mount -t proc -o hidepid=2 none at");
+
 const fn row(name: &'static str, contents: Contents, end_cookie: Option<u64>, script: &'static str) -> FileSystem {
     FileSystem { name, contents, end_cookie, script }
 }
@@ -109,6 +111,11 @@ impl FileSystem {
     /// Whether its directories tell the types of their entries.
     pub fn has_types(&self) -> bool {
         !self.script.contains("^filetype")
+    }
+
+    /// Whether the time to fill a directory goes with the square of its entries: 20,000 take seconds.
+    pub fn is_slow_to_fill(&self) -> bool {
+        self.script.contains("^dir_index")
     }
 
     /// Mounts it, has `fill` make the contents, and runs `test`, all in a thread of its own; then nothing is left of it.
