@@ -100,6 +100,10 @@ impl FileSystem {
         FILE_SYSTEMS.iter().filter(|system| !matches!(system.contents, Contents::Kernel { .. }))
     }
 
+    pub fn named(name: &str) -> &'static Self {
+        FILE_SYSTEMS.iter().find(|system| system.name == name).expect("BUG: there is a row of this name")
+    }
+
     /// What this kernel leaves in the last cookie of a directory, if that says that there is no more.
     pub fn end_cookie(&self) -> Option<u64> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
