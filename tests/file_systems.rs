@@ -218,7 +218,6 @@ struct Doomed(PathBuf);
 impl Doomed {
     fn path(mounted: &Mounted) -> PathBuf {
         match mounted.system.contents {
-            // Control groups are those of the whole machine, wherever they are mounted.
             Contents::Kernel { .. } => mounted.at.join(format!("lendir-{}", std::process::id())),
             _ => mounted.at.join("doomed"),
         }
@@ -254,7 +253,10 @@ fn remove_directories(dir: &Path) {
 /// The directories that hold still.
 fn still(mounted: &Mounted) -> impl Iterator<Item = PathBuf> {
     let names = match mounted.system.contents {
-        Contents::Kernel { still, .. } => still.iter().map(ToString::to_string).collect(),
+        Contents::Kernel { still, takes_directories } => {
+            let made = Doomed::path(mounted).join("midway").display().to_string();
+            still.iter().map(ToString::to_string).chain(takes_directories.then_some(made)).collect()
+        }
         _ => contents(mounted.system).into_keys().chain(["types".to_owned()]).collect::<Vec<_>>(),
     };
     names.into_iter().map(|name| mounted.at.join(name))

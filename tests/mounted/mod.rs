@@ -28,7 +28,7 @@ pub enum Contents {
     Packed,
     /// It can be written; half of it comes from the directory `source`, the other half lies above.
     Merged,
-    /// The kernel makes it up. These of its directories hold still.
+    /// The kernel makes it up, the same for the whole machine. Some of its directories hold still.
     Kernel { still: &'static [&'static str], takes_directories: bool },
 }
 
@@ -54,16 +54,13 @@ impl Part {
 const HASHED: Option<u64> = Some(if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 });
 const MAX: Option<u64> = Some(i32::MAX as u64);
 
-const SYS: Contents =
-    Contents::Kernel { still: &["class", "class/tty", "class/net/lo", "kernel", "module"], takes_directories: false };
-const PROC: Contents = Contents::Kernel {
-    still: &["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"],
-    takes_directories: false,
-};
-const CGROUP: Contents = Contents::Kernel { still: &["."], takes_directories: true };
+const PROC: Contents = kernel(&["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"], false);
+const SYS: Contents = kernel(&["class/tty", "class/net/lo", "devices/system/cpu", "kernel"], false);
+const CGROUP: Contents = kernel(&["."], true);
+const DEV: Contents = kernel(&[], true);
 
 #[rustfmt::skip]
-pub static FILE_SYSTEMS: [FileSystem; 15] = [
+pub static FILE_SYSTEMS: [FileSystem; 16] = [
     row("tmpfs",           Contents::Written, MAX,    "mount -t tmpfs none at"),
     row("ramfs",           Contents::Written, None,   "mount -t ramfs none at"),
     row("ext2",            Contents::Written, HASHED, "mkfs.ext2 -q image 256M; mount -o loop image at"),
@@ -79,9 +76,14 @@ pub static FILE_SYSTEMS: [FileSystem; 15] = [
     row("proc",            PROC,              None,   "mount -t proc none at"),
     row("sysfs",           SYS,               MAX,    "mount -t sysfs none at"),
     row("cgroup2",         CGROUP,            MAX,    "mount -t cgroup2 none at"),
+    row("devtmpfs",        DEV,               MAX,    "mount -t devtmpfs none at"),
 ];
 
 pub static HIDING_PROC: FileSystem = row("proc, hidepid=2", PROC, None, "mount -t proc -o hidepid=2 none at");
+
+const fn kernel(still: &'static [&'static str], takes_directories: bool) -> Contents {
+    Contents::Kernel { still, takes_directories }
+}
 
 const fn row(name: &'static str, contents: Contents, end_cookie: Option<u64>, script: &'static str) -> FileSystem {
     FileSystem { name, contents, end_cookie, script }
@@ -108,7 +110,7 @@ impl FileSystem {
     pub fn end_cookie(&self) -> Option<u64> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let mut release = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
-        let has_it = self.name != "tmpfs" || (release.next(), release.next()) >= (Some(6), Some(14));
+        let has_it = !self.name.ends_with("tmpfs") || (release.next(), release.next()) >= (Some(6), Some(14));
         self.end_cookie.filter(|_| has_it)
     }
 
