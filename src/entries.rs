@@ -430,7 +430,7 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
-fn canonical_decimal(name: &[u8]) -> Option<u32> {
+pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {
     match name {
         [] | [b'0', _, ..] => None,
         digits => digits.iter().try_fold(0_u32, |number, byte| {

@@ -4,6 +4,9 @@
 //! - [`Buffer`] is the memory that the kernel writes entries to; one serves thousands of directories.
 //! - [`Entries`] is the iterator: it lends each [`Entry`], its name still in the buffer, until the next turn.
 //! - [`EndMarker`] lets it skip the last system call where the file system says that there is no more.
+//! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory.
+//! - [`Order`] is how it sorts: by bytes, without regard to ASCII case, by inode, or not at all.
+//! - [`SortedEntry`] is one of its entries, and [`SortedEntries`] the iterator over them.
 //!
 //! ```
 //! use lendir::{Buffer, Entries};
@@ -28,10 +31,13 @@ compile_error!("lendir wraps the Linux system call getdents64: it builds for Lin
 mod buffer;
 mod end_marker;
 mod entries;
+mod listing;
 mod open;
+mod prefix;
 
 pub use buffer::Buffer;
 pub use end_marker::EndMarker;
 pub use entries::{Entries, Entry};
+pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};
 pub use rustix::fs::{FileType, OFlags};

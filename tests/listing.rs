@@ -1,0 +1,263 @@
+//! `Listing`: its contract, seen from outside.
+
+mod machine;
+
+use lendir::{Buffer, Entries, FileType, Listing, Order};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::{io, iter};
+
+const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+
+fn make(dir: &Path, names: &[Vec<u8>]) {
+    for name in names {
+        File::create(dir.join(OsStr::from_bytes(name))).unwrap();
+    }
+}
+
+fn read(dir: &Path, listing: &mut Listing) -> io::Result<()> {
+    let dir = lendir::open(dir)?;
+    listing.read(Entries::new(&dir, &mut Buffer::new()))
+}
+
+fn names(listing: &Listing) -> Vec<Vec<u8>> {
+    listing.iter().map(|entry| entry.name().to_vec()).collect()
+}
+
+/// Of each length up to 255, not UTF-8, in both cases.
+fn many_names() -> Vec<Vec<u8>> {
+    let mut names: Vec<Vec<u8>> = (1..=255).map(|len| vec![0xff; len]).collect();
+    names.extend((1..=255).map(|len| (1..=len).map(|i| if i == b'/' { b'_' } else { i }).collect()));
+    names.extend((0..500).map(|i| format!("{}_{i}", if i % 2 == 0 { "Name" } else { "nAME" }).into_bytes()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn each_order_is_what_it_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut expected = many_names();
+    make(dir.path(), &expected);
+    for order in ORDERS {
+        let mut listing = Listing::with_order(order);
+        read(dir.path(), &mut listing).unwrap();
+        match order {
+            Order::AsciiCaseless => expected.sort_by_key(|name| (name.to_ascii_lowercase(), name.clone())),
+            Order::Inode => expected.sort_by_key(|name| {
+                (fs::metadata(dir.path().join(OsStr::from_bytes(name))).unwrap().ino(), name.clone())
+            }),
+            Order::Directory => {
+                expected.clear();
+                let opened = lendir::open(dir.path()).unwrap();
+                let mut buffer = Buffer::new();
+                let mut entries = Entries::new(&opened, &mut buffer);
+                while let Some(entry) = entries.next().unwrap() {
+                    expected.push(entry.name().to_vec());
+                }
+            }
+            _ => expected.sort(),
+        }
+        assert_eq!(names(&listing), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn find_finds_every_name_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = many_names();
+    make(dir.path(), &all);
+    for order in ORDERS {
+        let mut listing = Listing::with_order(order);
+        assert!(listing.find(b"a").is_none());
+        read(dir.path(), &mut listing).unwrap();
+        for name in &all {
+            assert_eq!(listing.find(name).unwrap().name(), name, "{order:?}");
+            for absent in
+                [[&name[..], b"\x01x"].concat(), name[1..].to_ascii_uppercase(), [b"\x02", &name[..]].concat()]
+            {
+                assert_eq!(listing.find(&absent).is_some(), all.contains(&absent), "{order:?} {absent:?}");
+            }
+        }
+        assert!(listing.find(b"").is_none());
+        assert!(listing.find(b".").is_none());
+        assert!(listing.find(b"NAME_1").is_none());
+    }
+}
+
+#[test]
+fn entries_are_what_the_file_system_says() {
+    let dir = tempfile::tempdir().unwrap();
+    File::create(dir.path().join("17")).unwrap();
+    fs::create_dir(dir.path().join("dir")).unwrap();
+    symlink("17", dir.path().join("link")).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap());
+    let mut listing = Listing::new();
+    read(dir.path(), &mut listing).unwrap();
+
+    let types: Vec<_> = listing.iter().map(|entry| entry.file_type()).collect();
+    assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Symlink, FileType::Socket]);
+    for entry in &listing {
+        let metadata = fs::symlink_metadata(dir.path().join(entry.name_os())).unwrap();
+        assert_eq!(entry.ino(), metadata.ino());
+        assert_eq!(entry.name_cstr().to_bytes(), entry.name());
+    }
+    let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
+    assert_eq!(numbers, [Some(17), None, None, None]);
+    assert_eq!(
+        format!("{:?}", listing.get(0).unwrap()),
+        format!(
+            "SortedEntry {{ name: \"17\", file_type: RegularFile, ino: {} }}",
+            fs::metadata(dir.path().join("17")).unwrap().ino()
+        )
+    );
+}
+
+#[test]
+fn views_agree() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path(), &many_names());
+    let mut listing = Listing::new();
+    assert!(listing.is_empty() && listing.iter().next().is_none());
+    read(dir.path(), &mut listing).unwrap();
+
+    let all = names(&listing);
+    assert_eq!((listing.len(), listing.is_empty()), (all.len(), false));
+    assert_eq!(listing.iter().len(), all.len());
+    assert!(listing.iter().map(|entry| entry.name()).eq(&all));
+    assert!((&listing).into_iter().rev().map(|entry| entry.name()).eq(all.iter().rev()));
+    assert!((0..).map_while(|index| listing.get(index)).map(|entry| entry.name()).eq(&all));
+    assert!(listing.get(all.len()).is_none() && listing.get(usize::MAX).is_none());
+
+    let mut both_ends = listing.iter();
+    let mut seen = 0;
+    while let (Some(front), Some(back)) = (both_ends.next(), both_ends.next_back()) {
+        assert!(front.name() < back.name());
+        seen += 2;
+        assert_eq!(both_ends.clone().count(), both_ends.len());
+    }
+    assert!(all.len() - seen <= 1);
+    assert!(iter::repeat_with(|| both_ends.next()).take(3).all(|entry| entry.is_none()));
+
+    listing.clear();
+    assert!(listing.is_empty() && listing.get(0).is_none() && listing.find(&all[0]).is_none());
+}
+
+#[test]
+fn a_listing_is_reused_and_replaced() {
+    let large = tempfile::tempdir().unwrap();
+    let small = tempfile::tempdir().unwrap();
+    let empty = tempfile::tempdir().unwrap();
+    make(large.path(), &many_names());
+    make(small.path(), &[b"b".to_vec(), b"a".to_vec()]);
+    let mut listing = Listing::new();
+    for _ in 0..2 {
+        read(large.path(), &mut listing).unwrap();
+        assert_eq!(names(&listing), many_names());
+        read(small.path(), &mut listing).unwrap();
+        assert_eq!(names(&listing), [b"a", b"b"]);
+        read(empty.path(), &mut listing).unwrap();
+        assert!(listing.is_empty());
+    }
+}
+
+#[test]
+fn one_hundred_thousand_entries() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut expected: Vec<_> =
+        (0..100_000_u64).map(|i| format!("{:016x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes()).collect();
+    make(dir.path(), &expected);
+    expected.sort();
+    let mut listing = Listing::new();
+    read(dir.path(), &mut listing).unwrap();
+    assert_eq!(names(&listing), expected);
+}
+
+#[test]
+fn what_is_left_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path(), &many_names());
+    let dir = lendir::open(dir.path()).unwrap();
+    let mut buffer = Buffer::new();
+    let mut listing = Listing::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let taken = entries.next().unwrap().unwrap().name().to_vec();
+    listing.read(entries).unwrap();
+    assert_eq!(listing.len() + 1, many_names().len());
+    assert!(listing.find(&taken).is_none());
+    listing.read(Entries::new(&dir, &mut buffer)).unwrap();
+    assert!(listing.is_empty());
+}
+
+#[test]
+fn after_an_error_the_part_before_it_is_there_and_sorted() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path(), &many_names());
+    let opened = lendir::open(dir.path()).unwrap();
+    let file = File::open("/dev/null").unwrap();
+    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
+    let mut entries = Entries::new(&opened, &mut buffer);
+    entries.next().unwrap().unwrap();
+    // The descriptor turns into a file's between the first batch and the second.
+    #[allow(unsafe_code, reason = "rustix has `dup2` for descriptors that nothing borrows")]
+    // SAFETY: both descriptors are open, and both stay so.
+    let answer =
+        unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&file), std::os::fd::AsRawFd::as_raw_fd(&opened)) };
+    assert!(answer >= 0);
+
+    let mut listing = Listing::new();
+    let error = listing.read(entries).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
+    assert!((10..many_names().len()).contains(&listing.len()));
+    assert!(names(&listing).is_sorted());
+    for name in names(&listing) {
+        assert_eq!(listing.find(&name).unwrap().name(), name);
+    }
+}
+
+#[test]
+fn an_error_at_once_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path(), &many_names());
+    let mut listing = Listing::new();
+    read(dir.path(), &mut listing).unwrap();
+    let file = File::open("/dev/null").unwrap();
+    let error = listing.read(Entries::new(&file, &mut Buffer::new())).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
+    assert!(listing.is_empty());
+}
+
+#[test]
+fn an_error_after_the_dots_leaves_nothing() {
+    let mut listing = Listing::new();
+    match read(Path::new("/proc/1/map_files"), &mut listing) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => assert!(listing.is_empty()),
+        _ => machine::skip("an_error_after_the_dots_leaves_nothing", "a process without CAP_SYS_PTRACE"),
+    }
+}
+
+#[test]
+fn a_directory_removed_is_empty() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("gone");
+    fs::create_dir(&path).unwrap();
+    let dir = lendir::open(&path).unwrap();
+    fs::remove_dir(&path).unwrap();
+    let mut listing = Listing::new();
+    listing.read(Entries::new(&dir, &mut Buffer::new())).unwrap();
+    assert!(listing.is_empty());
+}
+
+#[test]
+fn an_entry_outlives_the_borrow_it_came_from() {
+    let mut listing = Listing::new();
+    read(Path::new("/proc/self"), &mut listing).unwrap();
+    let (name, copy) = {
+        let entry = listing.find(b"status").unwrap();
+        (entry.name(), entry)
+    };
+    assert_eq!(name, copy.name());
+}
