@@ -3,7 +3,7 @@
 mod machine;
 mod mounted;
 
-use lendir::{Buffer, EndMarker, Entries, Entry, FileType};
+use lendir::{Buffer, EndMarker, Entries, Entry, FileType, Listing};
 use mounted::{Contents, FILE_SYSTEMS, FileSystem, Mounted, Part};
 use rustix::fs::{AtFlags, CWD, Mode, RawDir, makedev, mknodat, statat};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,11 +35,12 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 13] = [
+const CASES: [Case; 14] = [
     Case { name: "all types", asks: Asks::OurContents, run: all_types_are_told_or_resolved },
     Case { name: "all names", asks: Asks::OurContents, run: all_names_come_back },
     Case { name: "0 to 20,000", asks: Asks::OurContents, run: every_entry_comes_once },
     Case { name: "beside `std`", asks: Asks::Reading, run: std_reads_the_same },
+    Case { name: "sorted", asks: Asks::Reading, run: a_listing_has_the_same_in_order },
     Case { name: "buffers", asks: Asks::Reading, run: every_buffer_reads_the_same },
     Case { name: "seek", asks: Asks::Reading, run: after_a_cookie_comes_what_came_after_it },
     Case { name: "rewind", asks: Asks::Reading, run: rewinding_begins_again_after_every_count },
@@ -354,6 +355,20 @@ fn std_reads_the_same(mounted: &Mounted) {
             let mode = statat(CWD, theirs.path(), AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode;
             assert!([FileType::Unknown, FileType::from_raw_mode(mode)].contains(&ours.file_type), "{ours:?}");
         }
+    }
+}
+
+fn a_listing_has_the_same_in_order(mounted: &Mounted) {
+    let mut buffer = Buffer::with_capacity(0);
+    let mut listing = Listing::new();
+    for path in still(mounted) {
+        let dir = lendir::open(&path).unwrap();
+        let entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
+        listing.read(entries).unwrap();
+        let mut expected = all(&path);
+        expected.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let sorted = listing.iter().map(|entry| (entry.name(), entry.file_type(), entry.ino()));
+        assert!(sorted.eq(expected.iter().map(|seen| (&*seen.name, seen.file_type, seen.ino))), "{}", path.display());
     }
 }
 
