@@ -1,0 +1,108 @@
+//! Scans while entries are made, removed and renamed beside those that stay: none of these is missing or comes twice.
+
+mod machine;
+mod mounted;
+
+use lendir::{Buffer, EndMarker, Entries, FileType};
+use mounted::{Contents, FileSystem, Mounted, Part};
+use rustix::fs::{AtFlags, CWD, Mode, mknodat, renameat, unlinkat};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The entries that stay are named by their numbers, the others begin with a letter.
+const STAYING: usize = 3000;
+const CAPACITIES: [usize; 4] = [0, Buffer::DEFAULT_CAPACITY, 128 * 1024, 1024 * 1024];
+
+#[test]
+fn what_stays_comes_once() {
+    machine::watchdog();
+    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 2_000 });
+    thread::scope(|scope| {
+        for system in FileSystem::local().filter(|system| system.contents != Contents::Packed) {
+            scope.spawn(move || {
+                if let Err(missing) = system.mounted(fill, |mounted| scan_beside_churn(mounted, duration)) {
+                    machine::skip(&format!("churn on {}", system.name), &missing);
+                }
+            });
+        }
+    });
+}
+
+fn fill(dir: &Path, part: Part) {
+    for index in (0..STAYING).filter(|index| part.has(*index)) {
+        mknodat(CWD, dir.join(index.to_string()), FileType::RegularFile, Mode::RUSR, 0).unwrap();
+    }
+}
+
+fn scan_beside_churn(mounted: &Mounted, duration: Duration) {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _over = Over(&is_over);
+            scan(mounted, Instant::now() + duration);
+        });
+        churn(&mounted.at, &is_over);
+    });
+}
+
+/// Says that the scans are over, even by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn scan(mounted: &Mounted, until: Instant) {
+    let marker = EndMarker::of(lendir::open(&mounted.at).unwrap()).unwrap();
+    let mut buffers = CAPACITIES.map(Buffer::with_capacity);
+    // At least one whole turn, however slow this machine is.
+    loop {
+        for buffer in &mut buffers {
+            for marker in [EndMarker::NONE, marker] {
+                let what = format!("{} with {buffer:?} and {marker:?}", mounted.system.name);
+                let dir = lendir::open(&mounted.at).unwrap();
+                let mut entries = Entries::new(&dir, buffer).with_end_marker(marker);
+                for _ in ["opened", "rewound"] {
+                    let mut times = [0_u8; STAYING];
+                    while let Some(entry) = entries.next().unwrap() {
+                        if let Some(index) = entry.numeric_name() {
+                            times[index as usize] += 1;
+                        }
+                    }
+                    assert_eq!(times.iter().position(|times| *times != 1), None, "{what}");
+                    entries.rewind().unwrap();
+                }
+            }
+        }
+        if Instant::now() > until {
+            break;
+        }
+    }
+}
+
+/// Makes, renames and removes entries, a few hundred at a time, until it is over.
+fn churn(path: &Path, is_over: &AtomicBool) {
+    let dir = lendir::open(path).unwrap();
+    // Names of several lengths, so that records and blocks are split and merged.
+    let name = |stem: &str, index: usize| format!("{stem}{index:0>width$}", width = index % 7 * 20);
+    for round in 0_usize.. {
+        let indices = || (round * 100..).take(100 + round % 300);
+        for index in indices() {
+            mknodat(&dir, name("made", index), FileType::RegularFile, Mode::RUSR, 0).unwrap();
+        }
+        for index in indices().step_by(2) {
+            renameat(&dir, name("made", index), &dir, name("renamed", index)).unwrap();
+        }
+        for index in indices() {
+            let stem = if (index - round * 100) % 2 == 0 { "renamed" } else { "made" };
+            unlinkat(&dir, name(stem, index), AtFlags::empty()).unwrap();
+        }
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+}

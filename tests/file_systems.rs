@@ -1,0 +1,528 @@
+//! One suite of cases on every file system that can be mounted here, and the table of what passed where.
+
+mod machine;
+mod mounted;
+
+use lendir::{Buffer, EndMarker, Entries, Entry, FileType, Listing};
+use mounted::{Contents, FILE_SYSTEMS, FileSystem, Mounted, Part};
+use rustix::fs::{AtFlags, CWD, Mode, RawDir, makedev, mknodat, statat};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fmt::{Display, Write as _};
+use std::fs::{self, DirEntry};
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirEntryExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// A question put to every file system that `asks` for nothing it does not have.
+struct Case {
+    name: &'static str,
+    asks: Asks,
+    run: fn(&Mounted),
+}
+
+#[derive(Clone, Copy)]
+enum Asks {
+    /// Directories that hold still.
+    Reading,
+    /// The contents made by [`fill`].
+    OurContents,
+    /// Directories that can be removed, made by [`fill_doomed`].
+    Removing,
+}
+
+const CASES: [Case; 14] = [
+    Case { name: "all types", asks: Asks::OurContents, run: all_types_are_told_or_resolved },
+    Case { name: "all names", asks: Asks::OurContents, run: all_names_come_back },
+    Case { name: "0 to 20,000", asks: Asks::OurContents, run: every_entry_comes_once },
+    Case { name: "beside `std`", asks: Asks::Reading, run: std_reads_the_same },
+    Case { name: "sorted", asks: Asks::Reading, run: a_listing_has_the_same_in_order },
+    Case { name: "buffers", asks: Asks::Reading, run: every_buffer_reads_the_same },
+    Case { name: "seek", asks: Asks::Reading, run: after_a_cookie_comes_what_came_after_it },
+    Case { name: "rewind", asks: Asks::Reading, run: rewinding_begins_again_after_every_count },
+    Case { name: "marker never early", asks: Asks::Reading, run: the_end_marker_loses_nothing },
+    Case { name: "marker saves a call", asks: Asks::Removing, run: the_last_call_is_saved_where_a_marker_is },
+    Case { name: "removed before", asks: Asks::Removing, run: removed_before_reading },
+    Case { name: "removed midway", asks: Asks::Removing, run: removed_midway },
+    Case { name: "tree removed", asks: Asks::Removing, run: removed_with_the_whole_tree },
+    Case { name: "removed after", asks: Asks::Removing, run: removed_after_the_end },
+];
+
+#[test]
+fn every_file_system_passes_every_case() {
+    machine::watchdog();
+    let rows: Vec<Row> = thread::scope(|scope| {
+        let rows: Vec<_> = FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
+        rows.into_iter().map(|row| row.join().expect("BUG: a case panicked outside of its guard")).collect()
+    });
+    let table = table_of(&rows);
+    // The handle itself, because libtest captures only what the `print` macros write.
+    let _ = std::io::stderr().write_all(table.as_bytes());
+    if let Some(path) = std::env::var_os("LENDIR_SCOREBOARD") {
+        fs::write(path, &table).expect("LENDIR_SCOREBOARD names a file that can be written");
+    }
+    for row in &rows {
+        if let Err(missing) = &row.outcome {
+            machine::skip(&format!("suite on {}", row.system.name), missing);
+        }
+    }
+    assert!(rows.iter().all(Row::has_no_failure), "a case failed");
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Passed,
+    Failed,
+    NotApplicable,
+}
+
+struct Row {
+    system: &'static FileSystem,
+    /// What each case said, or what is missing here.
+    outcome: Result<Vec<Verdict>, String>,
+}
+
+impl Row {
+    fn of(system: &'static FileSystem) -> Self {
+        let verdicts = |mounted: &Mounted| {
+            let doomed = Doomed::of(mounted);
+            let verdicts = CASES.iter().map(|case| {
+                let applies = match case.asks {
+                    Asks::Reading => true,
+                    Asks::OurContents => !matches!(system.contents, Contents::Kernel { .. }),
+                    Asks::Removing => doomed.is_some(),
+                };
+                match applies.then(|| catch_unwind(AssertUnwindSafe(|| (case.run)(mounted)))) {
+                    Some(Ok(())) => Verdict::Passed,
+                    Some(Err(_)) => {
+                        eprintln!("FAILED {}: {}", system.name, case.name);
+                        Verdict::Failed
+                    }
+                    None => Verdict::NotApplicable,
+                }
+            });
+            verdicts.collect()
+        };
+        Self { system, outcome: system.mounted(|at, part| fill(at, part, system), verdicts) }
+    }
+
+    fn has_no_failure(&self) -> bool {
+        self.outcome.as_ref().map_or(true, |verdicts| !verdicts.contains(&Verdict::Failed))
+    }
+}
+
+fn table_of(rows: &[Row]) -> String {
+    let mut table = String::from("| file system |");
+    for case in &CASES {
+        let _ = write!(table, " {} |", case.name);
+    }
+    let _ = writeln!(table, " passed of tried |\n|---|{}---|", "---|".repeat(CASES.len()));
+    for row in rows {
+        let _ = write!(table, "| {} |", row.system.name);
+        match &row.outcome {
+            Ok(verdicts) => {
+                for verdict in verdicts {
+                    let sign = match verdict {
+                        Verdict::Passed => "yes",
+                        Verdict::Failed => "**no**",
+                        Verdict::NotApplicable => "–",
+                    };
+                    let _ = write!(table, " {sign} |");
+                }
+                let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+                let passed = count(Verdict::Passed);
+                let _ = writeln!(table, " {passed} of {} |", passed + count(Verdict::Failed));
+            }
+            Err(missing) => {
+                let _ = writeln!(table, "{} skipped: {missing} |", " |".repeat(CASES.len()));
+            }
+        }
+    }
+    if !machine::runs_long() {
+        table += "\nShort form: large directories are sought and rewound in steps, and `ext4 ^dir_index`, which takes seconds \
+                  to fill, has 1,024 entries at most. `LENDIR_LONG=1` runs the long form.\n";
+    }
+    table
+}
+
+/// The contents: `types`, `names`, a directory for each of [`counts`], and `doomed` to be removed.
+fn fill(at: &Path, part: Part, system: &FileSystem) {
+    for (dir, names) in contents(system) {
+        let dir = at.join(dir);
+        fs::create_dir_all(&dir).unwrap();
+        for (_, name) in names.iter().enumerate().filter(|(index, _)| part.has(*index)) {
+            make(&dir, OsStr::from_bytes(name), FileType::RegularFile);
+        }
+    }
+    let types = at.join("types");
+    fs::create_dir_all(&types).unwrap();
+    for (_, (name, file_type)) in TYPES.iter().enumerate().filter(|(index, _)| part.has(*index)) {
+        make(&types, OsStr::new(name), *file_type);
+    }
+    fill_doomed(&at.join("doomed"), part);
+}
+
+fn counts(system: &FileSystem) -> &'static [usize] {
+    let counts = &[0, 1, 2, 16, 1024, 20_000];
+    if system.is_slow_to_fill() && !machine::runs_long() { &counts[..5] } else { counts }
+}
+
+/// The directories of regular files, each with all the names in it.
+fn contents(system: &FileSystem) -> BTreeMap<String, BTreeSet<Vec<u8>>> {
+    let numbers = |count: &usize| (0..*count).map(|number| number.to_string().into_bytes()).collect();
+    let mut contents: BTreeMap<_, _> = counts(system).iter().map(|count| (count.to_string(), numbers(count))).collect();
+    let by_length =
+        (1..=255_u8).map(|length| (0..length).map(|at| 0x80 | length.wrapping_mul(31).wrapping_add(at)).collect());
+    let by_byte = (1..=255).filter(|byte| !b"./".contains(byte)).map(|byte| vec![byte]);
+    contents.insert("names".to_owned(), by_length.chain(by_byte).collect());
+    contents
+}
+
+const TYPES: [(&str, FileType); 7] = [
+    ("directory", FileType::Directory),
+    ("file", FileType::RegularFile),
+    ("link", FileType::Symlink),
+    ("pipe", FileType::Fifo),
+    ("socket", FileType::Socket),
+    ("tty", FileType::CharacterDevice),
+    ("disk", FileType::BlockDevice),
+];
+
+fn make(dir: &Path, name: &OsStr, file_type: FileType) {
+    let path = dir.join(name);
+    match file_type {
+        FileType::Directory => fs::create_dir(path).unwrap(),
+        FileType::Symlink => symlink("nowhere", path).unwrap(),
+        _ => mknodat(CWD, path, file_type, Mode::RUSR, makedev(1, 3)).unwrap(),
+    }
+}
+
+/// Directories to be removed, which hold nothing but directories, so that cgroup2 can have them too.
+fn fill_doomed(at: &Path, part: Part) {
+    for dir in ["before", "tree/a/b", "after", "saved", "midway"] {
+        fs::create_dir_all(at.join(dir)).unwrap();
+        // Names long enough for three batches of the smallest buffer.
+        let count = if dir == "midway" { 200 } else { 0 };
+        for index in (0..count).filter(|index| part.has(*index)) {
+            fs::create_dir(at.join(dir).join(format!("{index:0>100}"))).unwrap();
+        }
+    }
+}
+
+/// Where the directories to be removed are, on a file system that can have them.
+struct Doomed(PathBuf);
+
+impl Doomed {
+    fn path(mounted: &Mounted) -> PathBuf {
+        match mounted.system.contents {
+            Contents::Kernel { .. } => mounted.at.join(format!("lendir-{}", std::process::id())),
+            _ => mounted.at.join("doomed"),
+        }
+    }
+
+    fn of(mounted: &Mounted) -> Option<Self> {
+        let path = Self::path(mounted);
+        match mounted.system.contents {
+            Contents::Written | Contents::Merged => {}
+            Contents::Kernel { takes_directories: true, .. } => fill_doomed(&path, Part::All),
+            _ => return None,
+        }
+        Some(Self(path))
+    }
+}
+
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        remove_directories(&self.0);
+    }
+}
+
+/// Removes a tree of directories and whatever the kernel put there.
+fn remove_directories(dir: &Path) {
+    for child in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if child.file_type().unwrap().is_dir() {
+            remove_directories(&child.path());
+        }
+    }
+    fs::remove_dir(dir).unwrap();
+}
+
+/// The directories that hold still.
+fn still(mounted: &Mounted) -> impl Iterator<Item = PathBuf> {
+    let names = match mounted.system.contents {
+        Contents::Kernel { still, takes_directories } => {
+            let made = Doomed::path(mounted).join("midway").display().to_string();
+            still.iter().map(ToString::to_string).chain(takes_directories.then_some(made)).collect()
+        }
+        _ => contents(mounted.system).into_keys().chain(["types".to_owned()]).collect::<Vec<_>>(),
+    };
+    names.into_iter().map(|name| mounted.at.join(name))
+}
+
+/// All that an entry tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    name: Vec<u8>,
+    file_type: FileType,
+    ino: u64,
+    cookie: u64,
+}
+
+impl PartialEq<Entry<'_>> for Seen {
+    fn eq(&self, entry: &Entry<'_>) -> bool {
+        self.name == entry.name()
+            && self.file_type == entry.file_type()
+            && self.ino == entry.ino()
+            && self.cookie == entry.cookie()
+    }
+}
+
+impl From<Entry<'_>> for Seen {
+    fn from(entry: Entry<'_>) -> Self {
+        Self { name: entry.name().to_vec(), file_type: entry.file_type(), ino: entry.ino(), cookie: entry.cookie() }
+    }
+}
+
+fn all(dir: &Path) -> Vec<Seen> {
+    let dir = lendir::open(dir).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut seen = Vec::new();
+    while let Some(entry) = entries.next().unwrap() {
+        seen.push(entry.into());
+    }
+    seen
+}
+
+/// That these come next, in this order.
+fn assert_next(entries: &mut Entries<'_>, expected: &[Seen], what: &dyn Display) {
+    for (index, expected) in expected.iter().enumerate() {
+        let entry = entries.next().unwrap();
+        assert!(entry.as_ref().is_some_and(|entry| expected == entry), "{what}: {index}: {expected:?}, not {entry:?}");
+    }
+}
+
+/// That these come next and then no more.
+fn assert_rest(entries: &mut Entries<'_>, expected: &[Seen], what: &dyn Display) {
+    assert_next(entries, expected, what);
+    for _ in 0..2 {
+        let more = entries.next().unwrap();
+        assert!(more.is_none(), "{what}: {more:?} beyond the end");
+    }
+}
+
+fn all_types_are_told_or_resolved(mounted: &Mounted) {
+    let dir = lendir::open(mounted.at.join("types")).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut seen = BTreeMap::new();
+    while let Some(entry) = entries.next().unwrap() {
+        assert_eq!(entry.file_type() != FileType::Unknown, mounted.system.has_types(), "{entry:?}");
+        seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.resolve_file_type().unwrap());
+    }
+    assert_eq!(seen, TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into());
+}
+
+fn all_names_come_back(mounted: &Mounted) {
+    let mut names: Vec<_> = all(&mounted.at.join("names")).into_iter().map(|seen| seen.name).collect();
+    names.sort_unstable();
+    assert!(names.iter().eq(&contents(mounted.system)["names"]));
+}
+
+fn every_entry_comes_once(mounted: &Mounted) {
+    let contents = contents(mounted.system);
+    for count in counts(mounted.system) {
+        let path = mounted.at.join(count.to_string());
+        let mut names: Vec<_> = all(&path).into_iter().map(|seen| seen.name).collect();
+        names.sort_unstable();
+        assert!(names.iter().eq(&contents[&count.to_string()]), "{count}");
+        let dir = lendir::open(&path).unwrap();
+        assert_eq!(Entries::new(&dir, &mut Buffer::new()).count().unwrap(), *count as u64);
+    }
+}
+
+fn std_reads_the_same(mounted: &Mounted) {
+    for dir in still(mounted) {
+        let ours = all(&dir);
+        let theirs: Vec<DirEntry> = fs::read_dir(&dir).unwrap().map(Result::unwrap).collect();
+        assert_eq!(ours.len(), theirs.len(), "{}", dir.display());
+        for (ours, theirs) in ours.into_iter().zip(theirs) {
+            assert_eq!((&*ours.name, ours.ino), (theirs.file_name().as_bytes(), theirs.ino()));
+            let mode = statat(CWD, theirs.path(), AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode;
+            assert!([FileType::Unknown, FileType::from_raw_mode(mode)].contains(&ours.file_type), "{ours:?}");
+        }
+    }
+}
+
+fn a_listing_has_the_same_in_order(mounted: &Mounted) {
+    let mut buffer = Buffer::with_capacity(0);
+    let mut listing = Listing::new();
+    for path in still(mounted) {
+        let dir = lendir::open(&path).unwrap();
+        let entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
+        listing.read(entries).unwrap();
+        let mut expected = all(&path);
+        expected.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let sorted = listing.iter().map(|entry| (entry.name(), entry.file_type(), entry.ino()));
+        assert!(sorted.eq(expected.iter().map(|seen| (&*seen.name, seen.file_type, seen.ino))), "{}", path.display());
+    }
+}
+
+/// From the floor up to 1 MiB.
+const CAPACITIES: [usize; 5] = [0, 8 * 1024 + 1, Buffer::DEFAULT_CAPACITY, 64 * 1024, 1024 * 1024];
+
+fn every_buffer_reads_the_same(mounted: &Mounted) {
+    assert_every_buffer_reads_the_same(mounted, |_| EndMarker::NONE);
+}
+
+fn assert_every_buffer_reads_the_same(mounted: &Mounted, marker: impl Fn(&OwnedFd) -> EndMarker) {
+    for path in still(mounted) {
+        let expected = all(&path);
+        for capacity in CAPACITIES {
+            let dir = lendir::open(&path).unwrap();
+            let mut buffer = Buffer::with_capacity(capacity);
+            let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker(&dir));
+            assert_rest(&mut entries, &expected, &format_args!("{} with {capacity} bytes", path.display()));
+        }
+    }
+}
+
+fn after_a_cookie_comes_what_came_after_it(mounted: &Mounted) {
+    for path in still(mounted) {
+        let expected = all(&path);
+        let dir = lendir::open(&path).unwrap();
+        let mut buffer = Buffer::with_capacity(0);
+        let mut entries = Entries::new(&dir, &mut buffer);
+        for index in (0..expected.len()).step_by(step(&expected)) {
+            entries.seek(expected[index].cookie).unwrap();
+            let (rest, what) = (&expected[index + 1..], format_args!("{} after entry {index}", path.display()));
+            if rest.len() > FEW {
+                assert_next(&mut entries, &rest[..2], &what);
+            } else {
+                assert_rest(&mut entries, rest, &what);
+            }
+        }
+    }
+}
+
+fn rewinding_begins_again_after_every_count(mounted: &Mounted) {
+    for path in still(mounted) {
+        let expected = all(&path);
+        let dir = lendir::open(&path).unwrap();
+        let mut buffer = Buffer::with_capacity(0);
+        let mut entries = Entries::new(&dir, &mut buffer);
+        for count in (0..=expected.len()).step_by(step(&expected)) {
+            assert_next(&mut entries, &expected[..count], &format_args!("the first {count} of {}", path.display()));
+            entries.rewind().unwrap();
+        }
+        assert_rest(&mut entries, &expected, &format_args!("{} at last", path.display()));
+    }
+}
+
+/// More entries than this are looked at in steps, except in the long form.
+const FEW: usize = 600;
+
+fn step(entries: &[Seen]) -> usize {
+    match (entries.len(), machine::runs_long()) {
+        (..=FEW, _) | (..=2000, true) => 1,
+        (..=2000, false) => 13,
+        (_, true) => 17,
+        (_, false) => 1301,
+    }
+}
+
+fn the_end_marker_loses_nothing(mounted: &Mounted) {
+    assert_every_buffer_reads_the_same(mounted, |dir| EndMarker::of(dir).unwrap());
+    if let Some(end) = mounted.system.end_cookie() {
+        for dir in still(mounted) {
+            let cookies = cookies_with_dots(&dir);
+            assert_eq!(cookies.iter().position(|cookie| *cookie == end), Some(cookies.len() - 1), "{}", dir.display());
+        }
+    }
+}
+
+fn cookies_with_dots(dir: &Path) -> Vec<u64> {
+    let mut cookies = Vec::new();
+    let mut memory = Vec::with_capacity(Buffer::DEFAULT_CAPACITY);
+    let mut records = RawDir::new(lendir::open(dir).unwrap(), memory.spare_capacity_mut());
+    while let Some(record) = records.next() {
+        cookies.push(record.unwrap().next_entry_cookie());
+    }
+    cookies
+}
+
+/// Once the last entry is lent the directory is removed: only an iterator that asks the kernel again hears of that.
+fn the_last_call_is_saved_where_a_marker_is(mounted: &Mounted) {
+    let path = Doomed::path(mounted).join("saved");
+    fs::create_dir(path.join("child")).unwrap();
+    let dir = lendir::open(&path).unwrap();
+    let marker = EndMarker::of(&dir).unwrap();
+    let mut buffer = Buffer::new();
+    let count = Entries::new(&dir, &mut buffer).count().unwrap();
+    let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+    entries.rewind().unwrap();
+    for _ in 0..count {
+        assert!(entries.next().unwrap().is_some());
+    }
+    remove_directories(&path);
+    assert!(entries.next().unwrap().is_none());
+    assert_eq!(entries.removed(), mounted.system.end_cookie().is_none());
+}
+
+fn removed_before_reading(mounted: &Mounted) {
+    let path = Doomed::path(mounted).join("before");
+    let dir = lendir::open(&path).unwrap();
+    remove_directories(&path);
+    let mut buffer = Buffer::new();
+    assert_gone(&mut Entries::new(&dir, &mut buffer));
+}
+
+fn removed_midway(mounted: &Mounted) {
+    let path = Doomed::path(mounted).join("midway");
+    let expected = all(&path);
+    let dir = lendir::open(&path).unwrap();
+    let mut buffer = Buffer::with_capacity(0);
+    let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
+    let mut seen: Vec<Seen> = vec![entries.next().unwrap().expect("not the end").into()];
+    remove_directories(&path);
+    while let Some(entry) = entries.next().unwrap() {
+        seen.push(entry.into());
+    }
+    assert!(seen.len() < expected.len() && expected.starts_with(&seen), "what was in the buffer is delivered");
+    assert_gone(&mut entries);
+}
+
+fn removed_with_the_whole_tree(mounted: &Mounted) {
+    let tree = Doomed::path(mounted).join("tree");
+    let dirs = ["", "a", "a/b"].map(|dir| lendir::open(tree.join(dir)).unwrap());
+    remove_directories(&tree);
+    let mut buffer = Buffer::new();
+    for dir in &dirs {
+        assert_gone(&mut Entries::new(dir, &mut buffer));
+    }
+}
+
+fn removed_after_the_end(mounted: &Mounted) {
+    let path = Doomed::path(mounted).join("after");
+    let dir = lendir::open(&path).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    while entries.next().unwrap().is_some() {}
+    remove_directories(&path);
+    assert!(entries.next().unwrap().is_none() && !entries.removed(), "the end came before");
+    entries.rewind().unwrap();
+    assert_gone(&mut entries);
+}
+
+fn assert_gone(entries: &mut Entries<'_>) {
+    for _ in 0..2 {
+        assert!(entries.next().unwrap().is_none());
+        assert!(entries.removed());
+        entries.rewind().unwrap();
+        assert!(!entries.removed());
+    }
+}
