@@ -120,7 +120,11 @@ pub fn raw_dir(dir: &Directory) -> Contender<'_> {
 }
 
 pub fn lendir(dir: &Directory) -> Contender<'_> {
-    let mut buffer = Buffer::new();
+    lendir_with(dir, Buffer::DEFAULT_CAPACITY)
+}
+
+pub fn lendir_with(dir: &Directory, capacity: usize) -> Contender<'_> {
+    let mut buffer = Buffer::with_capacity(capacity);
     Contender::new("lendir", Answer::Names, move || {
         let dir = lendir::open(&*dir.path).expect("a directory");
         name_bytes(Entries::new(&dir, &mut buffer))

@@ -118,3 +118,39 @@ impl Root {
         }
     }
 }
+
+/// Children that only wait to be ended, which they are on drop.
+pub struct Processes(Vec<libc::pid_t>);
+
+impl Processes {
+    pub fn sleeping(count: usize) -> Self {
+        let fork = |_| {
+            // SAFETY: the child calls nothing but prctl, pause and _exit, which are safe after a fork of many threads.
+            unsafe {
+                match libc::fork() {
+                    0 => {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        libc::pause();
+                        libc::_exit(0)
+                    }
+                    pid => pid,
+                }
+            }
+        };
+        let processes = Self((0..count).map(fork).filter(|pid| *pid > 0).collect());
+        assert_eq!(processes.0.len(), count, "processes to be listed");
+        processes
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            // SAFETY: they are our children, not waited for yet, so that the numbers are still theirs.
+            unsafe {
+                libc::kill(*pid, libc::SIGKILL);
+                libc::waitpid(*pid, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
