@@ -41,3 +41,8 @@ pub use entries::{Entries, Entry};
 pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};
 pub use rustix::fs::{FileType, OFlags};
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

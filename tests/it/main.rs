@@ -9,3 +9,4 @@ mod machine;
 mod oracle;
 mod pids;
 mod system_calls;
+mod watch;

@@ -6,12 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// The example that `cargo test` built beside this very program.
-fn pids() -> Command {
+/// An example that `cargo test` built beside this very program.
+pub fn example(name: &str) -> Command {
     let tests = std::env::current_exe().unwrap();
-    let path = tests.ancestors().nth(2).unwrap().join("examples/pids");
+    let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
     assert!(path.exists(), "{} is built by `cargo test` and `cargo build --examples`", path.display());
     Command::new(path)
+}
+
+fn pids() -> Command {
+    example("pids")
 }
 
 fn run(command: &mut Command) -> Output {
