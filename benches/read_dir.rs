@@ -169,8 +169,9 @@ criterion_group! {
     name = questions;
     config = Criterion::default()
         .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(800));
+        .nresamples(2000)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(500));
     targets = contenders, buffer_reuse, buffer_size, open, rescan, end_marker, growth
 }
 criterion_main!(questions);
