@@ -4,6 +4,7 @@ mod contract;
 mod costs;
 mod errors;
 mod fixture;
+mod ls;
 #[path = "../machine/mod.rs"]
 mod machine;
 mod oracle;

@@ -1,7 +1,7 @@
 //! The example `watch`, as a program: a child of ours appears and vanishes before its eyes.
 
+use crate::fixture::example;
 use crate::machine::watchdog;
-use crate::pids::example;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
