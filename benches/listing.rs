@@ -13,9 +13,9 @@ use std::time::Duration;
 fn main() {
     let mut criterion = Criterion::default()
         .without_plots()
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(600))
-        .sample_size(20)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(300))
+        .sample_size(10)
         .nresamples(5000)
         .configure_from_args();
     for shape in ladder::shapes() {

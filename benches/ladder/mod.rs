@@ -6,7 +6,7 @@
 //! relative to its parent, and so it is by the bare loop that all are measured against.
 
 use crate::contenders::{Answer, Contender, FLAGS, bare_loop, bare_loop_over, lendir_over, marker};
-use crate::directories::{Directory, Names, Root, fastest_root, roots};
+use crate::directories::{Directory, Made, Names, Root, fastest_root, roots};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Mode, openat};
 use std::ffi::{CStr, CString, OsString, c_char};
@@ -21,25 +21,44 @@ pub struct Shape {
     root: Root,
     count: usize,
     names: Names,
+    made: Made,
 }
 
 impl Shape {
     pub fn make(&self) -> Directory {
-        self.root.directory(self.count, self.names)
+        self.root.directory_made(self.count, self.names, self.made)
     }
 }
 
 /// With `LENDIR_LONG=1` in the environment, a million entries too.
+///
+/// Names made in order are a gift to every sort of `core`, which sees that they are sorted backwards already; that gift is
+/// real, for photographs and processes are made in order, but it says nothing of the sort. So there are both.
 pub fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     for root in roots().into_iter().rev() {
-        shapes.push(Shape { root, count: 32, names: Names::Sixteen });
+        shapes.push(Shape { root, count: 32, names: Names::Sixteen, made: Made::InOrder });
     }
-    let mut large = vec![(1024, Names::Pids), (1024, Names::Photos), (100_000, Names::Hex), (100_000, Names::Photos)];
+    let mut on_the_fastest = vec![
+        (32, Names::Sixteen, Made::Shuffled),
+        (1024, Names::Pids, Made::InOrder),
+        (1024, Names::Pids, Made::Shuffled),
+        (1024, Names::Photos, Made::InOrder),
+        (1024, Names::Photos, Made::Shuffled),
+        (100_000, Names::Hex, Made::InOrder),
+        (100_000, Names::Photos, Made::InOrder),
+        (100_000, Names::Photos, Made::Shuffled),
+    ];
     if std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1") {
-        large.extend([(1_000_000, Names::Hex), (1_000_000, Names::Photos)]);
+        on_the_fastest.extend([(1_000_000, Names::Hex, Made::InOrder), (1_000_000, Names::Photos, Made::Shuffled)]);
     }
-    shapes.extend(large.into_iter().map(|(count, names)| Shape { root: fastest_root(), count, names }));
+    let root = fastest_root();
+    shapes.extend(on_the_fastest.into_iter().map(|(count, names, made)| Shape {
+        root: root.clone(),
+        count,
+        names,
+        made,
+    }));
     shapes
 }
 
