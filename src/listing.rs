@@ -45,6 +45,7 @@ pub struct Listing {
     len: usize,
     words: Vec<u64>,
     order: Order,
+    removed: bool,
 }
 
 /// How a [`Listing`] sorts.
@@ -106,6 +107,7 @@ impl Listing {
     #[inline(always)]
     pub fn read(&mut self, mut entries: Entries<'_>) -> io::Result<()> {
         let result = self.fill(&mut entries);
+        self.removed = entries.removed();
         self.sort();
         result
     }
@@ -140,7 +142,7 @@ impl Listing {
 
     #[inline(never)]
     fn sort(&mut self) {
-        let Self { arena, places, len, words, order } = self;
+        let Self { arena, places, len, words, order, .. } = self;
         let (places, words) = (&mut places[..*len], &mut words[..*len]);
         let case = match order {
             Order::Bytes => Case::Sensitive,
@@ -152,6 +154,12 @@ impl Listing {
             Order::Directory => return,
         };
         prefix::sort(places, words, arena, case);
+    }
+
+    /// Whether the directory went away while it was read: see [`Entries::removed`].
+    #[must_use]
+    pub fn removed(&self) -> bool {
+        self.removed
     }
 
     /// The number of entries.
@@ -212,6 +220,7 @@ impl Listing {
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
+        self.removed = false;
     }
 
     #[inline]
