@@ -38,7 +38,8 @@ pub struct Listing {
     /// Of each entry its inode number, 8 bytes, then its name with the NUL, in the order of the directory.
     ///
     /// The other layout, where the kernel writes its records to where they stay, spares the copy and gives 11 bytes more
-    /// to each entry. It is in `benches/blocks`.
+    /// to each entry. It is v4 in `benches/ladder`: without any sort it takes 0.04 to 0.10 of the bare loop less for 32 and
+    /// for 1024 names, and as much, within the noise, for 100,000.
     arena: Vec<u8>,
     /// Where each name is, in the order asked for; beyond `len`, of an earlier directory.
     places: Vec<Place>,
