@@ -130,6 +130,13 @@ fn sort_from(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64], 
             depth += shared_bytes as usize;
             continue;
         }
+        // File systems that list the oldest first, or the newest, often give names that were made in order.
+        if words.is_sorted_by(|before, after| before < after) {
+            return;
+        }
+        if words.is_sorted_by(|before, after| before > after) {
+            return places.reverse();
+        }
         if !sort_by_words(places, words) {
             return;
         }
