@@ -2,20 +2,20 @@
 //!
 //! Criterion measures one contender after the other, so that the drift of a busy machine decides between them. Here the
 //! drift meets all of them alike. What is printed is the ratio of the median to that of the bare loop, and in brackets
-//! the middle half of the ratios round by round.
-
-#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "statistics")]
+//! the middle half of the ratios round by round. The sorted ones have scores too, those of the gitstatus article: the first
+//! rung of the ladder is 100, what takes half of its time 200.
 
 mod contenders;
 mod directories;
+mod ladder;
+mod turns;
 
 use contenders::Contender;
 use directories::{Directory, Names, roots};
 use std::time::Duration;
+use turns::{Turns, machine};
 
-/// Long enough for the clock, short enough for the machine not to drift within a round.
-const SAMPLE: Duration = Duration::from_micros(200);
-/// How long all contenders of one directory may take.
+/// How long all contenders of one directory may take, but for the largest, where 30 rounds take longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() {
@@ -26,6 +26,10 @@ fn main() {
         let mut contenders = contenders::all(&dir);
         contenders.extend(contenders::rescans(&dir));
         table(&dir, &mut contenders, rounds_at_most);
+    }
+    for shape in ladder::shapes() {
+        let dir = shape.make();
+        table(&dir, &mut ladder::all(&dir), rounds_at_most);
     }
 }
 
@@ -44,45 +48,11 @@ fn table(dir: &Directory, contenders: &mut [Contender<'_>], rounds_at_most: u32)
     for contender in &mut *contenders {
         contender.check(dir);
     }
-    let once = contenders[0].time(10) / 10;
-    let times = (SAMPLE.as_nanos() / once.as_nanos()).max(1) as u64;
-    let round = SAMPLE.max(once) * contenders.len() as u32;
-    let rounds = ((PATIENCE.as_nanos() / round.as_nanos()) as u32).clamp(1, rounds_at_most) as usize;
-
-    let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
-    for round in 0..rounds {
-        // Each round begins with another contender, so that none always follows the same one.
-        for turn in 0..contenders.len() {
-            let index = (round + turn) % contenders.len();
-            samples[index].push(contenders[index].time(times).as_secs_f64() / times as f64);
-        }
+    let turns = Turns::take(contenders, PATIENCE, rounds_at_most);
+    let first_rung = contenders.iter().position(|contender| contender.name == ladder::FIRST_RUNG);
+    println!("\n{}: the bare loop takes {:.2} µs, {} rounds\n", dir.label, turns.median(0) * 1e6, turns.rounds);
+    for (index, contender) in contenders.iter().enumerate() {
+        let score = |first| format!("{:7.1}", 100.0 * turns.median(first) / turns.median(index));
+        println!("  {:34} {}{}", contender.name, turns.ratio(index, 0), first_rung.map_or(String::new(), score));
     }
-
-    let base = quantile(&samples[0], 0.5);
-    println!("\n{}: the bare loop takes {:.2} µs, {rounds} rounds\n", dir.label, base * 1e6);
-    for (contender, samples_of_it) in contenders.iter().zip(&samples) {
-        let ratios: Vec<_> = samples_of_it.iter().zip(&samples[0]).map(|(it, bare)| it / bare).collect();
-        let (low, high) = (quantile(&ratios, 0.25), quantile(&ratios, 0.75));
-        println!("  {:26} {:.3}  [{low:.3} to {high:.3}]", contender.name, quantile(samples_of_it, 0.5) / base);
-    }
-}
-
-fn quantile(values: &[f64], part: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
-}
-
-/// Processor, cores and kernel, as far as procfs tells.
-fn machine() -> String {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, model)| model);
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let release = kernel.trim().split('-').next().unwrap_or_default();
-    format!(
-        "{}, {} cores, Linux {release}",
-        model.unwrap_or(std::env::consts::ARCH),
-        std::thread::available_parallelism().map_or(1, usize::from)
-    )
 }

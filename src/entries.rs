@@ -21,7 +21,8 @@ use std::{fmt, io};
 /// - **Fused**: after the end, and after an error, [`next`](Self::next) answers `Ok(None)` without a system call, until
 ///   [`rewind`](Self::rewind) or [`seek`](Self::seek).
 /// - Entries that the kernel returned before an error are delivered before it.
-/// - `EINTR` is never seen: the call is repeated, the kernel has kept the position.
+/// - `EINTR` is never seen: the call is repeated, the kernel has kept the position. So a signal does not end a read that
+///   hangs on a network or FUSE server; the server does, or the end of the process.
 /// - `ENOENT` is an end, as in glibc: the directory was removed, or the process of a `/proc/PID` directory is gone.
 ///   [`removed`](Self::removed) tells it apart, for what was read may then not be all.
 /// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, take turns at
@@ -262,6 +263,8 @@ impl<'a> Entries<'a> {
     }
 
     /// Whether the end came because the directory itself went away (`ENOENT`): what was read may not be all it had.
+    ///
+    /// The `task` and `fd` of a process that is killed just end; they are gone only when it has been waited for.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};

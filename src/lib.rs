@@ -22,6 +22,113 @@
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! # Which call do I want?
+//!
+//! | I want to | call |
+//! |---|---|
+//! | look at each entry once | [`Entries::next`] in a `while let` |
+//! | only count | [`Entries::count`] |
+//! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
+//! | have the entries sorted, or find one by name | [`Listing::read`], [`Listing::find`] |
+//! | open or stat each entry next | [`Order::Inode`], or [`Entries`] as it comes |
+//! | read the same directory every second | [`Entries::rewind`] |
+//! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
+//! | go below | [`openat`] with [`Entry::name_cstr`]; [`openat_with`] and [`OFlags::NOFOLLOW`] where links are not trusted |
+//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] where it must be certain |
+//! | read many small directories of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
+//! | know whether a directory was removed while I read | [`Entries::removed`] |
+//!
+//! # Recipes
+//!
+//! **Visit a tree** with one buffer and one [`Listing`] a level: a directory is read to its end before those below it are
+//! opened, relative to it, so that renames above it do no harm.
+//!
+//! ```
+//! use lendir::{Buffer, Entries, FileType, Listing, OFlags};
+//! use std::{io, os::fd::OwnedFd};
+//!
+//! fn visit(dir: &OwnedFd, buffer: &mut Buffer, found: &mut u64) -> io::Result<()> {
+//!     let mut listing = Listing::new();
+//!     listing.read(Entries::new(dir, buffer))?;
+//!     for entry in &listing {
+//!         *found += 1;
+//!         if entry.file_type() == FileType::Directory {
+//!             visit(&lendir::openat_with(dir, entry.name_cstr(), OFlags::NOFOLLOW)?, buffer, found)?;
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//!
+//! let mut found = 0;
+//! visit(&lendir::open("/sys/class")?, &mut Buffer::new(), &mut found)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! For trees of any depth, `tests/limits.rs` in the repository descends 100,000 levels with two descriptors and a 64 KiB
+//! stack: it leaves a level by its cookie and enters it again by `..`.
+//!
+//! **Compare with a sorted list** of names, in one pass over both:
+//!
+//! ```
+//! use lendir::{Buffer, Entries, Listing};
+//! use std::cmp::Ordering;
+//!
+//! let index: [&[u8]; 3] = [b"cmdline", b"no longer here", b"version"];
+//! let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+//! listing.read(Entries::new(&lendir::open("/proc")?, &mut buffer))?;
+//! let (mut old, mut new) = (index.iter().peekable(), listing.iter().peekable());
+//! let (mut removed, mut added) = (0, 0);
+//! loop {
+//!     let order = match (old.peek(), new.peek()) {
+//!         (None, None) => break,
+//!         (Some(_), None) => Ordering::Less,
+//!         (None, Some(_)) => Ordering::Greater,
+//!         (Some(old), Some(new)) => (**old).cmp(new.name()),
+//!     };
+//!     removed += u32::from(order.is_lt());
+//!     added += u32::from(order.is_gt());
+//!     if order.is_le() { old.next(); }
+//!     if order.is_ge() { new.next(); }
+//! }
+//! assert_eq!(removed, 1);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Remove what matches**, while reading: entries already in the buffer are not disturbed.
+//!
+//! ```
+//! use lendir::{Buffer, Entries};
+//! use rustix::fs::{unlinkat, AtFlags};
+//!
+//! let cache = tempfile::tempdir()?;
+//! # std::fs::write(cache.path().join("old.tmp"), "")?;
+//! let dir = lendir::open(cache.path())?;
+//! let mut buffer = Buffer::new();
+//! let mut entries = Entries::new(&dir, &mut buffer);
+//! while let Some(entry) = entries.next()? {
+//!     if entry.name().ends_with(b".tmp") {
+//!         unlinkat(&dir, entry.name_cstr(), AtFlags::empty())?;
+//!     }
+//! }
+//! # assert!(std::fs::read_dir(cache.path())?.next().is_none());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! The examples `pids` (scan /proc), `ls` (sort, several directories) and `watch` (rescan) are programs to start from.
+//!
+//! # What the kernel promises while others change the directory
+//!
+//! On local file systems an entry that is there throughout a scan is returned exactly once. One that is made, removed or
+//! renamed meanwhile may be returned or not; hashed ext4 can return a renamed one twice, NFS, 9p and CIFS even one that
+//! stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs
+//! shows what was made after `open` only after `rewind`. None of this is mended here: it would take a memory of all names.
+//!
+//! # What it costs
+//!
+//! A small directory is `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
+//! allocates; a [`Buffer`] is one allocation, and a [`Listing`] stops allocating once it has held as large a directory.
+//! Each item says what it costs; `cargo bench --bench counts` counts it and `cargo bench --bench ratios` times it.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
@@ -41,3 +148,8 @@ pub use entries::{Entries, Entry};
 pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};
 pub use rustix::fs::{FileType, OFlags};
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -6,14 +6,60 @@ use crate::directories::Directory;
 use lendir::{Buffer, EndMarker, Entries};
 use rustix::fs::{Dir, Mode, OFlags, RawDir};
 use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 pub struct Contender<'a> {
     pub name: &'static str,
     answer: Answer,
-    read: Box<dyn FnMut(u64) -> (Duration, u64) + 'a>,
+    read: Box<dyn Read + 'a>,
+}
+
+trait Read {
+    /// The time that `times` readings take.
+    fn time(&mut self, times: u64) -> Duration;
+    /// Reads once and answers.
+    fn answer(&mut self) -> u64;
+}
+
+/// Reads into `memory`; `answer` looks at it, untimed.
+struct Reading<M, R, A> {
+    memory: M,
+    read: R,
+    answer: A,
+}
+
+impl<M, R: FnMut(&mut M), A: Fn(&M) -> u64> Read for Reading<M, R, A> {
+    // Monomorphised, so that nothing stands between the reading and the loop that times it.
+    fn time(&mut self, times: u64) -> Duration {
+        let begin = Instant::now();
+        for _ in 0..times {
+            (self.read)(&mut self.memory);
+            black_box(&mut self.memory);
+        }
+        begin.elapsed()
+    }
+
+    fn answer(&mut self) -> u64 {
+        (self.read)(&mut self.memory);
+        (self.answer)(&self.memory)
+    }
+}
+
+/// Times itself, in another process.
+struct Elsewhere<R>(R);
+
+impl<R: FnMut(u64) -> (Duration, u64)> Read for Elsewhere<R> {
+    fn time(&mut self, times: u64) -> Duration {
+        (self.0)(times).0
+    }
+
+    fn answer(&mut self) -> u64 {
+        (self.0)(1).1
+    }
 }
 
 /// What the number means that a contender answers with.
@@ -25,50 +71,89 @@ pub enum Answer {
     Entries,
     /// The bytes of all records, dots too: the loop that looks at nothing knows no more.
     Records,
+    /// A hash of all names, in the order of the directory.
+    Listing,
+    /// A hash of all names, sorted.
+    Sorted,
+    /// What this function answers.
+    By(fn(&Directory) -> u64),
 }
 
 impl Answer {
     /// As `std::fs::read_dir` would have it.
     fn by_std(self, dir: &Directory) -> u64 {
+        if let Self::By(answer) = self {
+            return answer(dir);
+        }
         let names =
             std::fs::read_dir(dir.path()).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+        if matches!(self, Self::Listing | Self::Sorted) {
+            let mut names: Vec<_> = names.collect();
+            if matches!(self, Self::Sorted) {
+                names.sort();
+            }
+            return hash(names.iter().map(|name| name.as_bytes()));
+        }
         let of_name = |len: usize| match self {
             Self::Names => len,
-            Self::Entries => 1,
             Self::Records => (19 + len + 1).next_multiple_of(8),
+            _ => 1,
         };
         let dots = if matches!(self, Self::Records) { of_name(1) + of_name(2) } else { 0 };
         (dots + names.map(|name| of_name(name.len())).sum::<usize>()) as u64
     }
 }
 
+fn hash<'n>(names: impl Iterator<Item = &'n [u8]>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    names.for_each(|name| name.hash(&mut hasher));
+    hasher.finish()
+}
+
 impl<'a> Contender<'a> {
-    /// `read` is monomorphised together with the loop that times it, so that nothing stands between the two.
+    /// One that only counts, as it goes.
     pub fn new(name: &'static str, answer: Answer, mut read: impl FnMut() -> u64 + 'a) -> Self {
-        let read = move |times| {
-            let mut answer = 0;
-            let begin = Instant::now();
-            for _ in 0..times {
-                answer = black_box(read());
-            }
-            (begin.elapsed(), answer)
-        };
+        let read = Reading { memory: 0, read: move |count: &mut u64| *count = read(), answer: |count: &u64| *count };
         Self { name, answer, read: Box::new(read) }
+    }
+
+    /// One that lists the directory in `memory`, where `names` finds what it listed.
+    pub fn listing<M: 'a>(
+        name: &'static str,
+        answer: Answer,
+        memory: M,
+        read: impl FnMut(&mut M) + 'a,
+        names: fn(&M) -> Vec<&[u8]>,
+    ) -> Self {
+        let answer_of = move |memory: &M| hash(names(memory).into_iter());
+        Self { name, answer, read: Box::new(Reading { memory, read, answer: answer_of }) }
+    }
+
+    /// One that times itself, in another process: called a number of times, it says how long it took, and the answer.
+    pub fn elsewhere(name: &'static str, answer: Answer, read: impl FnMut(u64) -> (Duration, u64) + 'a) -> Self {
+        Self { name, answer, read: Box::new(Elsewhere(read)) }
     }
 
     /// The time that `times` readings take.
     pub fn time(&mut self, times: u64) -> Duration {
-        (self.read)(times).0
+        self.read.time(times)
     }
 
     /// Panics unless it answers as `std` does; where processes come and go it may take some tries.
     pub fn check(&mut self, dir: &Directory) {
-        let agrees = (0..100).any(|_| (self.read)(1).1 == self.answer.by_std(dir));
-        assert!(agrees, "{} on {} answers {}, not {}", self.name, dir.label, (self.read)(1).1, self.answer.by_std(dir));
+        let agrees = (0..100).any(|_| self.read.answer() == self.answer.by_std(dir));
+        assert!(
+            agrees,
+            "{} on {} answers {}, not {}",
+            self.name,
+            dir.label,
+            self.read.answer(),
+            self.answer.by_std(dir)
+        );
     }
 }
 
-const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 fn open(path: &CStr) -> OwnedFd {
     rustix::fs::open(path, FLAGS, Mode::empty()).expect("a directory")
@@ -98,8 +183,12 @@ fn name_bytes(mut entries: Entries<'_>) -> u64 {
 
 /// open, `getdents64` until it says 0, close: what every other contender is measured against.
 pub fn bare_loop(dir: &Directory) -> Contender<'_> {
+    bare_loop_over("bare loop", || open(&dir.path))
+}
+
+pub fn bare_loop_over<'a>(name: &'static str, mut open: impl FnMut() -> OwnedFd + 'a) -> Contender<'a> {
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
-    Contender::new("bare loop", Answer::Records, move || bare(open(&dir.path).as_fd(), &mut buffer))
+    Contender::new(name, Answer::Records, move || bare(open().as_fd(), &mut buffer))
 }
 
 pub fn raw_dir(dir: &Directory) -> Contender<'_> {
@@ -120,11 +209,16 @@ pub fn raw_dir(dir: &Directory) -> Contender<'_> {
 }
 
 pub fn lendir(dir: &Directory) -> Contender<'_> {
-    let mut buffer = Buffer::new();
-    Contender::new("lendir", Answer::Names, move || {
-        let dir = lendir::open(&*dir.path).expect("a directory");
-        name_bytes(Entries::new(&dir, &mut buffer))
-    })
+    lendir_with(dir, Buffer::DEFAULT_CAPACITY)
+}
+
+pub fn lendir_with(dir: &Directory, capacity: usize) -> Contender<'_> {
+    lendir_over("lendir", capacity, || lendir::open(&*dir.path).expect("a directory"))
+}
+
+pub fn lendir_over<'a>(name: &'static str, capacity: usize, mut open: impl FnMut() -> OwnedFd + 'a) -> Contender<'a> {
+    let mut buffer = Buffer::with_capacity(capacity);
+    Contender::new(name, Answer::Names, move || name_bytes(Entries::new(&open(), &mut buffer)))
 }
 
 /// `None` where the file system has no end marker.
@@ -165,7 +259,7 @@ fn rescan<'a>(name: &'static str, dir: &'a Directory, marker: EndMarker) -> Cont
     })
 }
 
-fn marker(dir: &Directory) -> Option<EndMarker> {
+pub fn marker(dir: &Directory) -> Option<EndMarker> {
     Some(EndMarker::of(open(&dir.path)).expect("a file system")).filter(|marker| *marker != EndMarker::NONE)
 }
 

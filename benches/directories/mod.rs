@@ -100,11 +100,27 @@ fn mix(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// In which order the entries are made, which is what tmpfs lists them by, the newest first, and others the oldest first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// As they are numbered: names that are sorted, or sorted backwards, before anyone sorts them.
+    InOrder,
+    Shuffled,
+}
+
 impl Root {
     pub fn directory(&self, count: usize, names: Names) -> Directory {
+        self.directory_made(count, names, Made::InOrder)
+    }
+
+    pub fn directory_made(&self, count: usize, names: Names, order: Made) -> Directory {
         let made = tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("a temporary directory");
         let dir = lendir::open(made.path()).expect("the directory just made");
-        for index in 0..count {
+        let mut indices: Vec<_> = (0..count).collect();
+        if order == Made::Shuffled {
+            indices.sort_by_key(|index| mix(*index as u64));
+        }
+        for index in indices {
             match names {
                 Names::Pids => rustix::fs::mkdirat(&dir, names.name(index), Mode::RWXU),
                 _ => mknodat(&dir, names.name(index), FileType::RegularFile, Mode::RUSR, 0),
@@ -112,9 +128,50 @@ impl Root {
             .expect("an entry to read");
         }
         Directory {
-            label: format!("{}, {count} {}", self.file_system, names.describe()),
+            label: format!(
+                "{}, {count} {}{}",
+                self.file_system,
+                names.describe(),
+                if order == Made::Shuffled { ", shuffled" } else { "" }
+            ),
             path: CString::new(made.path().as_os_str().as_bytes()).expect("BUG: a path without NUL"),
             _made: Some(made),
+        }
+    }
+}
+
+/// Children that only wait to be ended, which they are on drop.
+pub struct Processes(Vec<libc::pid_t>);
+
+impl Processes {
+    pub fn sleeping(count: usize) -> Self {
+        let fork = |_| {
+            // SAFETY: the child calls nothing but prctl, pause and _exit, which are safe after a fork of many threads.
+            unsafe {
+                match libc::fork() {
+                    0 => {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        libc::pause();
+                        libc::_exit(0)
+                    }
+                    pid => pid,
+                }
+            }
+        };
+        let processes = Self((0..count).map(fork).filter(|pid| *pid > 0).collect());
+        assert_eq!(processes.0.len(), count, "processes to be listed");
+        processes
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            // SAFETY: they are our children, not waited for yet, so that the numbers are still theirs.
+            unsafe {
+                libc::kill(*pid, libc::SIGKILL);
+                libc::waitpid(*pid, std::ptr::null_mut(), 0);
+            }
         }
     }
 }

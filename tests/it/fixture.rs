@@ -1,8 +1,9 @@
-//! Directories to read, and what a reader saw in them.
+//! Directories to read, what a reader saw in them, and the examples that read them.
 
 use lendir::{Entries, Entry, FileType};
 use std::io;
 use std::path::Path;
+use std::process::{Command, Output};
 use tempfile::TempDir;
 
 /// What identifies an entry: name, inode, type.
@@ -37,4 +38,16 @@ pub fn numbered(count: usize) -> TempDir {
 
 pub fn make_file(path: &Path) {
     std::fs::File::create_new(path).expect("a new file");
+}
+
+/// The example that `cargo test` built beside this very program.
+pub fn example(name: &str) -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(path.exists(), "{} is built by `cargo test` and `cargo build --examples`", path.display());
+    Command::new(path)
+}
+
+pub fn run(command: &mut Command) -> Output {
+    command.output().expect("the program runs")
 }

@@ -4,8 +4,10 @@ mod contract;
 mod costs;
 mod errors;
 mod fixture;
+mod ls;
 #[path = "../machine/mod.rs"]
 mod machine;
 mod oracle;
 mod pids;
 mod system_calls;
+mod watch;

@@ -1,21 +1,14 @@
 //! The example `pids`, as a program: against what `ps -e` says of children made for it.
 
+use crate::fixture::{example, run};
 use crate::machine::skip;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// The example that `cargo test` built beside this very program.
 fn pids() -> Command {
-    let tests = std::env::current_exe().unwrap();
-    let path = tests.ancestors().nth(2).unwrap().join("examples/pids");
-    assert!(path.exists(), "{} is built by `cargo test` and `cargo build --examples`", path.display());
-    Command::new(path)
-}
-
-fn run(command: &mut Command) -> Output {
-    command.output().expect("the program runs")
+    example("pids")
 }
 
 /// Processes with command names of our choice, ended and reaped on drop.

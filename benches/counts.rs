@@ -1,0 +1,126 @@
+//! `cargo bench --bench counts`: the allocations and system calls of one reading, counted and not timed.
+//!
+//! Every `malloc` of the process is counted, that of `opendir` too, and the system calls by strace in a child that reads
+//! ten times more than another.
+
+mod contenders;
+mod directories;
+
+use directories::{Directory, Names, fastest_root};
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// What tells the child which contender to run, how often.
+const CHILD: &str = "--read";
+const TIMES: u64 = 10;
+
+fn main() {
+    let args: Vec<_> = std::env::args().collect();
+    if let [_, child, name, times, path] = &args[..] {
+        assert_eq!(child, CHILD);
+        let dir = Directory::system(path).expect("the directory of the parent");
+        let mut all = everyone(&dir);
+        let contender = all.iter_mut().find(|contender| contender.name == name).expect("a contender");
+        contender.time(times.parse().expect("a number"));
+        return;
+    }
+    let has_strace = Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
+    if !has_strace {
+        eprintln!("no strace that may trace: system calls are not counted");
+    }
+    for count in [16, 1024] {
+        let dir = fastest_root().directory(count, Names::Pids);
+        println!("\n{}, each reading:\n\n| | allocations | system calls |\n|---|---|---|", dir.label);
+        for mut contender in everyone(&dir) {
+            contender.check(&dir);
+            let before = mallocs::counted();
+            contender.time(TIMES);
+            let allocations = mallocs::counted().map(|after| (after - before.unwrap_or(0)) / TIMES);
+            let allocations = allocations.map_or("not counted".into(), |number| number.to_string());
+            let calls = if has_strace { system_calls(contender.name, &dir) } else { "not counted".into() };
+            println!("| {} | {allocations} | {calls} |", contender.name);
+        }
+    }
+}
+
+fn everyone(dir: &Directory) -> Vec<contenders::Contender<'_>> {
+    let mut all = contenders::all(dir);
+    all.extend(contenders::rescans(dir));
+    all
+}
+
+/// As `openat, getdents64 ×2, close`.
+fn system_calls(contender: &str, dir: &Directory) -> String {
+    let traced = |times: u64| {
+        let log = tempfile::NamedTempFile::new().expect("a log");
+        let status = Command::new("strace")
+            .args(["-qq", "-o"])
+            .arg(log.path())
+            .arg(std::env::current_exe().expect("this program"))
+            .args([CHILD, contender, &times.to_string()])
+            .arg(dir.path())
+            .status();
+        assert!(status.expect("strace").success());
+        let mut calls = BTreeMap::<String, u64>::new();
+        for line in std::fs::read_to_string(log.path()).expect("the log").lines() {
+            *calls.entry(line.split('(').next().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+        calls
+    };
+    let (once, more) = (traced(1), traced(1 + TIMES));
+    let mut calls = Vec::new();
+    for (name, number) in more {
+        match (number - once.get(&name).unwrap_or(&0)) / TIMES {
+            0 => {}
+            1 => calls.push(name),
+            number => calls.push(format!("{name} ×{number}")),
+        }
+    }
+    calls.join(", ")
+}
+
+/// Counts by taking the place of `malloc`, whoever calls it, and passing the call on to glibc's own.
+#[cfg(target_env = "gnu")]
+mod mallocs {
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+
+    #[allow(clippy::unnecessary_wraps, reason = "`None` where it is not glibc's")]
+    pub fn counted() -> Option<u64> {
+        Some(COUNT.load(Relaxed))
+    }
+
+    unsafe extern "C" {
+        fn __libc_malloc(size: usize) -> *mut c_void;
+        fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+        fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void;
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+        COUNT.fetch_add(1, Relaxed);
+        // SAFETY: the caller's call, passed on as it came; the next two likewise.
+        unsafe { __libc_malloc(size) }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+        COUNT.fetch_add(1, Relaxed);
+        unsafe { __libc_calloc(count, size) }
+    }
+
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+        COUNT.fetch_add(1, Relaxed);
+        unsafe { __libc_realloc(old, size) }
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
+mod mallocs {
+    pub fn counted() -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,118 @@
+//! The same work in other languages: programs built here and now, which read when they are told to.
+//!
+//! Told a number on its standard input, such a program reads its directory as often, and answers with the nanoseconds that
+//! took and the bytes of all names. Told 0, it answers with the length of all names, each with a NUL behind it, and then
+//! with the names, in its own order. So it can take its turn among the contenders of this process.
+
+use crate::contenders::{Answer, Contender};
+use crate::directories::Directory;
+use crate::readers::{Order, check};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+/// A compiled program; the ways to read that it knows are its rows in the table.
+pub struct Program {
+    path: PathBuf,
+    ways: &'static [Way],
+}
+
+struct Way {
+    name: &'static str,
+    argument: &'static str,
+    order: Order,
+}
+
+/// Those that could be built, and a sentence on each that could not.
+///
+/// They lie beside this program: the directory for temporary files may be one from which nothing can be run.
+pub fn build() -> (Vec<Program>, Vec<String>) {
+    let this = std::env::current_exe().expect("the path of this program");
+    let into = this.parent().expect("BUG: a program lies in a directory");
+    let source = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let (go, ladder) = (into.join("peers-go"), into.join("peers-ladder"));
+    let mut missing = Vec::new();
+    let mut programs = Vec::new();
+    let mut compile = |command: &mut Command, path: &Path, ways| {
+        let failure = match command.output() {
+            Ok(output) if output.status.success() => return programs.push(Program { path: path.into(), ways }),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        missing.push(format!("Without `{}` its rows are missing: {failure}", command.get_program().display()));
+    };
+    compile(Command::new("go").args(["build", "-o"]).arg(&go).arg(source("peers.go")), &go, GO);
+    compile(
+        Command::new("g++").args(["-std=c++17", "-O2", "-o"]).arg(&ladder).arg(source("ladder.cc")),
+        &ladder,
+        LADDER,
+    );
+    (programs, missing)
+}
+
+const GO: &[Way] = &[
+    Way { name: "Go, a lending iterator", argument: "lending", order: Order::Any },
+    Way { name: "Go os.ReadDir", argument: "ReadDir", order: Order::Bytes },
+];
+
+const LADDER: &[Way] = &[
+    Way { name: "C++ v1, readdir into std::string", argument: "v1", order: Order::Bytes },
+    Way { name: "C++ v5, arena and 8-byte prefix", argument: "v5", order: Order::Bytes },
+];
+
+impl Program {
+    /// Its contenders of this order.
+    pub fn contenders<'a>(&self, dir: &'a Directory, order: Order) -> Vec<Contender<'a>> {
+        let ways = self.ways.iter().filter(|way| way.order == order);
+        let contender = |way: &Way| {
+            let mut running = Running::start(&self.path, way.argument, dir.path()).expect("a program just built");
+            check(way.name, dir, order, || running.names().expect("names"));
+            Contender::elsewhere(way.name, Answer::Names, move |times| running.read(times).expect("an answer"))
+        };
+        ways.map(contender).collect()
+    }
+}
+
+/// It ends when its standard input does.
+struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(program: &Path, way: &str, dir: &Path) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        let mut child = command.arg(way).arg(dir).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdout = BufReader::new(child.stdout.take().expect("BUG: piped"));
+        Ok(Self { stdin: child.stdin.take(), stdout, child })
+    }
+
+    fn ask(&mut self, times: u64) -> io::Result<Vec<u64>> {
+        let mut stdin = self.stdin.as_ref().expect("BUG: closed by `drop` only");
+        stdin.write_all(format!("{times}\n").as_bytes())?;
+        let mut line = String::new();
+        self.stdout.read_line(&mut line)?;
+        line.split_ascii_whitespace().map(|number| number.parse().map_err(io::Error::other)).collect()
+    }
+
+    fn names(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        let &[len] = &*self.ask(0)? else { return Err(io::ErrorKind::InvalidData.into()) };
+        let mut names = Vec::new();
+        (&mut self.stdout).take(len).read_to_end(&mut names)?;
+        Ok(names.split_inclusive(|byte| *byte == 0).map(|name| name[..name.len() - 1].to_vec()).collect())
+    }
+
+    fn read(&mut self, times: u64) -> io::Result<(Duration, u64)> {
+        let &[nanoseconds, bytes] = &*self.ask(times)? else { return Err(io::ErrorKind::InvalidData.into()) };
+        Ok((Duration::from_nanos(nanoseconds), bytes))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let _ = self.child.wait();
+    }
+}

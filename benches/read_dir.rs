@@ -1,0 +1,177 @@
+//! `cargo bench --bench read_dir`: one group for each question about reading a directory.
+//!
+//! a. Is leaving out the sort and the allocations worth it?  b. Is reusing the buffer?  c. How large should it be?
+//! d. Is `openat` worth it?  e. What does a rescan save?  f. What does the end marker save?  g. How does cost grow?
+//!
+//! `LENDIR_LONG=1` adds the sizes that take long: 3000 processes more, a million entries.
+
+mod contenders;
+mod directories;
+
+use contenders::Contender;
+use criterion::{AxisScale, PlotConfiguration, measurement::WallTime};
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use directories::{Directory, Names, Processes, fastest_root, roots};
+use lendir::{Buffer, Entries, Listing, OFlags};
+use std::fs::create_dir;
+use std::time::Duration;
+
+type Group<'a> = BenchmarkGroup<'a, WallTime>;
+
+fn run(group: &mut Group<'_>, parameter: &str, dir: &Directory, contenders: Vec<Contender<'_>>) {
+    for mut contender in contenders {
+        contender.check(dir);
+        group.bench_function(BenchmarkId::new(contender.name, parameter), |bencher| {
+            bencher.iter_custom(|times| contender.time(times));
+        });
+    }
+}
+
+fn long() -> bool {
+    std::env::var_os("LENDIR_LONG").is_some()
+}
+
+fn group<'a>(c: &'a mut Criterion, question: &str) -> Group<'a> {
+    let mut group = c.benchmark_group(question);
+    group.plot_config(PlotConfiguration::default().summary_scale(AxisScale::Logarithmic));
+    group
+}
+
+fn contenders(c: &mut Criterion) {
+    for root in roots() {
+        let mut group = group(c, &format!("a. contenders on {}", root.file_system));
+        for count in [16, 128, 1024, 16_384] {
+            let dir = root.directory(count, Names::Pids);
+            group.throughput(Throughput::Elements(count as u64));
+            run(&mut group, &count.to_string(), &dir, contenders::all(&dir));
+        }
+    }
+    for path in ["/proc", "/proc/self/fd", "/sys/class/net"] {
+        if let Some(dir) = Directory::system(path) {
+            run(&mut group(c, &format!("a. contenders on {path}")), path, &dir, contenders::all(&dir));
+        }
+    }
+}
+
+fn buffer_reuse(c: &mut Criterion) {
+    let root = fastest_root();
+    let dirs: Vec<_> = (0..64).map(|_| root.directory(16, Names::Pids)).collect();
+    let mut group = group(c, "b. a fresh buffer for each of 64 directories");
+    for kib in [8, 32] {
+        for (name, mut kept) in [("fresh", None), ("reused", Some(Buffer::with_capacity(kib * 1024)))] {
+            group.bench_function(BenchmarkId::new(name, format!("{kib} KiB")), |bencher| {
+                bencher.iter(|| {
+                    for dir in &dirs {
+                        let fd = lendir::open(&*dir.path).expect("a directory");
+                        let mut fresh;
+                        let buffer = if let Some(kept) = &mut kept {
+                            kept
+                        } else {
+                            fresh = Buffer::with_capacity(kib * 1024);
+                            &mut fresh
+                        };
+                        assert_eq!(Entries::new(&fd, buffer).count().expect("entries"), 16);
+                    }
+                });
+            });
+        }
+    }
+}
+
+fn buffer_size(c: &mut Criterion) {
+    let mut read = |dir: &Directory, label: &str| {
+        let mut group = group(c, &format!("c. buffer size on {label}"));
+        for kib in [8, 16, 32, 64, 256, 1024] {
+            let mut contender = contenders::lendir_with(dir, kib * 1024);
+            contender.check(dir);
+            group.bench_function(BenchmarkId::from_parameter(format!("{kib:4} KiB")), |bencher| {
+                bencher.iter_custom(|times| contender.time(times));
+            });
+        }
+    };
+    let proc = Directory::system("/proc").expect("procfs");
+    for more in if long() { &[300, 3000][..] } else { &[300] } {
+        let _processes = Processes::sleeping(*more);
+        read(&proc, &format!("proc with {more} more"));
+    }
+    for count in [1024, 100_000] {
+        let dir = fastest_root().directory(count, Names::Sixteen);
+        read(&dir, &dir.label);
+    }
+}
+
+fn open(c: &mut Criterion) {
+    for depth in [1, 4, 16] {
+        let root = fastest_root().directory(0, Names::Pids);
+        let mut parent = root.path().to_owned();
+        for _ in 1..depth {
+            parent.push("directory");
+            create_dir(&parent).expect("a level");
+        }
+        let path = parent.join("leaf");
+        create_dir(&path).expect("the last level");
+        let relative = path.strip_prefix(root.path()).expect("BUG: not below its root").to_owned();
+        let top = lendir::open(root.path()).expect("the root");
+        let parent = lendir::open(&parent).expect("the parent");
+        let mut group = group(c, "d. open and close");
+        group.bench_function(BenchmarkId::new("absolute path", depth), |b| {
+            b.iter(|| lendir::open(&path).expect("by absolute path"));
+        });
+        group.bench_function(BenchmarkId::new("path relative to the root", depth), |b| {
+            b.iter(|| lendir::openat(&top, &relative).expect("by relative path"));
+        });
+        group.bench_function(BenchmarkId::new("name relative to the parent", depth), |b| {
+            b.iter(|| lendir::openat_with(&parent, c"leaf", OFlags::NOFOLLOW).expect("by name"));
+        });
+    }
+}
+
+fn rescan(c: &mut Criterion) {
+    let mut group = group(c, "e. rescan");
+    let mut dirs = vec![fastest_root().directory(16, Names::Pids), fastest_root().directory(1024, Names::Pids)];
+    dirs.extend(["/proc", "/sys/class/net"].into_iter().filter_map(Directory::system));
+    for dir in &dirs {
+        let mut all = vec![contenders::bare_loop(dir), contenders::lendir(dir)];
+        all.extend(contenders::rescans(dir));
+        run(&mut group, &dir.label, dir, all);
+    }
+}
+
+fn end_marker(c: &mut Criterion) {
+    let mut group = group(c, "f. end marker");
+    let mut dirs: Vec<_> = roots().iter().map(|root| root.directory(32, Names::Sixteen)).collect();
+    dirs.extend(["/sys/class/net", "/sys/fs/cgroup"].into_iter().filter_map(Directory::system));
+    for dir in &dirs {
+        let Some(marked) = contenders::lendir_marked(dir) else { continue };
+        run(&mut group, &dir.label, dir, vec![contenders::lendir(dir), marked]);
+    }
+}
+
+fn growth(c: &mut Criterion) {
+    let mut group = group(c, "g. growth");
+    let counts = [16, 128, 1000, 10_000, 100_000, 1_000_000];
+    for &count in if long() { &counts[..] } else { &counts[..5] } {
+        let dir = fastest_root().directory(count, Names::Hex);
+        group.throughput(Throughput::Elements(count as u64));
+        run(&mut group, &count.to_string(), &dir, vec![contenders::lendir(&dir)]);
+        let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+        group.bench_function(BenchmarkId::new("lendir, sorted", count), |bencher| {
+            bencher.iter(|| {
+                let fd = lendir::open(&*dir.path).expect("a directory");
+                listing.read(Entries::new(&fd, &mut buffer)).expect("entries");
+                assert_eq!(listing.len(), count);
+            });
+        });
+    }
+}
+
+criterion_group! {
+    name = questions;
+    config = Criterion::default()
+        .sample_size(20)
+        .nresamples(2000)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(500));
+    targets = contenders, buffer_reuse, buffer_size, open, rescan, end_marker, growth
+}
+criterion_main!(questions);

@@ -1,0 +1,85 @@
+//! Contenders measured in turn, round by round, so that the drift of a busy machine meets all of them alike.
+
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "statistics")]
+
+use crate::contenders::Contender;
+use std::fmt;
+use std::time::Duration;
+
+/// Long enough for the clock, short enough for the machine not to drift within a round.
+const SAMPLE: Duration = Duration::from_micros(200);
+
+/// What each contender took in each round.
+pub struct Turns {
+    pub rounds: usize,
+    /// Seconds per reading.
+    samples: Vec<Vec<f64>>,
+}
+
+impl Turns {
+    /// The first contender is the yardstick for how often one reads in a round, `patience` for how many rounds there are,
+    /// of which 30 are the least.
+    pub fn take(contenders: &mut [Contender<'_>], patience: Duration, rounds_at_most: u32) -> Self {
+        let once = contenders[0].time(10) / 10;
+        let times = if rounds_at_most == 1 { 1 } else { (SAMPLE.as_nanos() / once.as_nanos()).max(1) as u64 };
+        let round: Duration = contenders.iter_mut().map(|contender| contender.time(times)).sum();
+        let rounds = ((patience.as_nanos() / round.as_nanos()) as u32).max(30).min(rounds_at_most) as usize;
+
+        let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
+        for round in 0..rounds {
+            // Each round begins with another contender, so that none always follows the same one.
+            for turn in 0..contenders.len() {
+                let index = (round + turn) % contenders.len();
+                samples[index].push(contenders[index].time(times).as_secs_f64() / times as f64);
+            }
+        }
+        Self { rounds, samples }
+    }
+
+    /// Seconds per reading.
+    pub fn median(&self, index: usize) -> f64 {
+        quantile(&self.samples[index], 0.5)
+    }
+
+    /// Contender `index` against contender `base`.
+    pub fn ratio(&self, index: usize, base: usize) -> Ratio {
+        let ratios: Vec<_> = self.samples[index].iter().zip(&self.samples[base]).map(|(it, base)| it / base).collect();
+        let of_medians = self.median(index) / self.median(base);
+        Ratio { of_medians, low: quantile(&ratios, 0.25), high: quantile(&ratios, 0.75) }
+    }
+}
+
+/// The ratio of two medians, shown with the middle half of the ratios round by round in brackets.
+#[derive(Clone, Copy)]
+pub struct Ratio {
+    pub of_medians: f64,
+    low: f64,
+    high: f64,
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { of_medians, low, high } = self;
+        write!(f, "{of_medians:.3}  [{low:.3} to {high:.3}]")
+    }
+}
+
+fn quantile(values: &[f64], part: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
+}
+
+/// Processor, cores and kernel, as far as procfs tells.
+pub fn machine() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, model)| model);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let release = kernel.trim().split('-').next().unwrap_or_default();
+    format!(
+        "{}, {} cores, Linux {release}",
+        model.unwrap_or(std::env::consts::ARCH),
+        std::thread::available_parallelism().map_or(1, usize::from)
+    )
+}
