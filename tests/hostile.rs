@@ -394,15 +394,16 @@ fn no_other_reader_sees_more() {
         let server = Server::mount(table.iter().map(|scenario| scenario.directory(Batch::Full)).collect()).unwrap();
         let paths = || (0..table.len()).map(|number| server.path(number));
         let ours: Vec<_> = paths().map(|path| seen_by_lendir(&path)).collect();
-        let cells = |seen: &[(usize, bool)]| {
+        let line = |reader: &str, seen: &[(usize, bool)]| {
             let cells = seen.iter().zip(&table).map(|((names, is_told), scenario)| {
                 let all = scenario.entries().len();
-                format!(" {names} of {all}, {} |", if *is_told { "an error" } else { "no error" })
+                format!("{names} of {all}, {}", if *is_told { "an error" } else { "no error" })
             });
-            cells.collect::<String>()
+            format!("| {reader} | {} |", cells.collect::<Vec<_>>().join(" | "))
         };
-        let mut lines: String = table.iter().map(|scenario| format!(" {} |", scenario.what)).collect();
-        lines = format!("| reader |{lines}\n|---|{}\n| `lendir` |{}\n", "---|".repeat(table.len()), cells(&ours));
+        let heads: Vec<_> = table.iter().map(|scenario| &*scenario.what).collect();
+        let rule = "---|".repeat(1 + heads.len());
+        let mut lines = vec![format!("| reader | {} |\n|{rule}", heads.join(" | ")), line("`lendir`", &ours)];
         let go = tempfile::tempdir().unwrap();
         let mut cases = 0;
         for (name, mut reader) in readers(go.path()) {
@@ -413,13 +414,13 @@ fn no_other_reader_sees_more() {
                         assert!(ours.0 >= theirs.0, "{name} sees {} names, lendir {}", theirs.0, ours.0);
                         cases += 1;
                     }
-                    lines += &format!("| {name} |{}\n", cells(&theirs));
+                    lines.push(line(name, &theirs));
                 }
                 _ => machine::skip(&format!("{name} on a hostile server"), "a reader of this name"),
             }
         }
-        lines += "\nOf `lendir`, `removed()` counts as an error: both say that there may be more.\n";
-        machine::table("readers", &lines);
+        lines.push("\nOf `lendir`, `removed()` counts as an error: both say that there may be more.".to_owned());
+        machine::table("readers", &lines.join("\n"));
         machine::passed(&format!("hostile server: {test}"), cases, "cases");
     });
 }
@@ -585,8 +586,7 @@ fn a_listing_of_millions() {
         for place in (0..count).step_by(9973) {
             assert_eq!(listing.find(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
         }
-        let each = grown as f64 / count as f64;
-        let what = format!("entries with names of {NAME} bytes listed in {each:.1} bytes an entry");
+        let what = format!("entries with names of {NAME} bytes, listed in {} bytes an entry", grown.div_ceil(count));
         machine::passed(&format!("hostile server: {test}"), listing.len(), &what);
     });
 }
