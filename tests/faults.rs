@@ -17,7 +17,7 @@ use rustix::fs::{CWD, RawDir};
 use scan::{End, Found, Scan, errno};
 use std::env;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::mem::MaybeUninit;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -342,5 +342,5 @@ fn trapped(test: &str, body: impl FnOnce()) {
 }
 
 fn report(test: &str, cases: usize) {
-    let _ = writeln!(io::stderr(), "{test}: {cases} cases");
+    machine::passed(&format!("faults: {test}"), cases, "cases");
 }

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
 use std::fs::{self, DirEntry};
-use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, symlink};
@@ -59,12 +58,7 @@ fn every_file_system_passes_every_case() {
         let rows: Vec<_> = FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
         rows.into_iter().map(|row| row.join().expect("BUG: a case panicked outside of its guard")).collect()
     });
-    let table = table_of(&rows);
-    // The handle itself, because libtest captures only what the `print` macros write.
-    let _ = std::io::stderr().write_all(table.as_bytes());
-    if let Some(path) = std::env::var_os("LENDIR_SCOREBOARD") {
-        fs::write(path, &table).expect("LENDIR_SCOREBOARD names a file that can be written");
-    }
+    machine::table("file systems", &table_of(&rows));
     for row in &rows {
         if let Err(missing) = &row.outcome {
             machine::skip(&format!("suite on {}", row.system.name), missing);

@@ -1,6 +1,6 @@
 //! What comes of a file system that misbehaves, with `lendir` and with `std::fs::read_dir` beside it.
 //!
-//! `LENDIR_LONG=1` makes "for ever" ten million entries. `LENDIR_TABLE=FILE` writes where the two differ to a file.
+//! `LENDIR_LONG=1` makes "for ever" ten million entries.
 
 mod child;
 mod fuse;
@@ -13,12 +13,12 @@ use libc::{
     DT_REG, EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, ESTALE, c_int,
 };
 use scan::{End, Found, Scan, errno};
+use std::fs;
 use std::fs::File;
-use std::io::{self, Write};
 use std::os::unix::fs::{DirEntryExt, FileTypeExt};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::{env, fs};
 
 /// A server's misbehaviour, and what is to come of it.
 struct Scenario {
@@ -257,7 +257,7 @@ fn scenarios_end_as_stated() {
                 difference(scenario, &scan, &mut differences);
             }
         }
-        say(&format!("{test}: {} scenarios, {cases} cases", table.len()));
+        machine::passed(&format!("hostile server: {test}"), cases, &format!("cases of {} scenarios", table.len()));
         publish(&differences);
     });
 }
@@ -377,10 +377,95 @@ fn publish(differences: &[String]) {
         "| the file system answers with | `lendir` delivers | `std::fs::read_dir` delivers |\n|---|---|---|\n{}\n",
         differences.join("\n")
     );
-    say(&table);
-    if let Some(path) = env::var_os("LENDIR_TABLE") {
-        fs::write(path, table).unwrap();
-    }
+    machine::table("std", &table);
+}
+
+/// Nobody sees more than `lendir` does, nor keeps quiet about less.
+#[test]
+fn no_other_reader_sees_more() {
+    served("no_other_reader_sees_more", 120, |test| {
+        let table = [
+            when("nothing wrong", honest()),
+            when("a burst of `EINTR`", among_answers(vec![Answer::Interruption; 50])),
+            when("`EIO` midway", among_answers(vec![Answer::Error(EIO)])),
+            when("`ENOENT` midway", among_answers(vec![Answer::Error(ENOENT)])),
+            when("`d_ino` 0", altered(|record, _| record.ino = 0)),
+        ];
+        let server = Server::mount(table.iter().map(|scenario| scenario.directory(Batch::Full)).collect()).unwrap();
+        let paths = || (0..table.len()).map(|number| server.path(number));
+        let ours: Vec<_> = paths().map(|path| seen_by_lendir(&path)).collect();
+        let line = |reader: &str, seen: &[(usize, bool)]| {
+            let cells = seen.iter().zip(&table).map(|((names, is_told), scenario)| {
+                let all = scenario.entries().len();
+                format!("{names} of {all}, {}", if *is_told { "an error" } else { "no error" })
+            });
+            format!("| {reader} | {} |", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let heads: Vec<_> = table.iter().map(|scenario| &*scenario.what).collect();
+        let rule = "---|".repeat(1 + heads.len());
+        let mut lines = vec![format!("| reader | {} |\n|{rule}", heads.join(" | ")), line("`lendir`", &ours)];
+        let go = tempfile::tempdir().unwrap();
+        let mut cases = 0;
+        for (name, mut reader) in readers(go.path()) {
+            let theirs = paths().map(|path| seen_by(reader.arg(path))).collect::<Option<Vec<_>>>();
+            match theirs {
+                Some(theirs) if theirs[0] == ours[0] => {
+                    for (ours, theirs) in ours.iter().zip(&theirs) {
+                        assert!(ours.0 >= theirs.0, "{name} sees {} names, lendir {}", theirs.0, ours.0);
+                        cases += 1;
+                    }
+                    lines.push(line(name, &theirs));
+                }
+                _ => machine::skip(&format!("{name} on a hostile server"), "a reader of this name"),
+            }
+        }
+        lines.push("\nOf `lendir`, `removed()` counts as an error: both say that there may be more.".to_owned());
+        machine::table("readers", &lines.join("\n"));
+        machine::passed(&format!("hostile server: {test}"), cases, "cases");
+    });
+}
+
+/// How many names, and whether an error or `removed` told that there may be more.
+fn seen_by_lendir(path: &Path) -> (usize, bool) {
+    let dir = lendir::open(path).unwrap();
+    let scan = Scan::of(&mut Entries::new(&dir, &mut Buffer::new()));
+    (scan.found.len(), scan.end != End::Complete)
+}
+
+fn seen_by(reader: &mut Command) -> Option<(usize, bool)> {
+    let output = reader.stderr(Stdio::null()).output().ok()?;
+    Some((output.stdout.split(|&byte| byte == b'\n').count() - 1, !output.status.success()))
+}
+
+/// Programs that print the names in the directory that is their last argument. Go's is built in `scratch`.
+fn readers(scratch: &Path) -> [(&'static str, Command); 4] {
+    const GO: &str = "package main\nimport (\"fmt\"; \"os\")\nfunc main() {\n entries, err := os.ReadDir(os.Args[1])\n \
+                      for _, entry := range entries { fmt.Println(entry.Name()) }\n if err != nil { os.Exit(1) }\n}\n";
+    fs::write(scratch.join("list.go"), GO).unwrap();
+    let build = ["build", "-o", "list", "list.go"];
+    let _ =
+        Command::new("go").args(build).current_dir(scratch).env("GO111MODULE", "off").stderr(Stdio::null()).status();
+    let program = |name: &str, arguments: &[&str]| {
+        let mut command = Command::new("sh");
+        // The directory is the last argument of many: each run adds one.
+        let script = format!("for directory; do :; done; exec {name} {}", arguments.join(" "));
+        command.args(["-c", &script, "sh"]);
+        command
+    };
+    let list = scratch.join("list").display().to_string();
+    let python = |body| format!("'import os, sys\nfor entry in {body}'");
+    [
+        ("find", program("find", &["\"$directory\"", "-mindepth 1 -maxdepth 1 -printf '%f\\n'"])),
+        (
+            "Python `os.listdir`",
+            program("python3", &["-c", &python("os.listdir(sys.argv[1]): print(entry)"), "\"$directory\""]),
+        ),
+        (
+            "Python `os.scandir`",
+            program("python3", &["-c", &python("os.scandir(sys.argv[1]): print(entry.name)"), "\"$directory\""]),
+        ),
+        ("Go `os.ReadDir`", program(&list, &["\"$directory\""])),
+    ]
 }
 
 /// Whether names of 4095 bytes reach a reader at all.
@@ -408,7 +493,7 @@ fn types() {
             assert_eq!(entry.resolve_file_type().unwrap(), resolved);
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }
-        say(&format!("{test}: 16 cases"));
+        machine::passed(&format!("hostile server: {test}"), 16, "values of `d_type`");
     });
 }
 
@@ -444,14 +529,14 @@ fn marker_of_another_file_system() {
             let mut buffer = Buffer::new();
             assert_eq!(Entries::new(&dir, &mut buffer).with_end_marker(marker).count().unwrap(), delivered);
         }
-        say(&format!("{test}: 2 cases"));
+        machine::passed(&format!("hostile server: {test}"), 2, "cases");
     });
 }
 
 /// A directory without end: as many entries as one likes, in constant memory. A `Listing` of it would never be complete.
 #[test]
 fn entries_for_ever() {
-    let (count, seconds) = if env::var_os("LENDIR_LONG").is_some() { (10_000_000, 1800) } else { (200_000, 60) };
+    let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (200_000, 60) };
     served("entries_for_ever", seconds, |test| {
         let directory =
             Directory { answers: Arc::new(|place| file(&place.to_string())), cookie: None, batch: Batch::Full };
@@ -471,7 +556,38 @@ fn entries_for_ever() {
         for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
             assert_eq!(entry.unwrap().file_name(), *number.to_string());
         }
-        say(&format!("{test}: {count} entries in constant memory"));
+        machine::passed(&format!("hostile server: {test}"), count as usize, "entries in constant memory");
+    });
+}
+
+/// A `Listing` takes what its documentation says: 16 bytes an entry, the inode number, the name and its NUL.
+#[test]
+fn a_listing_of_millions() {
+    const NAME: usize = 16;
+    let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (1_000_000, 120) };
+    served("a_listing_of_millions", seconds, |test| {
+        let name = |place: u64| format!("{:0NAME$x}", place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let answers = move |place| if place < count { file(&name(place)) } else { Answer::End };
+        let directory = Directory { answers: Arc::new(answers), cookie: None, batch: Batch::Full };
+        let server = Server::mount(vec![directory]).unwrap();
+        let dir = lendir::open(server.path(0)).unwrap();
+        let mut buffer = Buffer::with_capacity(1 << 20);
+        assert!(Entries::new(&dir, &mut buffer).next().unwrap().is_some());
+        let mut listing = Listing::new();
+        let at_first = resident_pages();
+        let mut entries = Entries::new(&dir, &mut buffer);
+        entries.rewind().unwrap();
+        listing.read(entries).unwrap();
+        let grown = 4096 * resident_pages().saturating_sub(at_first);
+        let promised = count * (16 + 8 + NAME as u64 + 1);
+        assert!(grown < promised + (4 << 20), "{grown} bytes, {promised} promised");
+        assert_eq!(listing.len() as u64, count);
+        assert!(listing.iter().is_sorted_by(|a, b| a.name() < b.name()));
+        for place in (0..count).step_by(9973) {
+            assert_eq!(listing.find(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
+        }
+        let what = format!("entries with names of {NAME} bytes, listed in {} bytes an entry", grown.div_ceil(count));
+        machine::passed(&format!("hostile server: {test}"), listing.len(), &what);
     });
 }
 
@@ -494,7 +610,3 @@ fn served(test: &str, seconds: u32, body: impl FnOnce(&str)) {
 }
 
 extern "C" fn on_signal(_: c_int) {}
-
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
-}

@@ -112,6 +112,7 @@ fn every_living_process_comes_once_in_a_storm_of_forks() {
         }
     }
     assert!(seen_in_all.len() > staying.len() + 100, "that was no storm");
+    machine::passed("procfs: forks and exits", 2 * scans, "scans with every living process once");
 }
 
 const CROWD: usize = 600;
@@ -151,6 +152,7 @@ fn killed_midway() {
             assert!(entries.next().unwrap().is_none() && entries.removed());
         }
     }
+    machine::passed("procfs: killed midway", 2, "directories, `task` and `fd`");
 }
 
 #[test]
@@ -167,6 +169,7 @@ fn reaped_midway() {
         let fetched = pids(&mut entries);
         assert!(!fetched.is_empty() && fetched.len() < CROWD && entries.removed());
     }
+    machine::passed("procfs: reaped midway", 2, "directories, `task` and `fd`");
 }
 
 #[test]
@@ -187,6 +190,7 @@ fn the_net_of_a_zombie_is_one_error() {
     zombie.reap();
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_none() && entries.removed());
+    machine::passed("procfs: a zombie", 2, "directories, `net` and `task`");
 }
 
 fn assert_one_error(entries: &mut Entries<'_>, expected: Errno) {
@@ -228,6 +232,7 @@ fn map_files_are_refused_while_reading() {
     as_nobody(|| assert_one_error(&mut entries, Errno::ACCESS));
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_some(), "they are not refused to root");
+    machine::passed("procfs: map_files", 2, "readers, root and nobody");
 }
 
 #[test]
@@ -256,7 +261,8 @@ fn hidepid_hides_the_processes_of_others() {
             assert!(pids(&mut Entries::new(&proc, &mut buffer)).starts_with(&[1]));
         },
     );
-    if let Err(missing) = outcome {
-        machine::skip("hidepid=2", &missing);
+    match outcome {
+        Ok(()) => machine::passed("procfs: hidepid=2", 2, "readers, root and nobody"),
+        Err(missing) => machine::skip("procfs: hidepid=2", &missing),
     }
 }

@@ -1,0 +1,129 @@
+//! `Listing` when memory runs out: an error, with what was read before it, and never an abort. A process of its own, because
+//! its allocator refuses.
+
+mod machine;
+
+use lendir::{Buffer, Entries, Listing, Order};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fs::File;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Refuses the allocation that `LEFT` counts down to, and all after it if `FOR_GOOD`.
+struct Refusing;
+
+static LEFT: AtomicUsize = AtomicUsize::new(NEVER);
+static FOR_GOOD: AtomicBool = AtomicBool::new(false);
+const NEVER: usize = usize::MAX;
+
+impl Refusing {
+    fn refuses() -> bool {
+        match LEFT.load(Relaxed) {
+            NEVER => false,
+            0 => FOR_GOOD.load(Relaxed),
+            left => {
+                LEFT.store(left - 1, Relaxed);
+                left == 1
+            }
+        }
+    }
+}
+
+// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if Self::refuses() { ptr::null_mut() } else { unsafe { System.alloc(layout) } }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if Self::refuses() { ptr::null_mut() } else { unsafe { System.realloc(memory, layout, size) } }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+const COUNT: usize = 1500;
+
+/// One test, because the allocator is that of the whole process.
+#[test]
+fn every_allocation_refused_in_turn() {
+    let path = tempfile::tempdir().unwrap();
+    for number in 0..COUNT {
+        File::create(path.path().join(format!("{number:0>width$}", width = 4 + number % 60))).unwrap();
+    }
+    let dir = lendir::open(path.path()).unwrap();
+    let mut buffer = Buffer::new();
+    let mut unsorted = Listing::with_order(Order::Directory);
+    unsorted.read(Entries::new(&dir, &mut buffer)).unwrap();
+    let all: Vec<&[u8]> = unsorted.iter().map(|entry| entry.name()).collect();
+    assert_eq!(all.len(), COUNT);
+
+    let mut cases = 0;
+    for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+        for (for_good, already) in [(false, 0), (true, 0), (false, 100), (true, 100)] {
+            for number in 1.. {
+                let mut listing = Listing::with_order(order);
+                if already > 0 {
+                    read(&mut listing, &dir, &mut buffer, COUNT - already).unwrap();
+                }
+                FOR_GOOD.store(for_good, Relaxed);
+                LEFT.store(number, Relaxed);
+                let answer = read(&mut listing, &dir, &mut buffer, 0);
+                let was_refused = LEFT.swap(NEVER, Relaxed) == 0;
+
+                // Without scratch the sort is slower, and right: not every refusal is an error.
+                if let Err(error) = &answer {
+                    assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+                    assert!(was_refused);
+                    assert!((already..COUNT).contains(&listing.len()), "{order:?}, {number}: {}", listing.len());
+                } else {
+                    assert_eq!(listing.len(), COUNT);
+                }
+                check(&listing, order, &all);
+                read(&mut listing, &dir, &mut buffer, 0).unwrap();
+                assert_eq!(listing.len(), COUNT, "it is whole again");
+                check(&listing, order, &all);
+                if !was_refused {
+                    assert!(answer.is_ok() && number > 1, "{order:?}: nothing was allocated");
+                    break;
+                }
+                cases += 1;
+            }
+        }
+    }
+    machine::passed("limits: out of memory", cases, "allocations of `Listing` refused");
+}
+
+/// Reads `dir` from its beginning, but for the first `without` entries.
+fn read(listing: &mut Listing, dir: &impl rustix::fd::AsFd, buffer: &mut Buffer, without: usize) -> io::Result<()> {
+    let mut entries = Entries::new(dir, buffer);
+    entries.rewind()?;
+    for _ in 0..without {
+        entries.next()?;
+    }
+    listing.read(entries)
+}
+
+/// That it holds the first entries of the directory, as many as it says, in order.
+fn check(listing: &Listing, order: Order, all: &[&[u8]]) {
+    let mut expected = all[..listing.len()].to_vec();
+    match order {
+        Order::Bytes => expected.sort_unstable(),
+        Order::AsciiCaseless => expected.sort_by_key(|name| (name.to_ascii_lowercase(), *name)),
+        Order::Inode => {
+            assert!(listing.iter().is_sorted_by_key(|entry| entry.ino()));
+            expected.sort_unstable();
+            let mut names: Vec<_> = listing.iter().map(|entry| entry.name()).collect();
+            names.sort_unstable();
+            return assert!(names == expected);
+        }
+        _ => {}
+    }
+    assert!(listing.iter().map(|entry| entry.name()).eq(expected), "{order:?}");
+}
