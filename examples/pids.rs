@@ -46,30 +46,31 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
     let mut found = false;
     // procfs itself lists processes in ascending order, so there is nothing to sort.
     while let Some(entry) = entries.next()? {
-        let Some(pid) = entry.numeric_name() else { continue };
+        let Some(pid) = entry.numeric_name().map(|_| entry.name()) else { continue };
         if quiet && wanted.is_empty() {
-            writeln!(out, "{pid}")?;
+            out.write_all(pid)?;
         } else {
             let Some(name) = command_name(&proc, pid, &mut comm)? else { continue };
             if !contains(name, wanted.as_bytes()) {
                 continue;
             }
-            write!(out, "{pid}")?;
+            out.write_all(pid)?;
             if !quiet {
                 out.write_all(b" ")?;
                 out.write_all(name)?;
             }
-            out.write_all(b"\n")?;
         }
+        out.write_all(b"\n")?;
         found = true;
     }
     Ok(found)
 }
 
 /// What `/proc/PID/comm` says, byte for byte; `None` when the process is gone, or hidden from us (`hidepid`).
-fn command_name<'b>(proc: &OwnedFd, pid: u32, comm: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
+fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
     let mut path = [0; "4294967295/comm\0".len()];
-    write!(&mut path[..], "{pid}/comm")?;
+    path[..pid.len()].copy_from_slice(pid);
+    path[pid.len()..][..5].copy_from_slice(b"/comm");
     let path = CStr::from_bytes_until_nul(&path).expect("BUG: a PID has at most ten digits");
     let read = openat(proc.as_fd(), path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(io::Error::from)
