@@ -38,13 +38,15 @@ pub struct Listing {
     /// Of each entry its inode number, 8 bytes, then its name with the NUL, in the order of the directory.
     ///
     /// The other layout, where the kernel writes its records to where they stay, spares the copy and gives 11 bytes more
-    /// to each entry. It is in `benches/blocks`.
+    /// to each entry. It is v4 in `benches/ladder`: without any sort it takes 0.04 to 0.10 of the bare loop less for 32 and
+    /// for 1024 names, and as much, within the noise, for 100,000.
     arena: Vec<u8>,
     /// Where each name is, in the order asked for; beyond `len`, of an earlier directory.
     places: Vec<Place>,
     len: usize,
     words: Vec<u64>,
     order: Order,
+    removed: bool,
 }
 
 /// How a [`Listing`] sorts.
@@ -106,6 +108,7 @@ impl Listing {
     #[inline(always)]
     pub fn read(&mut self, mut entries: Entries<'_>) -> io::Result<()> {
         let result = self.fill(&mut entries);
+        self.removed = entries.removed();
         self.sort();
         result
     }
@@ -140,7 +143,7 @@ impl Listing {
 
     #[inline(never)]
     fn sort(&mut self) {
-        let Self { arena, places, len, words, order } = self;
+        let Self { arena, places, len, words, order, .. } = self;
         let (places, words) = (&mut places[..*len], &mut words[..*len]);
         let case = match order {
             Order::Bytes => Case::Sensitive,
@@ -152,6 +155,12 @@ impl Listing {
             Order::Directory => return,
         };
         prefix::sort(places, words, arena, case);
+    }
+
+    /// Whether the directory went away while it was read: see [`Entries::removed`].
+    #[must_use]
+    pub fn removed(&self) -> bool {
+        self.removed
     }
 
     /// The number of entries.
@@ -212,6 +221,7 @@ impl Listing {
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
+        self.removed = false;
     }
 
     #[inline]

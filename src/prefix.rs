@@ -130,6 +130,13 @@ fn sort_from(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64], 
             depth += shared_bytes as usize;
             continue;
         }
+        // File systems that list the oldest first, or the newest, often give names that were made in order.
+        if words.is_sorted_by(|before, after| before < after) {
+            return;
+        }
+        if words.is_sorted_by(|before, after| before > after) {
+            return places.reverse();
+        }
         if !sort_by_words(places, words) {
             return;
         }
@@ -194,9 +201,9 @@ mod tests {
         }
         let before = arena.clone();
         let mut expected: Vec<_> = names.iter().zip(places.clone()).collect();
-        expected.sort_by(|(a, _), (b, _)| match case {
-            Case::Sensitive => a.cmp(b),
-            Case::AsciiInsensitive => (a.to_ascii_lowercase(), a).cmp(&(b.to_ascii_lowercase(), b)),
+        expected.sort_by_cached_key(|&(name, _)| match case {
+            Case::Sensitive => (None, name),
+            Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
         sort(&mut places, &mut vec![0; names.len()], &arena, case);
         assert_eq!(arena, before);
@@ -283,7 +290,7 @@ mod tests {
     #[test]
     fn few_names_and_many() {
         let mut random = Random(3);
-        let many = if cfg!(miri) { 200 } else { 70_000 };
+        let many = if cfg!(miri) { 200 } else { 20_000 };
         for count in [0, 1, 2, 3, FEW, FEW + 1, 8, 9, 32, 64, 65, many] {
             for alphabet in ALPHABETS {
                 let names: Vec<_> = (0..count).map(|_| random.name(16, alphabet)).collect();

@@ -248,7 +248,9 @@ fn a_directory_removed_is_empty() {
     fs::remove_dir(&path).unwrap();
     let mut listing = Listing::new();
     listing.read(Entries::new(&dir, &mut Buffer::new())).unwrap();
-    assert!(listing.is_empty());
+    assert!(listing.is_empty() && listing.removed());
+    read(parent.path(), &mut listing).unwrap();
+    assert!(listing.is_empty() && !listing.removed());
 }
 
 #[test]

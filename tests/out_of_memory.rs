@@ -77,11 +77,11 @@ fn every_allocation_refused_in_turn() {
                 let answer = read(&mut listing, &dir, &mut buffer, 0);
                 let was_refused = LEFT.swap(NEVER, Relaxed) == 0;
 
-                // Without scratch the sort is slower, and right: not every refusal is an error.
                 if let Err(error) = &answer {
                     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
                     assert!(was_refused);
-                    assert!((already..COUNT).contains(&listing.len()), "{order:?}, {number}: {}", listing.len());
+                    // The memory for the last entries holds about as many of the first, whose names are of other lengths.
+                    assert!((already / 2..COUNT).contains(&listing.len()), "{order:?}, {number}: {}", listing.len());
                 } else {
                     assert_eq!(listing.len(), COUNT);
                 }

@@ -22,14 +22,17 @@ impl Turns {
     pub fn take(contenders: &mut [Contender<'_>], patience: Duration, rounds_at_most: u32) -> Self {
         let once = contenders[0].time(10) / 10;
         let times = if rounds_at_most == 1 { 1 } else { (SAMPLE.as_nanos() / once.as_nanos()).max(1) as u64 };
-        let round: Duration = contenders.iter_mut().map(|contender| contender.time(times)).sum();
+        let round: Duration = contenders.iter_mut().map(|contender| contender.time(1) + contender.time(times)).sum();
         let rounds = ((patience.as_nanos() / round.as_nanos()) as u32).max(30).min(rounds_at_most) as usize;
 
         let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
-        for round in 0..rounds {
-            // Each round begins with another contender, so that none always follows the same one.
-            for turn in 0..contenders.len() {
-                let index = (round + turn) % contenders.len();
+        let mut order: Vec<_> = (0..contenders.len()).collect();
+        let mut random = 1;
+        for _ in 0..rounds {
+            shuffle(&mut order, &mut random);
+            for &index in &order {
+                // What the one before it left in the caches is not its fault.
+                contenders[index].time(1);
                 samples[index].push(contenders[index].time(times).as_secs_f64() / times as f64);
             }
         }
@@ -61,6 +64,14 @@ impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { of_medians, low, high } = self;
         write!(f, "{of_medians:.3}  [{low:.3} to {high:.3}]")
+    }
+}
+
+/// A new order for each round: in a rotation, all but the first still follow the same one every time.
+fn shuffle(order: &mut [usize], random: &mut u64) {
+    for last in (1..order.len()).rev() {
+        *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        order.swap(last, (*random >> 33) as usize % (last + 1));
     }
 }
 

@@ -52,7 +52,11 @@ impl Scan {
 
     /// By a `Listing`, whatever it held before.
     pub fn by(listing: &mut Listing, entries: Entries<'_>) -> Self {
-        let end = listing.read(entries).map_or_else(|error| End::Error(errno(&error)), |()| End::Complete);
+        let end = match listing.read(entries) {
+            Err(error) => End::Error(errno(&error)),
+            Ok(()) if listing.removed() => End::Removed,
+            Ok(()) => End::Complete,
+        };
         let listed = listing.iter().map(|entry| {
             assert_eq!(entry.name_cstr().to_bytes(), entry.name());
             Found { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: 0 }
@@ -64,7 +68,7 @@ impl Scan {
         Self { found, end }
     }
 
-    /// The same as a `Listing` has it: in order, without cookies, and complete as far as it can tell.
+    /// The same as a `Listing` has it: in order, and without cookies.
     pub fn listed(&self, order: Order) -> Self {
         let mut found = self.found.clone();
         match order {
@@ -77,7 +81,7 @@ impl Scan {
         for entry in &mut found {
             entry.cookie = 0;
         }
-        Self { found, end: if self.end == End::Removed { End::Complete } else { self.end } }
+        Self { found, end: self.end }
     }
 }
 
