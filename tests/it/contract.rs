@@ -1,7 +1,7 @@
 //! What `Entries` promises, sentence by sentence, on directories that any machine has.
 
 use crate::fixture::{drain, make_file, names, numbered, seen};
-use lendir::{Buffer, EndMarker, Entries, Entry, FileType};
+use lendir::{Buffer, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -291,6 +291,10 @@ fn public_types_cross_threads_and_print() {
     assert_send_sync::<EndMarker>();
     assert_send_sync::<Entries<'_>>();
     assert_send_sync::<Entry<'_>>();
+    assert_send_sync::<Listing>();
+    assert_send_sync::<Order>();
+    assert_send_sync::<SortedEntries<'_>>();
+    assert_send_sync::<SortedEntry<'_>>();
 
     let dir = numbered(1);
     let fd = lendir::open(dir.path()).unwrap();
