@@ -100,7 +100,7 @@ impl Signals {
     fn arrived_within(&self, time: Duration) -> bool {
         let limit = libc::timespec {
             tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-            tv_nsec: time.subsec_nanos().into(),
+            tv_nsec: i32::try_from(time.subsec_nanos()).expect("BUG: not below a thousand million").into(),
         };
         // SAFETY: both pointers are to valid values, and a null `info` is allowed.
         unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const limit) > 0 }
