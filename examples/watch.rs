@@ -99,7 +99,7 @@ impl Signals {
     /// Sleeps that long, or until one of them arrives.
     fn arrived_within(&self, time: Duration) -> bool {
         let limit = libc::timespec {
-            tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: time.as_secs().try_into().unwrap_or(i32::MAX.into()),
             tv_nsec: i32::try_from(time.subsec_nanos()).expect("BUG: not below a thousand million").into(),
         };
         // SAFETY: both pointers are to valid values, and a null `info` is allowed.
