@@ -1,0 +1,37 @@
+//! The sort of names against `slice::sort`: `cargo +nightly fuzz run --fuzz-dir tests/fuzz prefix`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use prefix::{Case, Place, sort};
+
+#[allow(dead_code, reason = "the library uses more of it")]
+#[path = "../../../src/prefix.rs"]
+mod prefix;
+
+/// The first byte says whether case counts and how often the names are given; the rest is names, NUL between them.
+fn check(data: &[u8]) {
+    let Some((&how, data)) = data.split_first() else { return };
+    let case = if how & 1 == 0 { Case::Sensitive } else { Case::AsciiInsensitive };
+    let names: Vec<&[u8]> = data.split(|byte| *byte == 0).filter(|name| name.len() < 4096).collect();
+    let names = names.repeat(1 + usize::from(how >> 6));
+
+    let mut arena = vec![0xff; 8];
+    let mut places = Vec::new();
+    for name in &names {
+        places.push(Place::new(arena.len(), name.len(), 0));
+        arena.extend_from_slice(name);
+        arena.push(0xff);
+    }
+    let mut expected: Vec<_> = names.into_iter().zip(places.clone()).collect();
+    expected.sort_by(|(a, _), (b, _)| match case {
+        Case::Sensitive => a.cmp(b),
+        Case::AsciiInsensitive => (a.to_ascii_lowercase(), a).cmp(&(b.to_ascii_lowercase(), b)),
+    });
+    sort(&mut places, &mut vec![0; expected.len()], &arena, case);
+    for ((name, place), sorted) in expected.into_iter().zip(places) {
+        assert_eq!((sorted.name(&arena), sorted.start()), (name, place.start()));
+    }
+}
+
+fuzz_target!(|data: &[u8]| check(data));
