@@ -105,6 +105,7 @@ fn entries_are_what_the_file_system_says() {
         assert_eq!(entry.ino(), metadata.ino());
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
     }
+    assert!(format!("{listing:?}").starts_with("Listing { order: Bytes, entries: [SortedEntry { name: \"17\""));
     let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
     assert_eq!(numbers, [Some(17), None, None, None]);
     assert_eq!(
@@ -131,6 +132,9 @@ fn views_agree() {
     assert!((&listing).into_iter().rev().map(|entry| entry.name()).eq(all.iter().rev()));
     assert!((0..).map_while(|index| listing.get(index)).map(|entry| entry.name()).eq(&all));
     assert!(listing.get(all.len()).is_none() && listing.get(usize::MAX).is_none());
+
+    assert_eq!(listing.iter().nth(3).unwrap().name(), all[3]);
+    assert!(listing.iter().nth(all.len()).is_none());
 
     let mut both_ends = listing.iter();
     let mut seen = 0;
