@@ -76,7 +76,7 @@ impl Scan {
             Order::AsciiCaseless => found.sort_by_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
             Order::Inode => found.sort_by_key(|entry| (entry.ino, entry.name.clone())),
             Order::Directory => {}
-            _ => unimplemented!("an oracle for {order:?}"),
+            _ => panic!("no oracle for {order:?}"),
         }
         for entry in &mut found {
             entry.cookie = 0;
