@@ -261,14 +261,17 @@ fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, of which 64 KiB at a time are written to.
+///
+/// How long it gets follows from `len` alone: `words` is never shorter than `places`, even after a refused allocation.
 #[cold]
 fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<&mut [T]> {
     if len > memory.len() {
         if len as u64 > Place::MAX_START {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
+        let len = len + len.min(64 * 1024 / size_of::<T>());
         memory.try_reserve(len - memory.len())?;
-        memory.resize(memory.capacity().min(len + 64 * 1024 / size_of::<T>()), T::default());
+        memory.resize(len, T::default());
     }
     Ok(memory)
 }
