@@ -20,7 +20,7 @@ fn main() {
         .configure_from_args();
     for shape in ladder::shapes() {
         let dir = shape.make();
-        let mut group = criterion.benchmark_group(&dir.label);
+        let mut group = criterion.benchmark_group(shape.label());
         group.sampling_mode(SamplingMode::Flat);
         for contender in &mut ladder::all(&dir) {
             contender.check(&dir);

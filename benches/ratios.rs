@@ -4,6 +4,8 @@
 //! drift meets all of them alike. What is printed is the ratio of the median to that of the bare loop, and in brackets
 //! the middle half of the ratios round by round. The sorted ones have scores too, those of the gitstatus article: the first
 //! rung of the ladder is 100, what takes half of its time 200.
+//!
+//! With words after `--`, only the directories whose label has one of them: `cargo bench --bench ratios -- ext4 /proc`.
 
 mod contenders;
 mod directories;
@@ -21,15 +23,19 @@ const PATIENCE: Duration = Duration::from_secs(5);
 fn main() {
     // `cargo bench -- --test` and `cargo test --benches` ask only whether it runs.
     let rounds_at_most = if std::env::args().any(|arg| arg == "--test") { 1 } else { 2000 };
+    let words: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let is_asked_for = |label: &str| words.is_empty() || words.iter().any(|word| label.contains(word));
     println!("{}", machine());
-    for dir in rows() {
+    for dir in rows().into_iter().filter(|dir| is_asked_for(&dir.label)) {
         let mut contenders = contenders::all(&dir);
         contenders.extend(contenders::rescans(&dir));
         table(&dir, &mut contenders, rounds_at_most);
     }
     for shape in ladder::shapes() {
-        let dir = shape.make();
-        table(&dir, &mut ladder::all(&dir), rounds_at_most);
+        if is_asked_for(&shape.label()) {
+            let dir = shape.make();
+            table(&dir, &mut ladder::all(&dir), rounds_at_most);
+        }
     }
 }
 

@@ -117,26 +117,28 @@ impl Listing {
     #[inline(always)]
     fn fill(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
         self.len = 0;
-        let mut used = 0;
+        let (mut used, mut len) = (0, 0);
         while let Some(entry) = entries.next()? {
             let name = entry.name_cstr().to_bytes_with_nul();
-            let size = INO_SIZE + name.len();
-            let record = match self.arena.get_mut(used..).and_then(|free| free.get_mut(..size)) {
+            let end = used + INO_SIZE + name.len();
+            let (ino, copy) = match record(&mut self.arena, used, name.len()) {
                 Some(record) => record,
-                None => &mut grow(&mut self.arena, used + size)?[used..][..size],
+                None => record(grow(&mut self.arena, end)?, used, name.len()).expect("BUG: it did not grow"),
             };
-            if self.len == self.places.len() {
-                grow(&mut self.words, self.len + 1)?;
-                grow(&mut self.places, self.len + 1)?;
-            }
-            let (ino, copy) = record.split_at_mut(INO_SIZE);
-            ino.copy_from_slice(&entry.ino().to_ne_bytes());
-            copy_name(copy, name);
+            let (place, word) = if let (Some(place), Some(word)) = (self.places.get_mut(len), self.words.get_mut(len)) {
+                (place, word)
+            } else {
+                let words = grow(&mut self.words, len + 1)?;
+                (&mut grow(&mut self.places, len + 1)?[len], &mut words[len])
+            };
+            *ino = entry.ino().to_ne_bytes();
+            *word = copy_name(copy, name);
             #[allow(clippy::cast_possible_truncation, reason = "`d_type` is the 4 bits above the permissions")]
             let d_type = (entry.file_type().as_raw_mode() >> 12) as u16;
-            self.places[self.len] = Place::new(used + INO_SIZE, name.len() - 1, d_type);
-            used += size;
-            self.len += 1;
+            *place = Place::new(used + INO_SIZE, name.len() - 1, d_type);
+            used = end;
+            len += 1;
+            self.len = len;
         }
         Ok(())
     }
@@ -238,26 +240,43 @@ fn ino(place: Place, arena: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Copies a name in two halves that overlap: an inlined copy, where `memcpy` would be a call for a few bytes.
+/// Where an inode number goes, and after it a name of `len` bytes with its NUL.
 #[inline]
-fn copy_name(to: &mut [u8], name: &[u8]) {
+fn record(arena: &mut [u8], start: usize, len: usize) -> Option<(&mut [u8; INO_SIZE], &mut [u8])> {
+    let (ino, name) = arena.get_mut(start..)?.split_first_chunk_mut()?;
+    Some((ino, name.get_mut(..len)?))
+}
+
+/// Copies a name with its NUL, and gives the first of its [keys](Place::key), of bytes that the copy has at hand.
+///
+/// The copy is of two halves that overlap where `memcpy` would be a call for a few bytes.
+#[inline]
+fn copy_name(to: &mut [u8], name: &[u8]) -> u64 {
     if name.len() > 32 {
         to.copy_from_slice(name);
-    } else if !(copy_ends::<16>(to, name) || copy_ends::<8>(to, name) || copy_ends::<4>(to, name)) {
-        copy_ends::<2>(to, name);
+        return u64::from_be_bytes(*name.first_chunk().expect("BUG: more than 32 bytes"));
     }
+    if let Some((head, _)) = copy_ends::<16>(to, name) {
+        return u64::from_be_bytes(*head.first_chunk().expect("BUG: 16 bytes"));
+    }
+    if let Some((head, _)) = copy_ends::<8>(to, name) {
+        return u64::from_be_bytes(head);
+    }
+    let behind = 8 * (8 - name.len());
+    if let Some((head, tail)) = copy_ends::<4>(to, name) {
+        return u64::from(u32::from_be_bytes(head)) << 32 | u64::from(u32::from_be_bytes(tail)) << behind;
+    }
+    copy_ends::<2>(to, name).map_or(0, |(head, tail)| {
+        u64::from(u16::from_be_bytes(head)) << 48 | u64::from(u16::from_be_bytes(tail)) << behind
+    })
 }
 
 #[inline]
-fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
-    let (Some(head), Some(tail)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else { return false };
-    if let Some(to) = to.first_chunk_mut::<N>() {
-        *to = *head;
-    }
-    if let Some(to) = to.last_chunk_mut::<N>() {
-        *to = *tail;
-    }
-    true
+fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<([u8; N], [u8; N])> {
+    let (head, tail) = (*from.first_chunk()?, *from.last_chunk()?);
+    *to.first_chunk_mut()? = head;
+    *to.last_chunk_mut()? = tail;
+    Some((head, tail))
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, of which 64 KiB at a time are written to.
@@ -410,7 +429,7 @@ impl fmt::Debug for SortedEntry<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{INO_SIZE, Listing, Order, grow};
+    use super::{INO_SIZE, Listing, Order, copy_name, grow};
     use crate::prefix::Place;
 
     /// As after reading a directory with these names, whose inode numbers count up from 1.
@@ -423,7 +442,7 @@ mod tests {
             listing.arena.push(0);
         }
         listing.len = names.len();
-        listing.words = vec![0; names.len()];
+        listing.words = listing.places.iter().map(|place| place.key(0, &listing.arena)).collect();
         listing.sort();
         listing
     }
@@ -444,6 +463,17 @@ mod tests {
                 assert_eq!(listing.find(b"Bb").unwrap().ino(), 6, "{order:?}");
                 assert!(listing.find(b"bB").is_none(), "{order:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_name_of_any_length_is_copied_and_its_key_made() {
+        for len in (1..=40).chain([255, 4095]) {
+            let name: Vec<_> = (1..=255).cycle().take(len).chain([0]).collect();
+            let mut arena = vec![0xff; INO_SIZE + name.len()];
+            let key = copy_name(&mut arena[INO_SIZE..], &name);
+            assert_eq!(arena[INO_SIZE..], name);
+            assert_eq!(key, Place::new(INO_SIZE, len, 0).key(0, &arena), "{len} bytes");
         }
     }
 

@@ -113,6 +113,11 @@ impl Root {
         self.directory_made(count, names, Made::InOrder)
     }
 
+    pub fn label(&self, count: usize, names: Names, order: Made) -> String {
+        let shuffled = if order == Made::Shuffled { ", shuffled" } else { "" };
+        format!("{}, {count} {}{shuffled}", self.file_system, names.describe())
+    }
+
     pub fn directory_made(&self, count: usize, names: Names, order: Made) -> Directory {
         let made = tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("a temporary directory");
         let dir = lendir::open(made.path()).expect("the directory just made");
@@ -128,12 +133,7 @@ impl Root {
             .expect("an entry to read");
         }
         Directory {
-            label: format!(
-                "{}, {count} {}{}",
-                self.file_system,
-                names.describe(),
-                if order == Made::Shuffled { ", shuffled" } else { "" }
-            ),
+            label: self.label(count, names, order),
             path: CString::new(made.path().as_os_str().as_bytes()).expect("BUG: a path without NUL"),
             _made: Some(made),
         }

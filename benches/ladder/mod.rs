@@ -25,6 +25,10 @@ pub struct Shape {
 }
 
 impl Shape {
+    pub fn label(&self) -> String {
+        self.root.label(self.count, self.names, self.made)
+    }
+
     pub fn make(&self) -> Directory {
         self.root.directory_made(self.count, self.names, self.made)
     }

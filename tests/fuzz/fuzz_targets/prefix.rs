@@ -29,7 +29,8 @@ fn check(data: &[u8]) {
         // Cached, because the comparisons would take most of the time.
         Case::AsciiInsensitive => expected.sort_by_cached_key(|(name, _)| (name.to_ascii_lowercase(), *name)),
     }
-    sort(&mut places, &mut vec![0; expected.len()], &arena, case);
+    let mut words: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
+    sort(&mut places, &mut words, &arena, case);
     for ((name, place), sorted) in expected.into_iter().zip(places) {
         assert_eq!((sorted.name(&arena), sorted.start()), (name, place.start()));
     }
