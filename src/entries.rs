@@ -433,14 +433,21 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
+#[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {
-    match name {
-        [] | [b'0', _, ..] => None,
-        digits => digits.iter().try_fold(0_u32, |number, byte| {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 { None } else { number.checked_mul(10)?.checked_add(digit.into()) }
-        }),
+    // More digits than a `u32` has are too many; ten of them may be.
+    if name.is_empty() || name.len() > 10 || name[0] == b'0' && name.len() > 1 {
+        return None;
     }
+    let mut number = 0;
+    for byte in name {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    u32::try_from(number).ok()
 }
 
 #[cfg(test)]
