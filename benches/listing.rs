@@ -7,24 +7,28 @@ mod contenders;
 mod directories;
 mod ladder;
 
-use criterion::{Criterion, SamplingMode};
+use criterion::{AxisScale, BenchmarkId, Criterion, PlotConfiguration, SamplingMode, Throughput};
 use std::time::Duration;
 
 fn main() {
     let mut criterion = Criterion::default()
-        .without_plots()
         .warm_up_time(Duration::from_millis(100))
         .measurement_time(Duration::from_millis(300))
         .sample_size(10)
-        .nresamples(5000)
+        .nresamples(2000)
         .configure_from_args();
-    for shape in ladder::shapes() {
-        let dir = shape.make();
-        let mut group = criterion.benchmark_group(shape.label());
+    for shapes in ladder::shapes().chunk_by(|a, b| a.kind() == b.kind()) {
+        let mut group = criterion.benchmark_group(format!("sorted. {}", shapes[0].kind()));
         group.sampling_mode(SamplingMode::Flat);
-        for contender in &mut ladder::all(&dir) {
-            contender.check(&dir);
-            group.bench_function(contender.name, |bencher| bencher.iter_custom(|times| contender.time(times)));
+        group.plot_config(PlotConfiguration::default().summary_scale(AxisScale::Logarithmic));
+        for shape in shapes {
+            let dir = shape.make();
+            group.throughput(Throughput::Elements(shape.count as u64));
+            for contender in &mut ladder::rungs(&dir) {
+                contender.check(&dir);
+                let id = BenchmarkId::new(contender.name, shape.count);
+                group.bench_function(id, |bencher| bencher.iter_custom(|times| contender.time(times)));
+            }
         }
         group.finish();
     }

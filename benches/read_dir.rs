@@ -11,7 +11,7 @@ mod directories;
 use contenders::Contender;
 use criterion::{AxisScale, PlotConfiguration, measurement::WallTime};
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use directories::{Directory, Names, Processes, fastest_root, roots};
+use directories::{Directory, Names, fastest_root, is_long, roots};
 use lendir::{Buffer, Entries, Listing, OFlags};
 use std::fs::create_dir;
 use std::time::Duration;
@@ -25,10 +25,6 @@ fn run(group: &mut Group<'_>, parameter: &str, dir: &Directory, contenders: Vec<
             bencher.iter_custom(|times| contender.time(times));
         });
     }
-}
-
-fn long() -> bool {
-    std::env::var_os("LENDIR_LONG").is_some()
 }
 
 fn group<'a>(c: &'a mut Criterion, question: &str) -> Group<'a> {
@@ -79,25 +75,15 @@ fn buffer_reuse(c: &mut Criterion) {
 }
 
 fn buffer_size(c: &mut Criterion) {
-    let mut read = |dir: &Directory, label: &str| {
-        let mut group = group(c, &format!("c. buffer size on {label}"));
-        for kib in [8, 16, 32, 64, 256, 1024] {
-            let mut contender = contenders::lendir_with(dir, kib * 1024);
+    let mut group = group(c, "c. KiB of buffer");
+    Directory::for_buffers(&mut |dir| {
+        for (kib, mut contender) in contenders::lendir_by_capacity(dir) {
             contender.check(dir);
-            group.bench_function(BenchmarkId::from_parameter(format!("{kib:4} KiB")), |bencher| {
+            group.bench_function(BenchmarkId::new(&dir.label, kib), |bencher| {
                 bencher.iter_custom(|times| contender.time(times));
             });
         }
-    };
-    let proc = Directory::system("/proc").expect("procfs");
-    for more in if long() { &[300, 3000][..] } else { &[300] } {
-        let _processes = Processes::sleeping(*more);
-        read(&proc, &format!("proc with {more} more"));
-    }
-    for count in [1024, 100_000] {
-        let dir = fastest_root().directory(count, Names::Sixteen);
-        read(&dir, &dir.label);
-    }
+    });
 }
 
 fn open(c: &mut Criterion) {
@@ -150,10 +136,10 @@ fn end_marker(c: &mut Criterion) {
 fn growth(c: &mut Criterion) {
     let mut group = group(c, "g. growth");
     let counts = [16, 128, 1000, 10_000, 100_000, 1_000_000];
-    for &count in if long() { &counts[..] } else { &counts[..5] } {
+    for &count in if is_long() { &counts[..] } else { &counts[..5] } {
         let dir = fastest_root().directory(count, Names::Hex);
         group.throughput(Throughput::Elements(count as u64));
-        run(&mut group, &count.to_string(), &dir, vec![contenders::lendir(&dir)]);
+        run(&mut group, &count.to_string(), &dir, vec![contenders::bare_loop(&dir), contenders::lendir(&dir)]);
         let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
         group.bench_function(BenchmarkId::new("lendir, sorted", count), |bencher| {
             bencher.iter(|| {

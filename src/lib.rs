@@ -95,6 +95,44 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! **Count** without looking, and **rescan** one open descriptor instead of opening the directory again:
+//!
+//! ```
+//! use lendir::{Buffer, Entries};
+//!
+//! let inbox = tempfile::tempdir()?;
+//! let dir = lendir::open(inbox.path())?;
+//! let mut buffer = Buffer::new();
+//! assert_eq!(Entries::new(&dir, &mut buffer).count()?, 0);
+//!
+//! std::fs::write(inbox.path().join("letter"), "")?;
+//! let mut entries = Entries::new(&dir, &mut buffer);
+//! entries.rewind()?; // `dir` stood at the end
+//! assert_eq!(entries.count()?, 1);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Tell directories from files** also where `d_type` is unknown: one `fstatat`, and only for those.
+//!
+//! ```
+//! use lendir::{Buffer, Entries, FileType};
+//!
+//! let etc = lendir::open("/etc")?;
+//! let mut buffer = Buffer::new();
+//! let mut entries = Entries::new(&etc, &mut buffer);
+//! let mut directories = 0;
+//! while let Some(entry) = entries.next()? {
+//!     match entry.resolve_file_type() {
+//!         Ok(FileType::Directory) => directories += 1,
+//!         Ok(_) => {}
+//!         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {} // gone since it was read
+//!         Err(error) => return Err(error),
+//!     }
+//! }
+//! println!("{directories} directories in /etc");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
 //! **Remove what matches**, while reading: entries already in the buffer are not disturbed.
 //!
 //! ```

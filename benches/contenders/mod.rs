@@ -208,12 +208,12 @@ pub fn raw_dir(dir: &Directory) -> Contender<'_> {
     })
 }
 
-pub fn lendir(dir: &Directory) -> Contender<'_> {
-    lendir_with(dir, Buffer::DEFAULT_CAPACITY)
+fn open_lendir(dir: &Directory) -> OwnedFd {
+    lendir::open(&*dir.path).expect("a directory")
 }
 
-pub fn lendir_with(dir: &Directory, capacity: usize) -> Contender<'_> {
-    lendir_over("lendir", capacity, || lendir::open(&*dir.path).expect("a directory"))
+pub fn lendir(dir: &Directory) -> Contender<'_> {
+    lendir_over("lendir", Buffer::DEFAULT_CAPACITY, || open_lendir(dir))
 }
 
 pub fn lendir_over<'a>(name: &'static str, capacity: usize, mut open: impl FnMut() -> OwnedFd + 'a) -> Contender<'a> {
@@ -221,13 +221,25 @@ pub fn lendir_over<'a>(name: &'static str, capacity: usize, mut open: impl FnMut
     Contender::new(name, Answer::Names, move || name_bytes(Entries::new(&open(), &mut buffer)))
 }
 
+/// With each capacity in KiB that is worth a question.
+pub fn lendir_by_capacity(dir: &Directory) -> impl Iterator<Item = (usize, Contender<'_>)> {
+    let named = [
+        (8, "lendir, 8 KiB"),
+        (16, "lendir, 16 KiB"),
+        (32, "lendir, 32 KiB"),
+        (64, "lendir, 64 KiB"),
+        (256, "lendir, 256 KiB"),
+        (1024, "lendir, 1 MiB"),
+    ];
+    named.into_iter().map(move |(kib, name)| (kib, lendir_over(name, kib * 1024, || open_lendir(dir))))
+}
+
 /// `None` where the file system has no end marker.
 pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
     let marker = marker(dir)?;
     let mut buffer = Buffer::new();
     Some(Contender::new("lendir, EndMarker", Answer::Names, move || {
-        let dir = lendir::open(&*dir.path).expect("a directory");
-        name_bytes(Entries::new(&dir, &mut buffer).with_end_marker(marker))
+        name_bytes(Entries::new(&open_lendir(dir), &mut buffer).with_end_marker(marker))
     }))
 }
 

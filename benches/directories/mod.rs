@@ -16,6 +16,18 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// For question c: /proc with more processes than there are, for as long as these live, and made ones.
+    pub fn for_buffers(see: &mut dyn FnMut(&Self)) {
+        for more in if is_long() { &[300, 3000][..] } else { &[300] } {
+            let _processes = Processes::sleeping(*more);
+            let proc = Self::system("/proc").expect("procfs");
+            see(&Self { label: format!("/proc with {more} more"), ..proc });
+        }
+        for count in [1024, 100_000] {
+            see(&fastest_root().directory(count, Names::Sixteen));
+        }
+    }
+
     /// One of the system's own, or `None` where it is missing.
     pub fn system(path: &str) -> Option<Self> {
         Path::new(path).is_dir().then(|| Self { label: path.into(), path: CString::new(path).unwrap(), _made: None })
@@ -24,6 +36,11 @@ impl Directory {
     pub fn path(&self) -> &Path {
         Path::new(std::ffi::OsStr::from_bytes(self.path.to_bytes()))
     }
+}
+
+/// Whether what takes long is asked for.
+pub fn is_long() -> bool {
+    std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
 }
 
 /// Where directories are made.
@@ -113,9 +130,13 @@ impl Root {
         self.directory_made(count, names, Made::InOrder)
     }
 
-    pub fn label(&self, count: usize, names: Names, order: Made) -> String {
+    pub fn kind(&self, names: Names, order: Made) -> String {
         let shuffled = if order == Made::Shuffled { ", shuffled" } else { "" };
-        format!("{}, {count} {}{shuffled}", self.file_system, names.describe())
+        format!("{}, {}{shuffled}", self.file_system, names.describe())
+    }
+
+    pub fn label(&self, count: usize, names: Names, order: Made) -> String {
+        self.kind(names, order).replacen(", ", &format!(", {count} "), 1)
     }
 
     pub fn directory_made(&self, count: usize, names: Names, order: Made) -> Directory {

@@ -5,8 +5,10 @@
 //! that of C++. `O_NOATIME` is left out everywhere, `.` and `..` are skipped everywhere. From v3 on, a directory is opened
 //! relative to its parent, and so it is by the bare loop that all are measured against.
 
+#![allow(dead_code, reason = "each benchmark uses a part")]
+
 use crate::contenders::{Answer, Contender, FLAGS, bare_loop, bare_loop_over, lendir_over, marker};
-use crate::directories::{Directory, Made, Names, Root, fastest_root, roots};
+use crate::directories::{Directory, Made, Names, Root, fastest_root, is_long, roots};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Mode, openat};
 use std::ffi::{CStr, CString, OsString, c_char};
@@ -19,12 +21,17 @@ pub const FIRST_RUNG: &str = "v1 readdir, owned strings";
 /// What one table is about.
 pub struct Shape {
     root: Root,
-    count: usize,
+    pub count: usize,
     names: Names,
     made: Made,
 }
 
 impl Shape {
+    /// The label but for the number of entries.
+    pub fn kind(&self) -> String {
+        self.root.kind(self.names, self.made)
+    }
+
     pub fn label(&self) -> String {
         self.root.label(self.count, self.names, self.made)
     }
@@ -48,13 +55,14 @@ pub fn shapes() -> Vec<Shape> {
         (1024, Names::Pids, Made::InOrder),
         (1024, Names::Pids, Made::Shuffled),
         (1024, Names::Photos, Made::InOrder),
-        (1024, Names::Photos, Made::Shuffled),
-        (100_000, Names::Hex, Made::InOrder),
         (100_000, Names::Photos, Made::InOrder),
+        (100_000, Names::Hex, Made::InOrder),
+        (32, Names::Photos, Made::Shuffled),
+        (1024, Names::Photos, Made::Shuffled),
         (100_000, Names::Photos, Made::Shuffled),
     ];
-    if std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1") {
-        on_the_fastest.extend([(1_000_000, Names::Hex, Made::InOrder), (1_000_000, Names::Photos, Made::Shuffled)]);
+    if is_long() {
+        on_the_fastest.extend([(1_000_000, Names::Photos, Made::Shuffled), (1_000_000, Names::Hex, Made::InOrder)]);
     }
     let root = fastest_root();
     shapes.extend(on_the_fastest.into_iter().map(|(count, names, made)| Shape {
@@ -66,9 +74,9 @@ pub fn shapes() -> Vec<Shape> {
     shapes
 }
 
-/// The bare loop first, then the ladder, then who does not climb.
-pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = vec![
+/// The bare loop, the ladder, `lendir` and `std`: no more than criterion has colours for.
+pub fn rungs(dir: &Directory) -> Vec<Contender<'_>> {
+    vec![
         bare_loop_over("bare loop, openat", opener(dir)),
         v1(dir),
         v2(dir),
@@ -76,10 +84,15 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
         v4(dir),
         v5(dir),
         lendir_sorted("lendir::Listing", dir, EndMarker::NONE),
-    ];
+        std_sorted(dir),
+    ]
+}
+
+/// These, and what tells where the time of the others goes.
+pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
+    let mut all = rungs(dir);
     all.extend(marker(dir).map(|marker| lendir_sorted("lendir::Listing, EndMarker", dir, marker)));
     all.extend([
-        std_sorted(dir),
         lendir_unsorted(dir),
         v4_unsorted(dir),
         lendir_over("lendir::Entries", Buffer::DEFAULT_CAPACITY, opener(dir)),

@@ -88,9 +88,6 @@ pub fn machine() -> String {
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, model)| model);
     let kernel = read("/proc/sys/kernel/osrelease");
     let release = kernel.trim().split('-').next().unwrap_or_default();
-    format!(
-        "{}, {} cores, Linux {release}",
-        model.unwrap_or(std::env::consts::ARCH),
-        std::thread::available_parallelism().map_or(1, usize::from)
-    )
+    let cores = info.lines().filter(|line| line.starts_with("processor")).count().max(1);
+    format!("{}, {cores} cores, Linux {release}", model.unwrap_or(std::env::consts::ARCH))
 }
