@@ -37,9 +37,10 @@ use std::{fmt, io, slice};
 pub struct Listing {
     /// Of each entry its inode number, 8 bytes, then its name with the NUL, in the order of the directory.
     ///
-    /// The other layout, where the kernel writes its records to where they stay, spares the copy and gives 11 bytes more
-    /// to each entry. It is v4 in `benches/ladder`: without any sort it takes 0.04 to 0.10 of the bare loop less for 32 and
-    /// for 1024 names, and as much, within the noise, for 100,000.
+    /// The other layout, where the kernel writes its records to where they stay, spares the copy: without any sort it takes
+    /// 0.04 to 0.08 of the bare loop less for 32 and for 1024 names, and 0.01 less for 100,000 (v4 in `benches/ladder`). But
+    /// a record has 11 bytes more, so that an entry would take 27 bytes beside its name and inode number instead of 16, and
+    /// names would be read back from where the kernel wrote, which is not to be had without `unsafe`.
     arena: Vec<u8>,
     /// Where each name is, in the order asked for; beyond `len`, of an earlier directory.
     places: Vec<Place>,
