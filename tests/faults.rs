@@ -271,6 +271,7 @@ fn other_calls() {
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
+        trap::count(SYS_openat); // let go, lest the scoreboard be refused too
         report("other_calls", cases + 3);
     });
 }
