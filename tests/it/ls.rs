@@ -1,6 +1,6 @@
 //! The example `ls`, as a program: against `LC_ALL=C ls`.
 
-use crate::fixture::{example, make_file, run};
+use crate::fixture::{can_trace, example, make_file, numbered, run};
 use crate::machine::skip;
 use std::ffi::OsStr;
 use std::fs;
@@ -78,7 +78,7 @@ fn agrees_with_the_system_on_every_type_and_name() {
         return;
     }
     let root = mixed();
-    let many = crate::fixture::numbered(3000);
+    let many = numbered(3000);
     for (ours, theirs) in SAME {
         for dir in [root.path(), many.path(), Path::new("/dev"), Path::new("/sys"), Path::new("/proc/self/ns")] {
             assert_same(dir, ours, theirs, &[]);
@@ -179,6 +179,35 @@ fn an_error_of_the_reading_leaves_the_others() {
         skip("an_error_of_the_reading_leaves_the_others", "a zombie without a `net`");
     }
     child.wait().unwrap();
+}
+
+/// The second `getdents64` fails, injected by strace: the entries of the first are listed and the error is reported.
+#[test]
+fn what_came_before_an_error_is_listed() {
+    const TEST: &str = "what_came_before_an_error_is_listed";
+    if !can_trace(TEST) {
+        return;
+    }
+    let root = numbered(3000);
+    let path = root.path().to_str().unwrap();
+    let all = ls(root.path(), &["-f"]).stdout;
+    let interrupted = |args: &[&str]| {
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "--output=/dev/null", "--trace=getdents64", "--inject=getdents64:error=EIO:when=2"]);
+        let output = run(strace.arg(example("ls").get_program()).args(args).arg(path));
+        assert_eq!(output.status.code(), Some(2));
+        let report = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            report.starts_with(&format!("ls: {path}: Input/output error")) && report.lines().count() == 1,
+            "{report}"
+        );
+        output.stdout
+    };
+    let before = interrupted(&["-f"]);
+    assert!(!before.is_empty() && before.len() < all.len() && all.starts_with(&before));
+    let mut lines: Vec<_> = before.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_unstable();
+    assert_eq!(interrupted(&[]), lines.concat());
 }
 
 #[test]
