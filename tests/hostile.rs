@@ -230,10 +230,10 @@ fn glibc_drops_ino_0() -> bool {
 
 #[test]
 fn scenarios_end_as_stated() {
-    served("scenarios_end_as_stated", 120, |test| {
+    served("scenarios_end_as_stated", 120, || {
         let mut table = scenarios();
         if !long_names_pass() {
-            machine::skip(test, "a kernel whose FUSE takes names over 1024 bytes");
+            machine::skip("hostile server: names over 1024 bytes", "a kernel whose FUSE takes names over 1024 bytes");
             table.retain(|scenario| !scenario.entries().iter().any(|entry| (1025..4096).contains(&entry.name.len())));
         }
         let batches = [Batch::Full, Batch::One, Batch::Random];
@@ -258,7 +258,8 @@ fn scenarios_end_as_stated() {
                 difference(scenario, &scan, &mut differences);
             }
         }
-        machine::passed(&format!("hostile server: {test}"), cases, &format!("cases of {} scenarios", table.len()));
+        let what = format!("readings of {} scenarios, by `Entries`, `Listing` and `std`, as stated", table.len());
+        machine::passed("hostile server: every scenario", cases, &what);
         publish(&differences);
     });
 }
@@ -385,7 +386,7 @@ fn publish(differences: &[String]) {
 /// about. Left out is who makes up a name: out of an entry that has none, on which `lendir` ends with an error.
 #[test]
 fn no_other_reader_sees_more() {
-    served("no_other_reader_sees_more", 240, |test| {
+    served("no_other_reader_sees_more", 240, || {
         // The server's signal finds only the threads of this process.
         let hangs = |scenario: &Scenario| scenario.answers.iter().any(|answer| matches!(answer, Answer::Hang));
         let mut table = scenarios();
@@ -419,7 +420,7 @@ fn no_other_reader_sees_more() {
             }
         }
         machine::table("readers", &comparison.to_text(alike));
-        machine::passed(&format!("hostile server: {test}"), cases, "readings by others, none of which saw more");
+        machine::passed("hostile server: beside other readers", cases, "readings by others, none of which saw more");
     });
 }
 
@@ -498,7 +499,7 @@ fn long_names_pass() -> bool {
 /// `file_type` is what the server says if it means anything; else `resolve_file_type` asks, as `std` does.
 #[test]
 fn types() {
-    served("types", 60, |test| {
+    served("types", 60, || {
         let answers = (0..16).map(|d_type| Answer::Record(Record { d_type, ..record(&[b'a' + d_type]) })).collect();
         let server = Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
@@ -513,7 +514,7 @@ fn types() {
             assert_eq!(entry.resolve_file_type().unwrap(), resolved);
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }
-        machine::passed(&format!("hostile server: {test}"), 16, "values of `d_type`");
+        machine::passed("hostile server: types", 16, "values of `d_type`, told as they are or resolved");
     });
 }
 
@@ -534,11 +535,11 @@ fn type_by_std(entry: &fs::DirEntry) -> FileType {
 /// Where the caller takes another file system's marker for this one's, it is believed at the end of a batch only.
 #[test]
 fn marker_of_another_file_system() {
-    served("marker_of_another_file_system", 60, |test| {
+    served("marker_of_another_file_system", 60, || {
         let Some(marker) =
             lendir::open("/sys").and_then(EndMarker::of).ok().filter(|&marker| marker != EndMarker::NONE)
         else {
-            return machine::skip(test, "sysfs on /sys");
+            return machine::skip("hostile server: a wrong marker", "sysfs on /sys");
         };
         let scenario = when("`i32::MAX` in the middle", honest())
             .cookie(|place| if place == 11 { i32::MAX as u64 } else { place + 1 });
@@ -549,7 +550,8 @@ fn marker_of_another_file_system() {
             let mut buffer = Buffer::new();
             assert_eq!(Entries::new(&dir, &mut buffer).with_end_marker(marker).count().unwrap(), delivered);
         }
-        machine::passed(&format!("hostile server: {test}"), 2, "cases");
+        let what = "directories with the marker of another file system: believed at the end of a batch only";
+        machine::passed("hostile server: a wrong marker", 2, what);
     });
 }
 
@@ -557,7 +559,7 @@ fn marker_of_another_file_system() {
 #[test]
 fn entries_for_ever() {
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (200_000, 60) };
-    served("entries_for_ever", seconds, |test| {
+    served("entries_for_ever", seconds, || {
         let directory =
             Directory { answers: Arc::new(|place| file(&place.to_string())), cookie: None, batch: Batch::Full };
         let server = Server::mount(vec![directory]).unwrap();
@@ -576,7 +578,7 @@ fn entries_for_ever() {
         for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
             assert_eq!(entry.unwrap().file_name(), *number.to_string());
         }
-        machine::passed(&format!("hostile server: {test}"), count as usize, "entries in constant memory");
+        machine::passed("hostile server: entries for ever", count as usize, "entries in constant memory");
     });
 }
 
@@ -585,7 +587,7 @@ fn entries_for_ever() {
 fn a_listing_of_millions() {
     const NAME: usize = 16;
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (1_000_000, 120) };
-    served("a_listing_of_millions", seconds, |test| {
+    served("a_listing_of_millions", seconds, || {
         let name = |place: u64| format!("{:0NAME$x}", place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let answers = move |place| if place < count { file(&name(place)) } else { Answer::End };
         let directory = Directory { answers: Arc::new(answers), cookie: None, batch: Batch::Full };
@@ -607,7 +609,7 @@ fn a_listing_of_millions() {
             assert_eq!(listing.find(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
         }
         let what = format!("entries with names of {NAME} bytes, listed in {} bytes an entry", grown.div_ceil(count));
-        machine::passed(&format!("hostile server: {test}"), listing.len(), &what);
+        machine::passed("hostile server: a listing of millions", listing.len(), &what);
     });
 }
 
@@ -618,12 +620,12 @@ fn resident_pages() -> u64 {
 }
 
 /// Runs `body` in a process of its own that may mount.
-fn served(test: &str, seconds: u32, body: impl FnOnce(&str)) {
+fn served(test: &str, seconds: u32, body: impl FnOnce()) {
     child::run(test, seconds, || match File::open("/dev/fuse").and_then(|_| fuse::private_mounts()) {
         Ok(()) => {
             // SAFETY: the handler does nothing.
             unsafe { libc::signal(libc::SIGUSR1, on_signal as extern "C" fn(_) as usize) };
-            body(test);
+            body();
         }
         Err(error) => machine::skip(test, &format!("/dev/fuse and the right to mount ({error})")),
     });

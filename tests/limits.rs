@@ -34,7 +34,11 @@ fn no_descriptor_is_left() {
             && entries.count().is_ok_and(|count| count == expected - 1)
     });
     assert!(is_as_stated);
-    machine::passed("limits: no descriptor is left", 3, "cases");
+    machine::passed(
+        "limits: no descriptor is left",
+        3,
+        "calls: two that open are refused, the iterator under way goes on",
+    );
 }
 
 /// Whether `test` is true in a child process, which may do only what is async-signal-safe.

@@ -3,7 +3,7 @@
 mod machine;
 mod mounted;
 
-use lendir::{Buffer, Entries};
+use lendir::{Buffer, Entries, Listing};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -226,9 +226,15 @@ fn map_files_are_refused_while_reading() {
     }
     let sleeping = Process::sleeping();
     let map_files = sleeping.open("map_files");
-    let mut buffer = Buffer::new();
+    let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+    as_nobody(|| {
+        let mut entries = Entries::new(&map_files, &mut buffer);
+        assert_one_error(&mut entries, Errno::ACCESS);
+        entries.rewind().unwrap();
+        let error = listing.read(entries).expect_err("the kernel refuses");
+        assert_eq!((Errno::from_io_error(&error), listing.len()), (Some(Errno::ACCESS), 0));
+    });
     let mut entries = Entries::new(&map_files, &mut buffer);
-    as_nobody(|| assert_one_error(&mut entries, Errno::ACCESS));
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_some(), "they are not refused to root");
     machine::passed("procfs: map_files", 2, "readers, root and nobody");

@@ -100,7 +100,7 @@ fn find() -> io::Result<OsString> {
 
 /// What `command` prints if it succeeds.
 fn answer(command: &mut Command) -> io::Result<String> {
-    let program = command.get_program().display().to_string();
+    let program = command.get_program().to_string_lossy().into_owned();
     match command.output() {
         Ok(output) if output.status.success() => String::from_utf8(output.stdout).map_err(io::Error::other),
         Ok(output) => Err(io::Error::other(format!("`{program}` that works ({})", output.status))),
