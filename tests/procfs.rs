@@ -151,7 +151,7 @@ fn killed_midway() {
             assert!(entries.next().unwrap().is_none() && entries.removed());
         }
     }
-    machine::passed("procfs: killed midway", 2, "directories, `task` and `fd`");
+    machine::passed("procfs: killed midway", 2, "directories, `task` and `fd`: what was fetched, then the end");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn reaped_midway() {
         let fetched = pids(&mut entries);
         assert!(!fetched.is_empty() && fetched.len() < CROWD && entries.removed());
     }
-    machine::passed("procfs: reaped midway", 2, "directories, `task` and `fd`");
+    machine::passed("procfs: reaped midway", 2, "directories, `task` and `fd`: what was fetched, then `removed()`");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_net_of_a_zombie_is_one_error() {
     zombie.reap();
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_none() && entries.removed());
-    machine::passed("procfs: a zombie", 2, "directories, `net` and `task`");
+    machine::passed("procfs: a zombie", 2, "directories: `net` is one error, `task` one entry");
 }
 
 fn assert_one_error(entries: &mut Entries<'_>, expected: Errno) {
@@ -237,7 +237,7 @@ fn map_files_are_refused_while_reading() {
     let mut entries = Entries::new(&map_files, &mut buffer);
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_some(), "they are not refused to root");
-    machine::passed("procfs: map_files", 2, "readers, root and nobody");
+    machine::passed("procfs: map_files", 2, "readers: nobody gets `EACCES`, root the entries");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn hidepid_hides_the_processes_of_others() {
         },
     );
     match outcome {
-        Ok(()) => machine::passed("procfs: hidepid=2", 2, "readers, root and nobody"),
+        Ok(()) => machine::passed("procfs: hidepid=2", 2, "readers: nobody sees no process of others, root sees all"),
         Err(missing) => machine::skip("procfs: hidepid=2", &missing),
     }
 }
