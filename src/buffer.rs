@@ -38,10 +38,11 @@ pub struct Buffer(Box<[MaybeUninit<u8>]>);
 impl Buffer {
     /// 8 KiB, twice what the largest record needs.
     ///
-    /// A record is at most 4120 bytes long: the kernel refuses names of `PATH_MAX` (4096) bytes and more. Into a buffer
-    /// too small for the next record, `getdents64` answers `EINVAL` on most file systems, a silent end on FUSE, and CIFS
-    /// loses files even with 4 KiB ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this floor on, no
-    /// answer of the kernel ever means "buffer too small".
+    /// A record is at most 4120 bytes long: the kernel refuses names of `PATH_MAX` (4096) bytes and more, and FUSE does give
+    /// names of 4095. Into a buffer too small for the next record, `getdents64` answers `EINVAL` on most file systems, a
+    /// silent end on FUSE, and CIFS loses files even with 4 KiB
+    /// ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this floor on, no answer of the kernel ever
+    /// means "buffer too small".
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
     /// 32 KiB: what glibc's `readdir` uses too, and some 1300 entries with the names of PIDs.

@@ -137,9 +137,9 @@ impl<'a> Entries<'a> {
     ///
     /// Once, after the entries that came before it, then `Ok(None)`. Those of [getdents64(2)] and of the file system:
     /// `EBADF` for a descriptor that is closed or opened with `O_PATH`, `ENOTDIR` for one that is no directory, `EIO`,
-    /// `ESTALE`, `EACCES` (`/proc/1/map_files`, after the dots), `EINVAL` (`/proc/PID/net` of a zombie). A name that is
-    /// empty, which only a broken FUSE server sends (as a name that begins with NUL), is `EIO`: the name would stand for
-    /// the directory itself under `AT_EMPTY_PATH`.
+    /// `ESTALE`, `EINVAL` (`/proc/PID/net` of a zombie), `EACCES` (`/proc/PID/map_files`, after the dots, unless who reads,
+    /// whoever opened it, may trace the process). A name that is empty, which only a broken FUSE server sends (as a name
+    /// that begins with NUL), is `EIO`: the name would stand for the directory itself under `AT_EMPTY_PATH`.
     ///
     /// [getdents64(2)]: https://man7.org/linux/man-pages/man2/getdents.2.html
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]

@@ -24,7 +24,7 @@ fn what_stays_comes_once() {
             scope.spawn(move || {
                 let row = format!("churn on {}", system.name);
                 match system.mounted(fill, |mounted| scan_beside_churn(mounted, duration)) {
-                    Ok(scans) => machine::passed(&row, scans, &format!("scans with all {STAYING} once")),
+                    Ok(scans) => machine::passed(&row, scans, &format!("scans with each of {STAYING} that stay once")),
                     Err(missing) => machine::skip(&row, &missing),
                 }
             });

@@ -2,10 +2,14 @@
 
 mod machine;
 mod mounted;
+mod readers;
+mod scan;
 
-use lendir::{Buffer, EndMarker, Entries, Entry, FileType, Listing};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing};
 use mounted::{Contents, FILE_SYSTEMS, FileSystem, Mounted, Part};
+use readers::READERS;
 use rustix::fs::{AtFlags, CWD, Mode, RawDir, makedev, mknodat, statat};
+use scan::Found;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
@@ -34,11 +38,12 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     Case { name: "all types", asks: Asks::OurContents, run: all_types_are_told_or_resolved },
     Case { name: "all names", asks: Asks::OurContents, run: all_names_come_back },
     Case { name: "0 to 20,000", asks: Asks::OurContents, run: every_entry_comes_once },
     Case { name: "beside `std`", asks: Asks::Reading, run: std_reads_the_same },
+    Case { name: "beside Go, Python and find", asks: Asks::Reading, run: other_readers_read_the_same },
     Case { name: "sorted", asks: Asks::Reading, run: a_listing_has_the_same_in_order },
     Case { name: "buffers", asks: Asks::Reading, run: every_buffer_reads_the_same },
     Case { name: "seek", asks: Asks::Reading, run: after_a_cookie_comes_what_came_after_it },
@@ -54,6 +59,9 @@ const CASES: [Case; 14] = [
 #[test]
 fn every_file_system_passes_every_case() {
     machine::watchdog();
+    for (name, missing) in READERS.iter().filter_map(|reader| reader.as_ref().err()) {
+        machine::skip(&format!("{name} on every file system"), missing);
+    }
     let rows: Vec<Row> = thread::scope(|scope| {
         let rows: Vec<_> = FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
         rows.into_iter().map(|row| row.join().expect("BUG: a case panicked outside of its guard")).collect()
@@ -257,31 +265,7 @@ fn still(mounted: &Mounted) -> impl Iterator<Item = PathBuf> {
     names.into_iter().map(|name| mounted.at.join(name))
 }
 
-/// All that an entry tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
-    name: Vec<u8>,
-    file_type: FileType,
-    ino: u64,
-    cookie: u64,
-}
-
-impl PartialEq<Entry<'_>> for Seen {
-    fn eq(&self, entry: &Entry<'_>) -> bool {
-        self.name == entry.name()
-            && self.file_type == entry.file_type()
-            && self.ino == entry.ino()
-            && self.cookie == entry.cookie()
-    }
-}
-
-impl From<Entry<'_>> for Seen {
-    fn from(entry: Entry<'_>) -> Self {
-        Self { name: entry.name().to_vec(), file_type: entry.file_type(), ino: entry.ino(), cookie: entry.cookie() }
-    }
-}
-
-fn all(dir: &Path) -> Vec<Seen> {
+fn all(dir: &Path) -> Vec<Found> {
     let dir = lendir::open(dir).unwrap();
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&dir, &mut buffer);
@@ -293,7 +277,7 @@ fn all(dir: &Path) -> Vec<Seen> {
 }
 
 /// That these come next, in this order.
-fn assert_next(entries: &mut Entries<'_>, expected: &[Seen], what: &dyn Display) {
+fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     for (index, expected) in expected.iter().enumerate() {
         let entry = entries.next().unwrap();
         assert!(entry.as_ref().is_some_and(|entry| expected == entry), "{what}: {index}: {expected:?}, not {entry:?}");
@@ -301,7 +285,7 @@ fn assert_next(entries: &mut Entries<'_>, expected: &[Seen], what: &dyn Display)
 }
 
 /// That these come next and then no more.
-fn assert_rest(entries: &mut Entries<'_>, expected: &[Seen], what: &dyn Display) {
+fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     assert_next(entries, expected, what);
     for _ in 0..2 {
         let more = entries.next().unwrap();
@@ -349,6 +333,17 @@ fn std_reads_the_same(mounted: &Mounted) {
             let mode = statat(CWD, theirs.path(), AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode;
             assert!([FileType::Unknown, FileType::from_raw_mode(mode)].contains(&ours.file_type), "{ours:?}");
         }
+    }
+}
+
+fn other_readers_read_the_same(mounted: &Mounted) {
+    let dirs: Vec<_> = still(mounted).collect();
+    let mut ours: Vec<_> = dirs.iter().flat_map(|dir| all(dir)).map(|seen| seen.name).collect();
+    ours.sort_unstable();
+    for reader in READERS.iter().flatten() {
+        let mut told = reader.read(&dirs);
+        told.names.sort_unstable();
+        assert!(told.is_content && told.names == ours, "{}", reader.name);
     }
 }
 
@@ -420,7 +415,7 @@ fn rewinding_begins_again_after_every_count(mounted: &Mounted) {
 /// More entries than this are looked at in steps, except in the long form.
 const FEW: usize = 600;
 
-fn step(entries: &[Seen]) -> usize {
+fn step(entries: &[Found]) -> usize {
     match (entries.len(), machine::runs_long()) {
         (..=FEW, _) | (..=2000, true) => 1,
         (..=2000, false) => 13,
@@ -481,7 +476,7 @@ fn removed_midway(mounted: &Mounted) {
     let dir = lendir::open(&path).unwrap();
     let mut buffer = Buffer::with_capacity(0);
     let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
-    let mut seen: Vec<Seen> = vec![entries.next().unwrap().expect("not the end").into()];
+    let mut seen: Vec<Found> = vec![entries.next().unwrap().expect("not the end").into()];
     remove_directories(&path);
     while let Some(entry) = entries.next().unwrap() {
         seen.push(entry.into());

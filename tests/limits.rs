@@ -34,7 +34,11 @@ fn no_descriptor_is_left() {
             && entries.count().is_ok_and(|count| count == expected - 1)
     });
     assert!(is_as_stated);
-    machine::passed("limits: no descriptor is left", 3, "cases");
+    machine::passed(
+        "limits: no descriptor is left",
+        3,
+        "calls: two that open are refused, the iterator under way goes on",
+    );
 }
 
 /// Whether `test` is true in a child process, which may do only what is async-signal-safe.
@@ -57,7 +61,11 @@ fn however_deep() {
     let depth = if machine::runs_long() { 100_000 } else { 10_000 };
     let tmpfs = FileSystem::named("tmpfs");
     match tmpfs.mounted(|_, _| {}, |mounted| descend_and_remove(&mounted.at, depth)) {
-        Ok(()) => machine::passed("limits: however deep", depth, "levels, two descriptors, a stack of 64 KiB"),
+        Ok(()) => machine::passed(
+            "limits: however deep",
+            depth,
+            "levels read and removed with two descriptors and a stack of 64 KiB",
+        ),
         Err(missing) => machine::skip("limits: however deep", &missing),
     }
 }

@@ -1,7 +1,5 @@
 //! `Listing`: its contract, seen from outside.
 
-mod machine;
-
 use lendir::{Buffer, Entries, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -232,15 +230,6 @@ fn an_error_at_once_leaves_nothing() {
     let error = listing.read(Entries::new(&file, &mut Buffer::new())).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
     assert!(listing.is_empty());
-}
-
-#[test]
-fn an_error_after_the_dots_leaves_nothing() {
-    let mut listing = Listing::new();
-    match read(Path::new("/proc/1/map_files"), &mut listing) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => assert!(listing.is_empty()),
-        _ => machine::skip("an_error_after_the_dots_leaves_nothing", "a process without CAP_SYS_PTRACE"),
-    }
 }
 
 #[test]

@@ -97,7 +97,11 @@ fn every_allocation_refused_in_turn() {
             }
         }
     }
-    machine::passed("limits: out of memory", cases, "allocations of `Listing` refused");
+    machine::passed(
+        "limits: out of memory",
+        cases,
+        "allocations refused: `OutOfMemory`, and what came before is listed",
+    );
 }
 
 /// Reads `dir` from its beginning, but for the first `without` entries.

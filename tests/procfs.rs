@@ -3,7 +3,7 @@
 mod machine;
 mod mounted;
 
-use lendir::{Buffer, Entries};
+use lendir::{Buffer, Entries, Listing};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -151,7 +151,7 @@ fn killed_midway() {
             assert!(entries.next().unwrap().is_none() && entries.removed());
         }
     }
-    machine::passed("procfs: killed midway", 2, "directories, `task` and `fd`");
+    machine::passed("procfs: killed midway", 2, "directories, `task` and `fd`: what was fetched, then the end");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn reaped_midway() {
         let fetched = pids(&mut entries);
         assert!(!fetched.is_empty() && fetched.len() < CROWD && entries.removed());
     }
-    machine::passed("procfs: reaped midway", 2, "directories, `task` and `fd`");
+    machine::passed("procfs: reaped midway", 2, "directories, `task` and `fd`: what was fetched, then `removed()`");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_net_of_a_zombie_is_one_error() {
     zombie.reap();
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_none() && entries.removed());
-    machine::passed("procfs: a zombie", 2, "directories, `net` and `task`");
+    machine::passed("procfs: a zombie", 2, "directories: `net` is one error, `task` one entry");
 }
 
 fn assert_one_error(entries: &mut Entries<'_>, expected: Errno) {
@@ -226,12 +226,18 @@ fn map_files_are_refused_while_reading() {
     }
     let sleeping = Process::sleeping();
     let map_files = sleeping.open("map_files");
-    let mut buffer = Buffer::new();
+    let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+    as_nobody(|| {
+        let mut entries = Entries::new(&map_files, &mut buffer);
+        assert_one_error(&mut entries, Errno::ACCESS);
+        entries.rewind().unwrap();
+        let error = listing.read(entries).expect_err("the kernel refuses");
+        assert_eq!((Errno::from_io_error(&error), listing.len()), (Some(Errno::ACCESS), 0));
+    });
     let mut entries = Entries::new(&map_files, &mut buffer);
-    as_nobody(|| assert_one_error(&mut entries, Errno::ACCESS));
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_some(), "they are not refused to root");
-    machine::passed("procfs: map_files", 2, "readers, root and nobody");
+    machine::passed("procfs: map_files", 2, "readers: nobody gets `EACCES`, root the entries");
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn hidepid_hides_the_processes_of_others() {
         },
     );
     match outcome {
-        Ok(()) => machine::passed("procfs: hidepid=2", 2, "readers, root and nobody"),
+        Ok(()) => machine::passed("procfs: hidepid=2", 2, "readers: nobody sees no process of others, root sees all"),
         Err(missing) => machine::skip("procfs: hidepid=2", &missing),
     }
 }

@@ -19,6 +19,7 @@ fn every_scan_is_complete() {
     thread::scope(|scope| {
         for system in FileSystem::local() {
             scope.spawn(move || {
+                // `ext4 ^dir_index` takes seconds to fill: the plain form has a fifth there.
                 let count = if system.is_slow_to_fill() && !machine::runs_long() { 4_000 } else { 20_000 };
                 let fill = |dir: &Path, part: Part| fill(dir, (0..count).filter(|index| part.has(*index)));
                 let row = format!("signal storm on {}", system.name);

@@ -25,7 +25,7 @@ pub fn run_under(tracer: &[&str], test: &str, seconds: u32, body: impl FnOnce())
     let mut words = tracer.iter().map(AsRef::as_ref).chain([itself.as_os_str()]);
     let status = Command::new(words.next().expect("BUG: the test itself is one"))
         .args(words)
-        .args([test, "--exact", "--nocapture", "--include-ignored"])
+        .args([test, "--exact", "--nocapture"])
         .env(TEST, test)
         .stdout(Stdio::null())
         .status()

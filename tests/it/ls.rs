@@ -1,12 +1,13 @@
 //! The example `ls`, as a program: against `LC_ALL=C ls`.
 
-use crate::fixture::{example, make_file, run};
+use crate::fixture::{can_trace, example, make_file, numbered, run};
 use crate::machine::skip;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -78,7 +79,7 @@ fn agrees_with_the_system_on_every_type_and_name() {
         return;
     }
     let root = mixed();
-    let many = crate::fixture::numbered(3000);
+    let many = numbered(3000);
     for (ours, theirs) in SAME {
         for dir in [root.path(), many.path(), Path::new("/dev"), Path::new("/sys"), Path::new("/proc/self/ns")] {
             assert_same(dir, ours, theirs, &[]);
@@ -181,23 +182,63 @@ fn an_error_of_the_reading_leaves_the_others() {
     child.wait().unwrap();
 }
 
+/// The second `getdents64` fails, injected by strace: the entries of the first are listed and the error is reported.
+#[test]
+fn what_came_before_an_error_is_listed() {
+    const TEST: &str = "what_came_before_an_error_is_listed";
+    if !can_trace(TEST) {
+        return;
+    }
+    let root = numbered(3000);
+    let path = root.path().to_str().unwrap();
+    let all = ls(root.path(), &["-f"]).stdout;
+    let interrupted = |args: &[&str]| {
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "--output=/dev/null", "--trace=getdents64", "--inject=getdents64:error=EIO:when=2"]);
+        let output = run(strace.arg(example("ls").get_program()).args(args).arg(path));
+        assert_eq!(output.status.code(), Some(2));
+        let report = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            report.starts_with(&format!("ls: {path}: Input/output error")) && report.lines().count() == 1,
+            "{report}"
+        );
+        output.stdout
+    };
+    let before = interrupted(&["-f"]);
+    assert!(!before.is_empty() && before.len() < all.len() && all.starts_with(&before));
+    let mut lines: Vec<_> = before.split_inclusive(|&byte| byte == b'\n').collect();
+    lines.sort_unstable();
+    assert_eq!(interrupted(&[]), lines.concat());
+}
+
 #[test]
 fn what_cannot_be_opened_is_reported_with_its_path() {
     let root = mixed();
-    let mut refused = vec!["missing", "plain", "link", "fifo"];
     fs::create_dir(root.path().join("locked")).unwrap();
     fs::set_permissions(root.path().join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
-    if fs::read_dir(root.path().join("locked")).is_err() {
-        refused.push("locked");
-    } else {
-        skip("what_cannot_be_opened_is_reported_with_its_path", "a directory that is refused: this is root");
-    }
-    for path in refused {
-        let output = ls(root.path(), &["directory", path, "link to a directory"]);
+    for path in ["missing", "plain", "link", "fifo", "locked"] {
+        let mut ls = example("ls");
+        ls.current_dir(root.path()).args(["directory", path, "link to a directory"]);
+        let output = run(as_anybody(&mut ls));
         assert_eq!(output.status.code(), Some(2), "{path}");
         assert_eq!(output.stdout, b"directory:\n\nlink to a directory:\n", "{path}");
         let report = String::from_utf8(output.stderr).unwrap();
         assert!(report.starts_with(&format!("ls: {path}: ")) && report.lines().count() == 1, "{report}");
+    }
+}
+
+/// Even root is refused what permissions refuse: without the capabilities that override them.
+fn as_anybody(command: &mut Command) -> &mut Command {
+    const CAP_DAC_OVERRIDE: libc::c_ulong = 1;
+    const CAP_DAC_READ_SEARCH: libc::c_ulong = 2;
+    // SAFETY: `prctl` is async-signal-safe and this operation touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            for capability in [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH] {
+                libc::prctl(libc::PR_CAPBSET_DROP, capability); // EPERM: it is not there to be dropped
+            }
+            Ok(())
+        })
     }
 }
 

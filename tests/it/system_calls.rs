@@ -1,6 +1,6 @@
 //! The exact system calls, counted by strace in a process of their own.
 
-use crate::fixture::numbered;
+use crate::fixture::{can_trace, numbered};
 use crate::machine::skip;
 use lendir::{Buffer, EndMarker, Entries};
 use std::path::Path;
@@ -22,8 +22,7 @@ fn system_calls(test: &str, work: impl FnOnce()) -> Option<Vec<String>> {
         let _ = std::fs::symlink_metadata(END);
         return None;
     }
-    if !Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success()) {
-        skip(test, "no strace that may trace");
+    if !can_trace(test) {
         return None;
     }
     let log = tempfile::NamedTempFile::new().unwrap();

@@ -1,6 +1,7 @@
 //! A scan: everything that one reading of a directory delivered, and how it ended.
+#![allow(dead_code, reason = "no test uses all of it")]
 
-use lendir::{Entries, FileType, Listing, Order};
+use lendir::{Entries, Entry, FileType, Listing, Order};
 use std::ffi::c_int;
 use std::io;
 
@@ -26,6 +27,21 @@ pub enum End {
     Error(c_int),
 }
 
+impl From<Entry<'_>> for Found {
+    fn from(entry: Entry<'_>) -> Self {
+        Self { name: entry.name().to_vec(), file_type: entry.file_type(), ino: entry.ino(), cookie: entry.cookie() }
+    }
+}
+
+impl PartialEq<Entry<'_>> for Found {
+    fn eq(&self, entry: &Entry<'_>) -> bool {
+        self.name == entry.name()
+            && self.file_type == entry.file_type()
+            && self.ino == entry.ino()
+            && self.cookie == entry.cookie()
+    }
+}
+
 impl Scan {
     /// By `Entries`, to the end and a little further: it is fused.
     pub fn of(entries: &mut Entries<'_>) -> Self {
@@ -35,8 +51,7 @@ impl Scan {
                 Ok(Some(entry)) => {
                     assert_eq!(entry.name_cstr().to_bytes(), entry.name());
                     assert!(!matches!(entry.name(), b"" | b"." | b".."));
-                    let (name, ino) = (entry.name().to_vec(), entry.ino());
-                    found.push(Found { name, ino, file_type: entry.file_type(), cookie: entry.cookie() });
+                    found.push(entry.into());
                 }
                 Ok(None) => break End::Complete,
                 Err(error) => break End::Error(errno(&error)),

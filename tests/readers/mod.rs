@@ -1,0 +1,109 @@
+//! Other programs that read directories, to compare `lendir` with: find, Python and Go.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::IntoRawFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+/// A program that prints the names in the directories it is given, a NUL behind each.
+pub struct Reader {
+    pub name: &'static str,
+    program: OsString,
+    before: &'static [&'static str],
+    after: &'static [&'static str],
+}
+
+/// What a reader told.
+pub struct Told {
+    pub names: Vec<Vec<u8>>,
+    /// Whether it ended as programs do that are content.
+    pub is_content: bool,
+}
+
+/// Each is made ready once, for all tests of this process; otherwise its name, and what this machine lacks.
+pub static READERS: LazyLock<[Result<Reader, (&str, String)>; 4]> = LazyLock::new(|| {
+    let ready = |name, program: io::Result<OsString>, before, after| match program {
+        Ok(program) => Ok(Reader { name, program, before, after }),
+        Err(missing) => Err((name, missing.to_string())),
+    };
+    [
+        ready("Go `os.ReadDir`", go(), &[], &[]),
+        ready("Python `os.listdir`", python(), &["-ISc", LISTDIR], &[]),
+        ready("Python `os.scandir`", python(), &["-ISc", SCANDIR], &[]),
+        ready("find", find(), &["-H"], &["-mindepth", "1", "-maxdepth", "1", "-printf", "%f\\0"]),
+    ]
+});
+
+const LISTDIR: &str = "import os, sys
+for directory in sys.argv[1:]:
+    for name in os.listdir(os.fsencode(directory)): sys.stdout.buffer.write(name + b'\\0')";
+
+const SCANDIR: &str = "import os, sys
+for directory in sys.argv[1:]:
+    for entry in os.scandir(os.fsencode(directory)): sys.stdout.buffer.write(entry.name + b'\\0')";
+
+const GO: &str = r#"package main
+
+import "os"
+
+func main() {
+	status := 0
+	for _, directory := range os.Args[1:] {
+		var names []byte
+		entries, err := os.ReadDir(directory)
+		for _, entry := range entries {
+			names = append(append(names, entry.Name()...), 0)
+		}
+		os.Stdout.Write(names)
+		if err != nil {
+			status = 1
+		}
+	}
+	os.Exit(status)
+}
+"#;
+
+impl Reader {
+    pub fn read<Dir: AsRef<OsStr>>(&self, directories: &[Dir]) -> Told {
+        let mut command = Command::new(&self.program);
+        command.args(self.before).args(directories).args(self.after).stderr(Stdio::null());
+        let output = command.output().unwrap();
+        let mut names: Vec<_> = output.stdout.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+        assert_eq!(names.pop(), Some(vec![]), "{}: a NUL behind the last name", self.name);
+        Told { names, is_content: output.status.success() }
+    }
+}
+
+/// The program built, by way of a descriptor that stays open: a test may mount something over the file.
+fn go() -> io::Result<OsString> {
+    let scratch = tempfile::tempdir()?;
+    fs::write(scratch.path().join("list.go"), GO)?;
+    let build = ["build", "-o", "list", "list.go"];
+    answer(Command::new("go").args(build).current_dir(scratch.path()).env("GO111MODULE", "off"))?;
+    let descriptor = File::open(scratch.path().join("list"))?.into_raw_fd();
+    Ok(format!("/proc/{}/fd/{descriptor}", std::process::id()).into())
+}
+
+/// The interpreter itself, and no script that looks for one.
+fn python() -> io::Result<OsString> {
+    let itself = answer(Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]))?;
+    Ok(Path::new(&itself).into())
+}
+
+fn find() -> io::Result<OsString> {
+    answer(Command::new("find").args(["/", "-maxdepth", "0", "-printf", "%f"]))?;
+    Ok("find".into())
+}
+
+/// What `command` prints if it succeeds.
+fn answer(command: &mut Command) -> io::Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.output() {
+        Ok(output) if output.status.success() => String::from_utf8(output.stdout).map_err(io::Error::other),
+        Ok(output) => Err(io::Error::other(format!("`{program}` that works ({})", output.status))),
+        Err(error) => Err(io::Error::other(format!("`{program}` ({error})"))),
+    }
+}
