@@ -1,7 +1,7 @@
-//! Lists directories, sorted, a name a line: `ls [-fciF] [DIR]...`, as `LC_ALL=C ls -1A` does.
+//! Lists directories, sorted by bytes, a name a line: `ls [-fciF] [DIR]...`. Names are printed as they are.
 //!
-//! `-f` lists in the order of the directory, `-c` takes `A` to `Z` for `a` to `z`, `-i` lists by inode number and prints
-//! it; the last of the three decides. `-F` puts a mark behind each name that is not that of a plain file: `/` directory,
+//! `-f` lists in the order of the directory, `-c` takes `A` to `Z` for `a` to `z`, `-i` lists by inode number; the last of the
+//! three decides the order, and with `-i` the number stands before each name. `-F` puts a mark behind each name that is not that of a plain file: `/` directory,
 //! `@` symbolic link, `|` FIFO, `=` socket, `*` executable. Exit status: 0, or 2 if anything could not be read.
 
 use lendir::{Buffer, Entries, FileType, Listing, Order, SortedEntry};

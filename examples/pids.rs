@@ -1,7 +1,8 @@
 //! Lists the processes of a running system, ascending by PID: `pids [-q] [--proc DIR] [NAME]`.
 //!
 //! Prints the PID and the command name of each process, or of those whose command name contains NAME; with `-q` the PID
-//! alone. Exit status: 0 if there was one, 1 if there was none, 2 for trouble.
+//! alone. Control characters in a name are printed as `?`, as ps does. Exit status: 0 if there was one, 1 if there was none, 2
+//! for trouble.
 
 use lendir::{Buffer, Entries};
 use rustix::fs::{Mode, OFlags, openat};
@@ -66,7 +67,7 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
     Ok(found)
 }
 
-/// What `/proc/PID/comm` says, byte for byte; `None` when the process is gone, or hidden from us (`hidepid`).
+/// What `/proc/PID/comm` says, but for control characters; `None` when the process is gone, or hidden from us (`hidepid`).
 fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);
@@ -76,10 +77,14 @@ fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Resul
         .map_err(io::Error::from)
         .and_then(|file| File::from(file).read(comm));
     match read {
-        Ok(len) => Ok(Some(comm[..len].strip_suffix(b"\n").unwrap_or(&comm[..len]))),
+        Ok(len) => {
+            let len = len - usize::from(comm[..len].ends_with(b"\n"));
+            comm[..len].iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'?');
+            Ok(Some(&comm[..len]))
+        }
         Err(error) => match Errno::from_io_error(&error) {
             Some(Errno::NOENT | Errno::SRCH | Errno::PERM | Errno::ACCESS) => Ok(None),
-            _ => Err(error),
+            _ => Err(io::Error::new(error.kind(), format!("{}: {error}", path.to_string_lossy()))),
         },
     }
 }

@@ -1,6 +1,6 @@
 //! Reports processes that appear (`+ PID NAME`) and vanish (`- PID`) until Ctrl-C: `watch [-n SECONDS]`.
 //!
-//! Opens /proc once and scans it by `rewind`; nothing is allocated once there is room for every PID. At the end it says
+//! Control characters of a name are printed as `?`. Opens /proc once and scans it by `rewind`; nothing is allocated once there is room for every PID. At the end it says
 //! what a scan cost.
 
 use lendir::{Buffer, Entries};
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args_os().skip(1).map(|arg| arg.into_string().unwrap_or_default());
     let interval = match (args.next().as_deref(), args.next(), args.next()) {
         (None, ..) => Some(Duration::from_secs(1)),
         (Some("-n"), Some(seconds), None) => seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()),
@@ -58,9 +58,8 @@ fn watch(interval: Duration) -> io::Result<()> {
             }
             for pid in now.iter().filter(|pid| before.binary_search(pid).is_err()) {
                 let mut comm = [0; 128];
-                let len = command_name(&proc, *pid, &mut comm);
                 write!(out, "+ {pid} ")?;
-                out.write_all(&comm[..len])?;
+                out.write_all(command_name(&proc, *pid, &mut comm))?;
                 writeln!(out)?;
             }
         }
@@ -73,11 +72,15 @@ fn watch(interval: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// The length of the name, which is 0 for a process that is gone already.
-fn command_name(proc: impl AsFd, pid: u32, comm: &mut [u8]) -> usize {
+/// Empty for a process that is gone already.
+fn command_name(proc: impl AsFd, pid: u32, comm: &mut [u8]) -> &[u8] {
     let file = openat(proc, format!("{pid}/comm"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let len = file.map_or(0, |file| File::from(file).read(comm).unwrap_or(0));
-    len - usize::from(comm[..len].ends_with(b"\n"))
+    let len = len - usize::from(comm[..len].ends_with(b"\n"));
+    for byte in comm[..len].iter_mut().filter(|byte| byte.is_ascii_control()) {
+        *byte = b'?';
+    }
+    &comm[..len]
 }
 
 /// SIGINT and SIGTERM, kept waiting until they are asked for: no handler, no flag.

@@ -64,6 +64,8 @@ impl Buffer {
     /// A buffer of `bytes` bytes, clamped to [`MIN_CAPACITY`](Self::MIN_CAPACITY) at least and `i32::MAX` at most, which
     /// are the sizes `getdents64` works with.
     ///
+    /// Costs: one allocation of that size, and as for any `Box` the end of the process where it is refused.
+    ///
     /// ```
     /// # use lendir::Buffer;
     /// assert_eq!(Buffer::with_capacity(1 << 20).capacity(), 1 << 20);

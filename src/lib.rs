@@ -16,8 +16,8 @@
 //! let mut entries = Entries::new(&proc, &mut buffer);
 //! while let Some(entry) = entries.next()? {
 //!     if let Some(pid) = entry.numeric_name() {
-//!         let task = lendir::openat(&proc, entry.name_cstr()); // `proc` stays usable while `entry` lives
-//!         println!("{pid} {}", if task.is_ok() { "is here" } else { "is gone" });
+//!         let process = lendir::openat(&proc, entry.name_cstr()); // `proc` stays usable while `entry` lives
+//!         println!("{pid} {}", if process.is_ok() { "is here" } else { "is gone" });
 //!     }
 //! }
 //! # Ok::<(), std::io::Error>(())
@@ -41,20 +41,29 @@
 //!
 //! # Recipes
 //!
+//! Where a recipe uses `rustix`, that is `rustix = { version = "1.1", features = ["fs"] }` among your own dependencies; the
+//! temporary directories are those of `tempfile`.
+//!
 //! **Visit a tree** with one buffer and one [`Listing`] a level: a directory is read to its end before those below it are
 //! opened, relative to it, so that renames above it do no harm.
 //!
 //! ```
 //! use lendir::{Buffer, Entries, FileType, Listing, OFlags};
-//! use std::{io, os::fd::OwnedFd};
+//! use std::io::{self, ErrorKind};
+//! use std::os::fd::OwnedFd;
 //!
 //! fn visit(dir: &OwnedFd, buffer: &mut Buffer, found: &mut u64) -> io::Result<()> {
 //!     let mut listing = Listing::new();
 //!     listing.read(Entries::new(dir, buffer))?;
 //!     for entry in &listing {
 //!         *found += 1;
-//!         if entry.file_type() == FileType::Directory {
-//!             visit(&lendir::openat_with(dir, entry.name_cstr(), OFlags::NOFOLLOW)?, buffer, found)?;
+//!         if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+//!             match lendir::openat_with(dir, entry.name_cstr(), OFlags::NOFOLLOW) {
+//!                 Ok(below) => visit(&below, buffer, found)?,
+//!                 // No directory, or gone since it was read.
+//!                 Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => {}
+//!                 Err(error) => return Err(error),
+//!             }
 //!         }
 //!     }
 //!     Ok(())
@@ -91,7 +100,8 @@
 //!     if order.is_le() { old.next(); }
 //!     if order.is_ge() { new.next(); }
 //! }
-//! assert_eq!(removed, 1);
+//! println!("{removed} removed, {added} added");
+//! # assert_eq!(removed, 1);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -185,6 +195,7 @@ pub use end_marker::EndMarker;
 pub use entries::{Entries, Entry};
 pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};
+#[doc(no_inline)]
 pub use rustix::fs::{FileType, OFlags};
 
 /// The README's programs compile.

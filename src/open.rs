@@ -48,6 +48,10 @@ pub fn open(path: impl Arg) -> io::Result<OwnedFd> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
+/// Costs: as [`open`], but for the shorter walk; see [openat(2)].
+///
+/// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
+///
 /// # Errors
 ///
 /// As [`open`]; `EBADF` or `ENOTDIR` too, for a `dirfd` that is closed or no directory.
@@ -69,6 +73,8 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
 /// let dir = lendir::openat_with(CWD, "/etc", OFlags::NOFOLLOW | OFlags::NOATIME)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Costs: as [`openat`]; a second one where `NOATIME` is refused.
 ///
 /// # Errors
 ///

@@ -41,7 +41,7 @@ enum Asks {
 const CASES: [Case; 15] = [
     Case { name: "all types", asks: Asks::OurContents, run: all_types_are_told_or_resolved },
     Case { name: "all names", asks: Asks::OurContents, run: all_names_come_back },
-    Case { name: "0 to 20,000", asks: Asks::OurContents, run: every_entry_comes_once },
+    Case { name: "0 to 20,000 entries", asks: Asks::OurContents, run: every_entry_comes_once },
     Case { name: "beside `std`", asks: Asks::Reading, run: std_reads_the_same },
     Case { name: "beside Go, Python and find", asks: Asks::Reading, run: other_readers_read_the_same },
     Case { name: "sorted", asks: Asks::Reading, run: a_listing_has_the_same_in_order },
@@ -49,11 +49,11 @@ const CASES: [Case; 15] = [
     Case { name: "seek", asks: Asks::Reading, run: after_a_cookie_comes_what_came_after_it },
     Case { name: "rewind", asks: Asks::Reading, run: rewinding_begins_again_after_every_count },
     Case { name: "marker never early", asks: Asks::Reading, run: the_end_marker_loses_nothing },
-    Case { name: "marker saves a call", asks: Asks::Removing, run: the_last_call_is_saved_where_a_marker_is },
-    Case { name: "removed before", asks: Asks::Removing, run: removed_before_reading },
+    Case { name: "a call less where a marker is", asks: Asks::Removing, run: the_last_call_is_saved_where_a_marker_is },
+    Case { name: "removed before reading", asks: Asks::Removing, run: removed_before_reading },
     Case { name: "removed midway", asks: Asks::Removing, run: removed_midway },
     Case { name: "tree removed", asks: Asks::Removing, run: removed_with_the_whole_tree },
-    Case { name: "removed after", asks: Asks::Removing, run: removed_after_the_end },
+    Case { name: "removed after the end", asks: Asks::Removing, run: removed_after_the_end },
 ];
 
 #[test]

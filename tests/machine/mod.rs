@@ -10,7 +10,7 @@ use std::io::Write;
 
 /// Says that `test` was skipped, and for want of what.
 pub fn skip(test: &str, missing: &str) {
-    say(&format!("SKIPPED {test}: {missing}"));
+    say(&format!("\nSKIPPED {test}: {missing}"));
     score("skipped", &format!("| {test} | {missing} |"));
 }
 
