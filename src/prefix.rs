@@ -68,6 +68,9 @@ impl Place {
     }
 }
 
+/// 1 in each byte.
+const ONES: u64 = u64::MAX / 0xff;
+
 /// Whether `A` to `Z` count as `a` to `z`. Names that differ in nothing else are told apart by their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
@@ -80,7 +83,14 @@ impl Case {
     fn fold(self, key: u64) -> u64 {
         match self {
             Case::Sensitive => key,
-            Case::AsciiInsensitive => u64::from_ne_bytes(key.to_ne_bytes().map(|byte| byte.to_ascii_lowercase())),
+            Case::AsciiInsensitive => {
+                // In each byte at once: the highest bit tells whether the other seven, and it itself, are `A` to `Z`.
+                let low = key & (ONES * 0x7f);
+                let from_a = low + ONES * (0x80 - u64::from(b'A'));
+                let beyond_z = low + ONES * (0x7f - u64::from(b'Z'));
+                let is_upper = from_a & !beyond_z & !key & (ONES * 0x80);
+                key | is_upper >> 2
+            }
         }
     }
 
@@ -95,6 +105,9 @@ impl Case {
         }
     }
 }
+
+/// Up to here, in bytes, what names share is passed key by key.
+const SHORT: usize = 16;
 
 /// Up to here names are compared with each other, without keys.
 const FEW: usize = 4;
@@ -121,46 +134,77 @@ pub(crate) fn sort(places: &mut [Place], words: &mut [u64], names: &[u8], case: 
     if words.is_sorted_by(|a, b| a > b) || a == b && as_they_came().is_sorted_by(|a, b| case.compare(a, b).is_gt()) {
         return places.reverse();
     }
-    sort_from(0, places, words, names, case);
+    sort_by_keys(0, places, words, names, case);
+}
+
+/// Sorts the places of names that begin with the same `depth` bytes.
+fn sort_from(depth: usize, places: &mut [Place], words: &mut [u64], names: &[u8], case: Case) {
+    if places.len() <= FEW {
+        return places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+    }
+    put_keys(words, depth, places, names, case);
+    sort_by_keys(depth, places, words, names, case);
 }
 
 /// Sorts the places of names that begin with the same `depth` bytes, and whose keys from there on are `words`.
-fn sort_from(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64], names: &[u8], case: Case) {
+fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64], names: &[u8], mut case: Case) {
     while places.len() > FEW {
         let first = words[0];
         let varying = words.iter().fold(0, |varying, word| varying | word ^ first);
-        if varying == 0 && first.to_be_bytes()[7] == 0 {
-            // All names end here.
-            break;
-        }
         let shared_bits = varying.leading_zeros();
-        if shared_bits >= u8::BITS {
+        if shared_bits < u8::BITS {
+            if !sort_by_words(places, words, shared_bits) {
+                return;
+            }
+            // The longest run of ties is the next turn of this loop. A call for each of the others sorts at most half of
+            // these places, so that calls nest log2(n) deep at most, however far the names agree.
+            let (mut longest, mut words_of_longest): (&mut [Place], &mut [u64]) = Default::default();
+            for mut run in places.chunk_by_mut(|_, next| next.is_tied()) {
+                let mut words_of_run;
+                (words_of_run, words) = words.split_at_mut(run.len());
+                if run.len() > longest.len() {
+                    mem::swap(&mut run, &mut longest);
+                    mem::swap(&mut words_of_run, &mut words_of_longest);
+                }
+                if run.len() > 1 {
+                    sort_from(depth, run, words_of_run, names, case);
+                }
+            }
+            (places, words) = (longest, words_of_longest);
+        } else if varying != 0 {
             depth += (shared_bits / u8::BITS) as usize;
-            put_keys(words, depth, places, names, case);
-            continue;
-        }
-        if !sort_by_words(places, words, shared_bits) {
+        } else if first.to_be_bytes()[7] != 0 {
+            depth += size_of::<u64>();
+            if depth > SHORT {
+                depth = agreed(depth, places, names, case);
+            }
+        } else if case == Case::AsciiInsensitive {
+            // All names end here, and differ in case at most.
+            (depth, case) = (0, Case::Sensitive);
+        } else {
+            // All names are equal, and still as they came.
             return;
         }
-        // The longest run of ties is the next turn of this loop. A call for each of the others sorts at most half of these
-        // places, so that calls nest log2(n) deep at most, however far the names agree.
-        let (mut longest, mut words_of_longest): (&mut [Place], &mut [u64]) = Default::default();
-        for mut run in places.chunk_by_mut(|_, next| next.is_tied()) {
-            let mut words_of_run;
-            (words_of_run, words) = words.split_at_mut(run.len());
-            if run.len() > longest.len() {
-                mem::swap(&mut run, &mut longest);
-                mem::swap(&mut words_of_run, &mut words_of_longest);
-            }
-            if run.len() > 1 {
-                put_keys(words_of_run, depth, run, names, case);
-                sort_from(depth, run, words_of_run, names, case);
-            }
-        }
-        (places, words) = (longest, words_of_longest);
         put_keys(words, depth, places, names, case);
     }
-    places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+    sort_from(depth, places, words, names, case);
+}
+
+/// How far the names, which agree up to `depth`, do so: one look at each, where its keys would be one for every 8 bytes.
+fn agreed(depth: usize, places: &[Place], names: &[u8], case: Case) -> usize {
+    let key = |place: &Place, depth: usize| case.fold(place.key(depth, names));
+    let mut end = places[0].len();
+    for place in &places[1..] {
+        let mut at = depth;
+        while at < end {
+            let shared_bits = (key(&places[0], at) ^ key(place, at)).leading_zeros();
+            at += (shared_bits / u8::BITS) as usize;
+            if shared_bits < u64::BITS {
+                end = end.min(at);
+            }
+        }
+    }
+    end
 }
 
 fn put_keys(words: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
@@ -318,6 +362,25 @@ mod tests {
             for count in [2, FEW + 1, if cfg!(miri) { 9 } else { 3000 }] {
                 check_both(&vec![vec![b'A'; len]; count]);
             }
+        }
+    }
+
+    #[test]
+    fn names_that_differ_in_case_alone() {
+        let mut random = Random(4);
+        for len in [1, 8, 9, 40, LONGEST] {
+            let names: Vec<_> = (0..if cfg!(miri) { 9 } else { 300 }).map(|_| random.name(len, b"aA")).collect();
+            check_both(&names);
+        }
+    }
+
+    #[test]
+    fn case_is_folded_as_ascii_has_it() {
+        for byte in 0..=255_u8 {
+            let [key, lower] = [byte, byte.to_ascii_lowercase()]
+                .map(|byte| u64::from_be_bytes([b'Z', byte, b'@', b'[', 0xc1, 0xff, byte, 1]));
+            let expected = u64::from_be_bytes(lower.to_be_bytes().map(|byte| byte.to_ascii_lowercase()));
+            assert_eq!(Case::AsciiInsensitive.fold(key), expected, "{byte:#x}");
         }
     }
 

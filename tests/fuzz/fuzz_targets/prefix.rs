@@ -13,13 +13,13 @@ mod prefix;
 fn check(data: &[u8]) {
     let Some((&how, data)) = data.split_first() else { return };
     let case = if how & 1 == 0 { Case::Sensitive } else { Case::AsciiInsensitive };
-    let names: Vec<&[u8]> = data.split(|byte| *byte == 0).filter(|name| name.len() < 4096).collect();
+    let names: Vec<&[u8]> = data.split(|byte| *byte == 0).filter(|name| (1..4096).contains(&name.len())).collect();
     let names = names.repeat(1 + usize::from(how >> 6));
 
     let mut arena = vec![0xff; 8];
     let mut places = Vec::new();
-    for name in &names {
-        places.push(Place::new(arena.len(), name.len(), 0));
+    for (tag, name) in (0..16).cycle().zip(&names) {
+        places.push(Place::new(arena.len(), name.len(), tag));
         arena.extend_from_slice(name);
         arena.push(0xff);
     }
@@ -32,7 +32,7 @@ fn check(data: &[u8]) {
     let mut words: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
     sort(&mut places, &mut words, &arena, case);
     for ((name, place), sorted) in expected.into_iter().zip(places) {
-        assert_eq!((sorted.name(&arena), sorted.start()), (name, place.start()));
+        assert_eq!((sorted.name(&arena), sorted.start(), sorted.tag()), (name, place.start(), place.tag()));
     }
 }
 
