@@ -6,7 +6,9 @@
 mod contenders;
 mod directories;
 
+use contenders::{Answer, Contender};
 use directories::{Directory, Names, fastest_root};
+use lendir::{Buffer, Entries, Listing};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -35,7 +37,7 @@ fn main() {
             contender.check(&dir);
             let before = mallocs::counted();
             contender.time(TIMES);
-            let allocations = mallocs::counted().map(|after| (after - before.unwrap_or(0)) / TIMES);
+            let allocations = mallocs::counted().map(|after| (after - before.unwrap_or(0)).div_ceil(TIMES));
             let allocations = allocations.map_or("not counted".into(), |number| number.to_string());
             let calls = if has_strace { system_calls(contender.name, &dir) } else { "not counted".into() };
             println!("| {} | {allocations} | {calls} |", contender.name);
@@ -43,9 +45,17 @@ fn main() {
     }
 }
 
-fn everyone(dir: &Directory) -> Vec<contenders::Contender<'_>> {
+fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
     let mut all = contenders::all(dir);
     all.extend(contenders::rescans(dir));
+    let mut buffer = Buffer::new();
+    let read = move |listing: &mut Listing| {
+        let dir = lendir::open(&*dir.path).expect("a directory");
+        listing.read(Entries::new(&dir, &mut buffer)).expect("all entries");
+    };
+    all.push(Contender::listing("lendir::Listing", Answer::Sorted, Listing::new(), read, |listing| {
+        listing.iter().map(|entry| entry.name()).collect()
+    }));
     all
 }
 
@@ -70,7 +80,7 @@ fn system_calls(contender: &str, dir: &Directory) -> String {
     let (once, more) = (traced(1), traced(1 + TIMES));
     let mut calls = Vec::new();
     for (name, number) in more {
-        match (number - once.get(&name).unwrap_or(&0)) / TIMES {
+        match number.saturating_sub(once.get(&name).copied().unwrap_or(0)).div_ceil(TIMES) {
             0 => {}
             1 => calls.push(name),
             number => calls.push(format!("{name} ×{number}")),

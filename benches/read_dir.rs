@@ -12,8 +12,11 @@ use contenders::Contender;
 use criterion::{AxisScale, PlotConfiguration, measurement::WallTime};
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use directories::{Directory, Names, fastest_root, is_long, roots};
-use lendir::{Buffer, Entries, Listing, OFlags};
+use lendir::{Buffer, Entries, Listing};
+use std::ffi::CString;
 use std::fs::create_dir;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
@@ -96,20 +99,25 @@ fn open(c: &mut Criterion) {
         }
         let path = parent.join("leaf");
         create_dir(&path).expect("the last level");
-        let relative = path.strip_prefix(root.path()).expect("BUG: not below its root").to_owned();
+        let relative = c_string(path.strip_prefix(root.path()).expect("BUG: not below its root"));
+        let path = c_string(&path);
         let top = lendir::open(root.path()).expect("the root");
         let parent = lendir::open(&parent).expect("the parent");
         let mut group = group(c, "d. open and close");
         group.bench_function(BenchmarkId::new("absolute path", depth), |b| {
-            b.iter(|| lendir::open(&path).expect("by absolute path"));
+            b.iter(|| lendir::open(&*path).expect("by absolute path"));
         });
         group.bench_function(BenchmarkId::new("path relative to the root", depth), |b| {
-            b.iter(|| lendir::openat(&top, &relative).expect("by relative path"));
+            b.iter(|| lendir::openat(&top, &*relative).expect("by relative path"));
         });
         group.bench_function(BenchmarkId::new("name relative to the parent", depth), |b| {
-            b.iter(|| lendir::openat_with(&parent, c"leaf", OFlags::NOFOLLOW).expect("by name"));
+            b.iter(|| lendir::openat(&parent, c"leaf").expect("by name"));
         });
     }
+}
+
+fn c_string(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("BUG: a path without NUL")
 }
 
 fn rescan(c: &mut Criterion) {

@@ -65,13 +65,16 @@ fn ls(args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<
             }
         };
         if dirs.len() > 1 {
-            out.write_all(&[separator.as_bytes(), path.as_bytes(), b":\n"].concat())?;
+            for part in [separator.as_bytes(), path.as_bytes(), b":\n"] {
+                out.write_all(part)?;
+            }
             separator = "\n";
         }
         if let Err(error) = listing.read(Entries::new(&dir, &mut buffer)) {
             complete = complain(path, error); // and list what came before it
         }
-        let width = listing.iter().map(|entry| entry.ino()).max().unwrap_or(0).to_string().len();
+        let largest = if numbered { listing.iter().map(|entry| entry.ino()).max() } else { None };
+        let width = largest.map_or(0, |ino| 1 + ino.checked_ilog10().unwrap_or(0) as usize);
         for entry in &listing {
             if numbered {
                 write!(out, "{:width$} ", entry.ino())?;

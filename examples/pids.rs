@@ -1,4 +1,4 @@
-//! Lists the processes of a running system, ascending by PID: `pids [-q] [--proc DIR] [NAME]`.
+//! Lists the processes of a running system, ascending by PID: `pids [-q] [--proc DIR] [NAME]`, where DIR is another procfs.
 //!
 //! Prints the PID and the command name of each process, or of those whose command name contains NAME; with `-q` the PID
 //! alone. Control characters in a name are printed as `?`, as ps does. Exit status: 0 if there was one, 1 if there was none, 2
@@ -36,7 +36,8 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
             b"-q" => quiet = true,
             b"--proc" => root = args.next().ok_or_else(usage)?.into(),
             [b'-', ..] => return Err(usage()),
-            _ => wanted = arg,
+            _ if wanted.is_empty() => wanted = arg,
+            _ => return Err(usage()),
         }
     }
 

@@ -31,11 +31,11 @@ use std::num::NonZeroU64;
 /// }
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EndMarker(Option<NonZeroU64>);
 
 impl EndMarker {
-    /// No marker: only an empty `getdents64` is the end. Right everywhere.
+    /// No marker, which is the default: only an empty `getdents64` is the end. Right everywhere.
     pub const NONE: Self = Self(None);
 
     /// The marker of the file system that `dir` is on, which is [`NONE`](Self::NONE) where it has none or is not known.

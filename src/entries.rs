@@ -391,14 +391,7 @@ impl Entry<'_> {
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     pub fn resolve_file_type(&self) -> io::Result<FileType> {
-        match self.file_type() {
-            FileType::Unknown => {
-                let name = self.name_cstr();
-                let stat = retry_on_intr(|| rustix::fs::statat(self.dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
-                Ok(FileType::from_raw_mode(stat.st_mode))
-            }
-            known => Ok(known),
-        }
+        resolved(self.file_type(), self.dir, self.name_cstr())
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the directory underneath; 0 is a number like any other.
@@ -430,6 +423,16 @@ impl fmt::Debug for Entry<'_> {
             .field("ino", &self.ino())
             .field("cookie", &self.cookie())
             .finish()
+    }
+}
+
+pub(crate) fn resolved(file_type: FileType, dir: impl AsFd, name: &CStr) -> io::Result<FileType> {
+    match file_type {
+        FileType::Unknown => {
+            let stat = retry_on_intr(|| rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
+            Ok(FileType::from_raw_mode(stat.st_mode))
+        }
+        known => Ok(known),
     }
 }
 

@@ -35,7 +35,7 @@
 //! | read the same directory every second | [`Entries::rewind`] |
 //! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
 //! | go below | [`openat`] with [`Entry::name_cstr`]; [`openat_with`] and [`OFlags::NOFOLLOW`] where links are not trusted |
-//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] where it must be certain |
+//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] where it must be certain |
 //! | read many small directories of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
 //! | know whether a directory was removed while I read | [`Entries::removed`] |
 //!
@@ -44,33 +44,34 @@
 //! Where a recipe uses `rustix`, that is `rustix = { version = "1.1", features = ["fs"] }` among your own dependencies; the
 //! temporary directories are those of `tempfile`.
 //!
-//! **Visit a tree** with one buffer and one [`Listing`] a level: a directory is read to its end before those below it are
-//! opened, relative to it, so that renames above it do no harm.
+//! **Visit a tree** with one buffer, and one [`Listing`] for each level that is open: a directory is read to its end before
+//! those below it are opened, relative to it, so that renames above it do no harm.
 //!
 //! ```
 //! use lendir::{Buffer, Entries, FileType, Listing, OFlags};
 //! use std::io::{self, ErrorKind};
 //! use std::os::fd::OwnedFd;
 //!
-//! fn visit(dir: &OwnedFd, buffer: &mut Buffer, found: &mut u64) -> io::Result<()> {
-//!     let mut listing = Listing::new();
+//! fn visit(dir: &OwnedFd, buffer: &mut Buffer, spare: &mut Vec<Listing>, found: &mut u64) -> io::Result<()> {
+//!     let mut listing = spare.pop().unwrap_or_default();
 //!     listing.read(Entries::new(dir, buffer))?;
 //!     for entry in &listing {
 //!         *found += 1;
 //!         if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
 //!             match lendir::openat_with(dir, entry.name_cstr(), OFlags::NOFOLLOW) {
-//!                 Ok(below) => visit(&below, buffer, found)?,
+//!                 Ok(below) => visit(&below, buffer, spare, found)?,
 //!                 // No directory, or gone since it was read.
 //!                 Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => {}
 //!                 Err(error) => return Err(error),
 //!             }
 //!         }
 //!     }
+//!     spare.push(listing);
 //!     Ok(())
 //! }
 //!
 //! let mut found = 0;
-//! visit(&lendir::open("/sys/class")?, &mut Buffer::new(), &mut found)?;
+//! visit(&lendir::open("/sys/class")?, &mut Buffer::new(), &mut Vec::new(), &mut found)?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -176,7 +177,7 @@
 //!
 //! A small directory is `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
 //! allocates; a [`Buffer`] is one allocation, and a [`Listing`] stops allocating once it has held as large a directory.
-//! Each item says what it costs; `cargo bench --bench counts` counts it and `cargo bench --bench ratios` times it.
+//! Each item says what it costs; `cargo bench --bench counts` counts reading and `cargo bench --bench ratios` times it.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 

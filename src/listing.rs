@@ -1,8 +1,9 @@
 //! `Listing`, `SortedEntry`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 
-use crate::entries::canonical_decimal;
+use crate::entries::{canonical_decimal, resolved};
 use crate::prefix::{self, Case, Place};
 use crate::{Entries, FileType};
+use rustix::fd::AsFd;
 use rustix::fs::RawMode;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
@@ -45,6 +46,7 @@ pub struct Listing {
     /// Where each name is, in the order asked for; beyond `len`, of an earlier directory.
     places: Vec<Place>,
     len: usize,
+    /// The first [key](Place::key) of each name, and what else the sort writes there.
     words: Vec<u64>,
     order: Order,
     removed: bool,
@@ -152,12 +154,20 @@ impl Listing {
             Order::Bytes => Case::Sensitive,
             Order::AsciiCaseless => Case::AsciiInsensitive,
             Order::Inode => {
-                let key = |place: &Place| (ino(*place, arena), place.name(arena), *place);
-                return places.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+                return places.sort_unstable_by(|a, b| {
+                    let by_name = || (a.name(arena), a).cmp(&(b.name(arena), b));
+                    ino(*a, arena).cmp(&ino(*b, arena)).then_with(by_name)
+                });
             }
             Order::Directory => return,
         };
         prefix::sort(places, words, arena, case);
+    }
+
+    /// The order that it sorts in.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.order
     }
 
     /// Whether the directory went away while it was read: see [`Entries::removed`].
@@ -281,15 +291,13 @@ fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<([u8; N], [u8
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, of which 64 KiB at a time are written to.
-///
-/// How long it gets follows from `len` alone: `words` is never shorter than `places`, even after a refused allocation.
 #[cold]
 fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<&mut [T]> {
     if len > memory.len() {
+        let len = len + len.min(64 * 1024 / size_of::<T>());
         if len as u64 > Place::MAX_START {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let len = len + len.min(64 * 1024 / size_of::<T>());
         memory.try_reserve(len - memory.len())?;
         memory.resize(len, T::default());
     }
@@ -358,7 +366,8 @@ impl fmt::Debug for SortedEntries<'_> {
 
 /// One entry of a [`Listing`], which lends it for as long as it is not read anew.
 ///
-/// The accessors never make a system call and never allocate.
+/// The accessors never make a system call and never allocate, [`resolve_file_type`](Self::resolve_file_type) apart. The cookie
+/// is not kept.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
     place: Place,
@@ -406,6 +415,18 @@ impl<'a> SortedEntry<'a> {
     #[must_use]
     pub fn file_type(&self) -> FileType {
         FileType::from_raw_mode(RawMode::from(self.place.tag()) << 12)
+    }
+
+    /// The type, asked of the file system where the directory, which is `dir`, did not have it, as
+    /// [`Entry::resolve_file_type`](crate::Entry::resolve_file_type).
+    ///
+    /// Costs: nothing where [`file_type`](Self::file_type) is known, else one `fstatat`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entry::resolve_file_type`](crate::Entry::resolve_file_type).
+    pub fn resolve_file_type(&self, dir: impl AsFd) -> io::Result<FileType> {
+        resolved(self.file_type(), dir, self.name_cstr())
     }
 
     /// The inode number (`d_ino`), as [`Entry::ino`](crate::Entry::ino).
