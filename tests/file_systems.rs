@@ -5,7 +5,7 @@ mod mounted;
 mod readers;
 mod scan;
 
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, SortedEntry};
 use mounted::{Contents, FILE_SYSTEMS, FileSystem, Mounted, Part};
 use readers::READERS;
 use rustix::fs::{AtFlags, CWD, Mode, RawDir, makedev, mknodat, statat};
@@ -302,7 +302,15 @@ fn all_types_are_told_or_resolved(mounted: &Mounted) {
         assert_eq!(entry.file_type() != FileType::Unknown, mounted.system.has_types(), "{entry:?}");
         seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.resolve_file_type().unwrap());
     }
-    assert_eq!(seen, TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into());
+    let expected = TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into();
+    assert_eq!(seen, expected);
+    entries.rewind().unwrap();
+    let mut listing = Listing::new();
+    listing.read(entries).unwrap();
+    let resolved = |entry: SortedEntry<'_>| entry.resolve_file_type(&dir).unwrap();
+    let seen: BTreeMap<_, _> =
+        listing.iter().map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry))).collect();
+    assert_eq!(seen, expected);
 }
 
 fn all_names_come_back(mounted: &Mounted) {

@@ -506,16 +506,23 @@ fn types() {
         let server = Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
         let mut buffer = Buffer::new();
+        let mut listing = Listing::new();
+        listing.read(Entries::new(&dir, &mut buffer)).unwrap();
         let mut entries = Entries::new(&dir, &mut buffer);
+        entries.rewind().unwrap();
         let mut beside = fs::read_dir(server.path(0)).unwrap();
-        for d_type in 0..16 {
+        for (d_type, listed) in (0..16).zip(&listing) {
             let said = FileType::from_raw_mode(d_type << 12);
             let resolved = if said == FileType::Unknown { FileType::RegularFile } else { said };
             let entry = entries.next().unwrap().unwrap();
             assert_eq!(entry.file_type(), said);
             assert_eq!(entry.resolve_file_type().unwrap(), resolved);
+            assert_eq!(listed.name(), entry.name());
+            assert_eq!(listed.file_type(), said);
+            assert_eq!(listed.resolve_file_type(&dir).unwrap(), resolved);
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }
+        assert_eq!(listing.len(), 16);
         machine::passed("hostile server: types", 16, "values of `d_type`, told as they are or resolved");
     });
 }

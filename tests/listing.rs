@@ -42,6 +42,7 @@ fn each_order_is_what_it_says() {
     make(dir.path(), &expected);
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
+        assert_eq!(listing.order(), order);
         read(dir.path(), &mut listing).unwrap();
         match order {
             Order::AsciiCaseless => expected.sort_by_key(|name| (name.to_ascii_lowercase(), name.clone())),
