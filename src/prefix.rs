@@ -106,8 +106,8 @@ impl Case {
     }
 }
 
-/// Up to here, in bytes, what names share is passed key by key.
-const SHORT: usize = 16;
+/// As many keys, shared by all names, are passed one by one before it is asked how far that goes.
+const KEYS_PASSED: u32 = 2;
 
 /// Up to here names are compared with each other, without keys.
 const FEW: usize = 4;
@@ -148,6 +148,7 @@ fn sort_from(depth: usize, places: &mut [Place], words: &mut [u64], names: &[u8]
 
 /// Sorts the places of names that begin with the same `depth` bytes, and whose keys from there on are `words`.
 fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64], names: &[u8], mut case: Case) {
+    let mut passed = 0;
     while places.len() > FEW {
         let first = words[0];
         let varying = words.iter().fold(0, |varying, word| varying | word ^ first);
@@ -171,11 +172,13 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64
                 }
             }
             (places, words) = (longest, words_of_longest);
+            passed = 0;
         } else if varying != 0 {
             depth += (shared_bits / u8::BITS) as usize;
         } else if first.to_be_bytes()[7] != 0 {
             depth += size_of::<u64>();
-            if depth > SHORT {
+            passed += 1;
+            if passed > KEYS_PASSED {
                 depth = agreed(depth, places, names, case);
             }
         } else if case == Case::AsciiInsensitive {
