@@ -84,7 +84,7 @@ impl Case {
         match self {
             Case::Sensitive => key,
             Case::AsciiInsensitive => {
-                // In each byte at once: the highest bit tells whether the other seven, and it itself, are `A` to `Z`.
+                // Of each byte the highest bit is set where the sum reaches `A`, and where it goes beyond `Z`.
                 let low = key & (ONES * 0x7f);
                 let from_a = low + ONES * (0x80 - u64::from(b'A'));
                 let beyond_z = low + ONES * (0x7f - u64::from(b'Z'));
@@ -106,7 +106,7 @@ impl Case {
     }
 }
 
-/// As many keys, shared by all names, are passed one by one before it is asked how far that goes.
+/// So many keys that all names share are passed one by one before it is asked how far they agree.
 const KEYS_PASSED: u32 = 2;
 
 /// Up to here names are compared with each other, without keys.
@@ -193,7 +193,7 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64
     sort_from(depth, places, words, names, case);
 }
 
-/// How far the names, which agree up to `depth`, do so: one look at each, where its keys would be one for every 8 bytes.
+/// How far the names, which agree up to `depth`, do so: one look at each, where keys would be one for every 8 bytes.
 fn agreed(depth: usize, places: &[Place], names: &[u8], case: Case) -> usize {
     let key = |place: &Place, depth: usize| case.fold(place.key(depth, names));
     let mut end = places[0].len();
