@@ -1,11 +1,12 @@
 //! The same directories, read by `lendir` and by others: `cargo run --release --manifest-path benches/peers/Cargo.toml`.
 //!
-//! Prints one table, in Markdown: the median time of each contender as a ratio to that of the bare loop (open,
+//! Prints two tables, in Markdown: all contenders on some directories, and those that sort on those of the gitstatus ladder. A
+//! cell is the median time of each contender as a ratio to that of the bare loop (open,
 //! `getdents64` until it says 0, close, nothing looked at), and in brackets the middle half of the ratios round by round.
 //! All contenders of a column take their turns in the same rounds, and every answer is first compared with that of `std`.
 //! Those in Go and C++ are built where there are `go` and `g++`; they run in processes of their own and measure themselves.
 //!
-//! It takes two minutes and a half. With `--test` behind `--`, one round: whether it runs, not how fast.
+//! It takes three minutes. With `--test` behind `--`, one round: whether it runs, not how fast.
 
 #[path = "../../contenders/mod.rs"]
 mod contenders;
@@ -18,14 +19,14 @@ mod readers;
 mod turns;
 
 use contenders::Contender;
-use directories::{Directory, Names, fastest_root, roots};
+use directories::{Directory, Made, Names, fastest_root, roots};
 use programs::Program;
 use readers::Order;
 use std::time::Duration;
 use turns::{Ratio, Turns, machine};
 
 /// How long all contenders of one directory may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many processes stand in the last column besides those that are there anyway.
 const MORE_PROCESSES: usize = 300;
@@ -49,12 +50,19 @@ fn main() {
         table.measure(&proc, process_work(&proc, &programs), rounds_at_most);
     }
 
+    let mut ladder = Table::default();
+    for dir in shapes() {
+        let entrants = enter("nothing looked at", [contenders::bare_loop(&dir)]);
+        ladder.measure(&dir, entrants.into_iter().chain(sort_work(&dir, &programs)).collect(), rounds_at_most);
+    }
+
     println!("{}", machine());
     for sentence in missing {
         println!("\n{sentence}");
     }
     table.print();
     table.print_figures();
+    ladder.print();
 }
 
 fn directories() -> Vec<Directory> {
@@ -65,6 +73,19 @@ fn directories() -> Vec<Directory> {
         roots()[0].directory(32, Names::Sixteen),
         roots()[0].directory(1024, Names::Hex),
     ]
+}
+
+/// What the rungs of the ladder are compared on, made in order and not.
+fn shapes() -> Vec<Directory> {
+    let fastest = fastest_root();
+    let made_both_ways =
+        |count, names| [Made::InOrder, Made::Shuffled].map(|made| fastest_root().directory_made(count, names, made));
+    let mut all = vec![roots()[0].directory(32, Names::Sixteen), fastest.directory(32, Names::Sixteen)];
+    all.extend(made_both_ways(1024, Names::Pids));
+    all.extend(made_both_ways(1024, Names::Photos));
+    all.push(fastest.directory(100_000, Names::Hex));
+    all.extend(made_both_ways(100_000, Names::Photos));
+    all
 }
 
 /// A row of the table to be.
@@ -78,16 +99,23 @@ fn enter<'a>(work: &'static str, contenders: impl IntoIterator<Item = Contender<
 }
 
 fn directory_work<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Entrant<'a>> {
-    let elsewhere = |order| programs.iter().flat_map(move |program| program.contenders(dir, order));
     let mut all = enter("nothing looked at", [contenders::bare_loop(dir)]);
     all.extend(enter(READ, [contenders::lendir(dir)]));
     all.extend(enter(READ, contenders::lendir_marked(dir)));
     all.extend(enter(READ, readers::plain(dir)));
     all.extend(enter(READ, [contenders::std_names(dir)]));
-    all.extend(enter(READ, elsewhere(Order::Any)));
-    all.extend(enter(SORT, readers::sorted(dir)));
-    all.extend(enter(SORT, elsewhere(Order::Bytes)));
+    all.extend(enter(READ, elsewhere(dir, programs, Order::Any)));
+    all.extend(sort_work(dir, programs));
+    all.extend(enter(SORT, readers::walkdir_sorted(dir)));
     all
+}
+
+fn sort_work<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Entrant<'a>> {
+    enter(SORT, readers::sorted(dir).into_iter().chain(elsewhere(dir, programs, Order::Bytes)))
+}
+
+fn elsewhere<'a>(dir: &'a Directory, programs: &[Program], order: Order) -> impl Iterator<Item = Contender<'a>> {
+    programs.iter().flat_map(move |program| program.contenders(dir, order))
 }
 
 fn process_work<'a>(proc: &'a Directory, programs: &[Program]) -> Vec<Entrant<'a>> {
@@ -148,7 +176,7 @@ impl Table {
         }
     }
 
-    /// The figures that the issue asks for, where there are processes.
+    /// Ratios to others than the bare loop, where there are processes.
     fn print_figures(&self) {
         let bare = self.rows[0];
         let figures = [

@@ -44,7 +44,7 @@ pub fn build() -> (Vec<Program>, Vec<String>) {
     };
     compile(Command::new("go").args(["build", "-o"]).arg(&go).arg(source("peers.go")), &go, GO);
     compile(
-        Command::new("g++").args(["-std=c++17", "-O2", "-o"]).arg(&ladder).arg(source("ladder.cc")),
+        Command::new("g++").args(["-std=c++17", "-O3", "-o"]).arg(&ladder).arg(source("ladder.cc")),
         &ladder,
         LADDER,
     );
