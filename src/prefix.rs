@@ -398,7 +398,7 @@ mod tests {
 
     /// 100,000 names of 255 bytes that share 250, on a stack of 64 KiB.
     #[test]
-    #[cfg_attr(miri, ignore = "too many for an interpreter")]
+    #[cfg_attr(miri, ignore = "100,000 names are too many for an interpreter")]
     fn the_stack_is_bounded() {
         let sort_in_little_stack = || {
             let mut random = Random(5);
