@@ -124,15 +124,16 @@ pub(crate) fn sort(places: &mut [Place], words: &mut [u64], names: &[u8], case: 
             *word = case.fold(*word);
         }
     }
-    // File systems that list the oldest first, or the newest, often give names that were made in order. Where the keys of
-    // the first two do not tell, the names have to.
-    let [a, b, ..] = *words else { return };
-    let as_they_came = || places.iter().map(|place| place.name(names));
-    if words.is_sorted_by(|a, b| a < b) || a == b && as_they_came().is_sorted_by(|a, b| case.compare(a, b).is_le()) {
-        return;
-    }
-    if words.is_sorted_by(|a, b| a > b) || a == b && as_they_came().is_sorted_by(|a, b| case.compare(a, b).is_gt()) {
-        return places.reverse();
+    // File systems that list the oldest first, or the newest, often give names that were made in order. Keys tell that too,
+    // but for names that share one key and are not told apart by the next, it takes fewer looks at them to compare names.
+    if places.len() > FEW && words[0] == words[1] && places[0].len() > 2 * size_of::<u64>() {
+        let as_they_came = || places.iter().map(|place| place.name(names));
+        if as_they_came().is_sorted_by(|a, b| case.compare(a, b).is_le()) {
+            return;
+        }
+        if as_they_came().is_sorted_by(|a, b| case.compare(a, b).is_gt()) {
+            return places.reverse();
+        }
     }
     sort_by_keys(0, places, words, names, case);
 }
@@ -150,10 +151,18 @@ fn sort_from(depth: usize, places: &mut [Place], words: &mut [u64], names: &[u8]
 fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64], names: &[u8], mut case: Case) {
     let mut passed = 0;
     while places.len() > FEW {
+        if words.is_sorted_by(|a, b| a < b) {
+            return;
+        }
+        if words.is_sorted_by(|a, b| a > b) {
+            return places.reverse();
+        }
         let first = words[0];
         let varying = words.iter().fold(0, |varying, word| varying | word ^ first);
         let shared_bits = varying.leading_zeros();
-        if shared_bits < u8::BITS {
+        // Where a name ends within its key, no other key of it has more to say.
+        let is_last = varying != 0 && places[0].len() <= depth + size_of::<u64>();
+        if shared_bits < u8::BITS || is_last {
             if !sort_by_words(places, words, shared_bits) {
                 return;
             }
