@@ -6,9 +6,8 @@
 mod contenders;
 mod directories;
 
-use contenders::{Answer, Contender};
+use contenders::Contender;
 use directories::{Directory, Names, fastest_root};
-use lendir::{Buffer, Entries, Listing};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -48,14 +47,7 @@ fn main() {
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
     let mut all = contenders::all(dir);
     all.extend(contenders::rescans(dir));
-    let mut buffer = Buffer::new();
-    let read = move |listing: &mut Listing| {
-        let dir = lendir::open(&*dir.path).expect("a directory");
-        listing.read(Entries::new(&dir, &mut buffer)).expect("all entries");
-    };
-    all.push(Contender::listing("lendir::Listing", Answer::Sorted, Listing::new(), read, |listing| {
-        listing.iter().map(|entry| entry.name()).collect()
-    }));
+    all.push(contenders::listing("lendir::Listing", dir));
     all
 }
 

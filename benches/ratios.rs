@@ -31,12 +31,10 @@ fn main() {
         contenders.extend(contenders::rescans(&dir));
         table(&dir, &mut contenders, rounds_at_most);
     }
-    Directory::for_buffers(&mut |dir| {
-        if is_asked_for(&dir.label) {
-            let mut contenders = vec![contenders::bare_loop(dir)];
-            contenders.extend(contenders::lendir_by_capacity(dir).map(|(_, contender)| contender));
-            table(dir, &mut contenders, rounds_at_most);
-        }
+    Directory::for_buffers(is_asked_for, |dir| {
+        let mut contenders = vec![contenders::bare_loop(dir)];
+        contenders.extend(contenders::lendir_by_capacity(dir).map(|(_, contender)| contender));
+        table(dir, &mut contenders, rounds_at_most);
     });
     for shape in ladder::shapes() {
         if is_asked_for(&shape.label()) {

@@ -12,7 +12,7 @@ use contenders::Contender;
 use criterion::{AxisScale, PlotConfiguration, measurement::WallTime};
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use directories::{Directory, Names, fastest_root, is_long, roots};
-use lendir::{Buffer, Entries, Listing};
+use lendir::{Buffer, Entries};
 use std::ffi::CString;
 use std::fs::create_dir;
 use std::os::unix::ffi::OsStrExt;
@@ -79,14 +79,17 @@ fn buffer_reuse(c: &mut Criterion) {
 
 fn buffer_size(c: &mut Criterion) {
     let mut group = group(c, "c. KiB of buffer");
-    Directory::for_buffers(&mut |dir| {
-        for (kib, mut contender) in contenders::lendir_by_capacity(dir) {
-            contender.check(dir);
-            group.bench_function(BenchmarkId::new(&dir.label, kib), |bencher| {
-                bencher.iter_custom(|times| contender.time(times));
-            });
-        }
-    });
+    Directory::for_buffers(
+        |_| true,
+        |dir| {
+            for (kib, mut contender) in contenders::lendir_by_capacity(dir) {
+                contender.check(dir);
+                group.bench_function(BenchmarkId::new(&dir.label, kib), |bencher| {
+                    bencher.iter_custom(|times| contender.time(times));
+                });
+            }
+        },
+    );
 }
 
 fn open(c: &mut Criterion) {
@@ -147,15 +150,9 @@ fn growth(c: &mut Criterion) {
     for &count in if is_long() { &counts[..] } else { &counts[..5] } {
         let dir = fastest_root().directory(count, Names::Hex);
         group.throughput(Throughput::Elements(count as u64));
-        run(&mut group, &count.to_string(), &dir, vec![contenders::bare_loop(&dir), contenders::lendir(&dir)]);
-        let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
-        group.bench_function(BenchmarkId::new("lendir, sorted", count), |bencher| {
-            bencher.iter(|| {
-                let fd = lendir::open(&*dir.path).expect("a directory");
-                listing.read(Entries::new(&fd, &mut buffer)).expect("entries");
-                assert_eq!(listing.len(), count);
-            });
-        });
+        let sorted = contenders::listing("lendir, sorted", &dir);
+        let all = vec![contenders::bare_loop(&dir), contenders::lendir(&dir), sorted];
+        run(&mut group, &count.to_string(), &dir, all);
     }
 }
 

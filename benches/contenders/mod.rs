@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
 use crate::directories::Directory;
-use lendir::{Buffer, EndMarker, Entries};
+use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Dir, Mode, OFlags, RawDir};
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -219,6 +219,25 @@ pub fn lendir(dir: &Directory) -> Contender<'_> {
 pub fn lendir_over<'a>(name: &'static str, capacity: usize, mut open: impl FnMut() -> OwnedFd + 'a) -> Contender<'a> {
     let mut buffer = Buffer::with_capacity(capacity);
     Contender::new(name, Answer::Names, move || name_bytes(Entries::new(&open(), &mut buffer)))
+}
+
+/// In the order of `listing`, by which its answer is looked at.
+pub fn listing_over<'a>(
+    name: &'static str,
+    listing: Listing,
+    marker: EndMarker,
+    mut open: impl FnMut() -> OwnedFd + 'a,
+) -> Contender<'a> {
+    let answer = if listing.order() == Order::Directory { Answer::Listing } else { Answer::Sorted };
+    let mut buffer = Buffer::new();
+    let read = move |listing: &mut Listing| {
+        listing.read(Entries::new(&open(), &mut buffer).with_end_marker(marker)).expect("all entries");
+    };
+    Contender::listing(name, answer, listing, read, |listing| listing.iter().map(|entry| entry.name()).collect())
+}
+
+pub fn listing<'a>(name: &'static str, dir: &'a Directory) -> Contender<'a> {
+    listing_over(name, Listing::new(), EndMarker::NONE, || open_lendir(dir))
 }
 
 /// With each capacity in KiB that is worth a question.

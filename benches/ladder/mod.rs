@@ -7,9 +7,9 @@
 
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
-use crate::contenders::{Answer, Contender, FLAGS, bare_loop, bare_loop_over, lendir_over, marker};
+use crate::contenders::{Answer, Contender, FLAGS, bare_loop, bare_loop_over, lendir_over, listing_over, marker};
 use crate::directories::{Directory, Made, Names, Root, fastest_root, is_long, roots};
-use lendir::{Buffer, EndMarker, Entries, Listing, Order};
+use lendir::{Buffer, EndMarker, Listing, Order};
 use rustix::fs::{Mode, openat};
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -27,7 +27,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The label but for the number of entries.
     pub fn kind(&self) -> String {
         self.root.kind(self.names, self.made)
     }
@@ -83,7 +82,7 @@ pub fn rungs(dir: &Directory) -> Vec<Contender<'_>> {
         v3(dir),
         v4(dir),
         v5(dir),
-        lendir_sorted("lendir::Listing", dir, EndMarker::NONE),
+        listing_over("lendir::Listing", Listing::new(), EndMarker::NONE, opener(dir)),
         std_sorted(dir),
     ]
 }
@@ -91,9 +90,11 @@ pub fn rungs(dir: &Directory) -> Vec<Contender<'_>> {
 /// These, and what tells where the time of the others goes.
 pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     let mut all = rungs(dir);
-    all.extend(marker(dir).map(|marker| lendir_sorted("lendir::Listing, EndMarker", dir, marker)));
+    let sorted_by = |marker| listing_over("lendir::Listing, EndMarker", Listing::new(), marker, opener(dir));
+    all.extend(marker(dir).map(sorted_by));
+    let as_it_comes = Listing::with_order(Order::Directory);
     all.extend([
-        lendir_unsorted(dir),
+        listing_over("lendir::Listing, Order::Directory", as_it_comes, EndMarker::NONE, opener(dir)),
         v4_unsorted(dir),
         lendir_over("lendir::Entries", Buffer::DEFAULT_CAPACITY, opener(dir)),
         bare_loop(dir),
@@ -280,15 +281,6 @@ fn v5(dir: &Directory) -> Contender<'_> {
     Contender::listing("v5 compares 8 bytes at once", Answer::Sorted, Blocks::default(), read, Blocks::names)
 }
 
-fn lendir_sorted<'a>(name: &'static str, dir: &'a Directory, marker: EndMarker) -> Contender<'a> {
-    let open = opener(dir);
-    let mut buffer = Buffer::new();
-    let read = move |listing: &mut Listing| {
-        listing.read(Entries::new(&open(), &mut buffer).with_end_marker(marker)).expect("all entries");
-    };
-    Contender::listing(name, Answer::Sorted, Listing::new(), read, |listing| listing.iter().map(|e| e.name()).collect())
-}
-
 fn std_sorted(dir: &Directory) -> Contender<'_> {
     let read = |names: &mut Vec<OsString>| {
         drop(mem::take(names));
@@ -301,17 +293,7 @@ fn std_sorted(dir: &Directory) -> Contender<'_> {
     })
 }
 
-/// Beside [`v4_unsorted`], what it costs to have copies of the names, their lengths, types and inodes.
-fn lendir_unsorted(dir: &Directory) -> Contender<'_> {
-    let open = opener(dir);
-    let mut buffer = Buffer::new();
-    let read = move |listing: &mut Listing| listing.read(Entries::new(&open(), &mut buffer)).expect("all entries");
-    let listing = Listing::with_order(Order::Directory);
-    Contender::listing("lendir::Listing, Order::Directory", Answer::Listing, listing, read, |listing| {
-        listing.iter().map(|entry| entry.name()).collect()
-    })
-}
-
+/// Beside `Order::Directory`, what it spares to have no copies of the names, no lengths, types and inodes.
 fn v4_unsorted(dir: &Directory) -> Contender<'_> {
     let open = opener(dir);
     let read = move |blocks: &mut Blocks| blocks.read(&open(), Blocks::SIZE, |_| ());
