@@ -1,8 +1,9 @@
 //! Lists directories, sorted by bytes, a name a line: `ls [-fciF] [DIR]...`. Names are printed as they are.
 //!
-//! `-f` lists in the order of the directory, `-c` takes `A` to `Z` for `a` to `z`, `-i` lists by inode number; the last of the
-//! three decides the order, and with `-i` the number stands before each name. `-F` puts a mark behind each name that is not that of a plain file: `/` directory,
-//! `@` symbolic link, `|` FIFO, `=` socket, `*` executable. Exit status: 0, or 2 if anything could not be read.
+//! `-f` lists in the order of the directory, `-c` takes `A` to `Z` for `a` to `z`, `-i` lists by inode number; the last of
+//! the three decides the order, and with `-i` the number stands before each name. `-F` puts a mark behind each name that is
+//! not that of a plain file: `/` directory, `@` symbolic link, `|` FIFO, `=` socket, `*` executable. Exit status: 0, or 2 if
+//! anything could not be read.
 
 use lendir::{Buffer, Entries, FileType, Listing, Order, SortedEntry};
 use rustix::fs::{AtFlags, Mode, statat};

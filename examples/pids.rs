@@ -1,8 +1,8 @@
-//! Lists the processes of a running system, ascending by PID: `pids [-q] [--proc DIR] [NAME]`, where DIR is another procfs.
+//! Lists the processes of a running system, ascending by PID: `pids [-q] [--proc DIR] [NAME]`.
 //!
 //! Prints the PID and the command name of each process, or of those whose command name contains NAME; with `-q` the PID
-//! alone. Control characters in a name are printed as `?`, as ps does. Exit status: 0 if there was one, 1 if there was none, 2
-//! for trouble.
+//! alone. DIR is another procfs. Control characters in a name are printed as `?`, as ps does. Exit status: 0 if there was
+//! one, 1 if there was none, 2 for trouble.
 
 use lendir::{Buffer, Entries};
 use rustix::fs::{Mode, OFlags, openat};

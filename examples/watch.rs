@@ -1,7 +1,7 @@
 //! Reports processes that appear (`+ PID NAME`) and vanish (`- PID`) until Ctrl-C: `watch [-n SECONDS]`.
 //!
-//! Control characters of a name are printed as `?`. Opens /proc once and scans it by `rewind`; a scan allocates nothing once there is room for every PID. At the end it
-//! says what a scan cost.
+//! Opens /proc once and scans it by `rewind`; a scan allocates nothing once there is room for every PID. Control characters
+//! of a name are printed as `?`. At the end it says what a scan cost.
 
 use lendir::{Buffer, Entries};
 use rustix::fs::{Mode, OFlags, openat};

@@ -1,6 +1,5 @@
 //! Directories to read, what a reader saw in them, and the examples that read them.
 
-use crate::machine::skip;
 use lendir::{Entries, Entry, FileType};
 use std::io;
 use std::path::Path;
@@ -51,13 +50,4 @@ pub fn example(name: &str) -> Command {
 
 pub fn run(command: &mut Command) -> Output {
     command.output().expect("the program runs")
-}
-
-/// Whether strace is here and may trace; if not, says that `test` is skipped.
-pub fn can_trace(test: &str) -> bool {
-    let can = Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
-    if !can {
-        skip(test, "strace, or the right to trace");
-    }
-    can
 }

@@ -1,7 +1,7 @@
 //! The example `ls`, as a program: against `LC_ALL=C ls`.
 
-use crate::fixture::{can_trace, example, make_file, numbered, run};
-use crate::machine::skip;
+use crate::fixture::{example, make_file, numbered, run};
+use crate::machine::{can_trace, skip};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

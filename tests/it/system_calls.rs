@@ -1,7 +1,7 @@
 //! The exact system calls, counted by strace in a process of their own.
 
-use crate::fixture::{can_trace, numbered};
-use crate::machine::skip;
+use crate::fixture::numbered;
+use crate::machine::{can_trace, skip};
 use lendir::{Buffer, EndMarker, Entries};
 use std::path::Path;
 use std::process::Command;

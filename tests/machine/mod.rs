@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::process::Command;
 
 /// Says that `test` was skipped, and for want of what.
 pub fn skip(test: &str, missing: &str) {
@@ -40,6 +41,15 @@ fn score(kind: &str, line: &str) {
         let written = file.and_then(|mut file| file.write_all(format!("{kind}\t{line}\n").as_bytes()));
         written.expect("LENDIR_SCOREBOARD names a file that can be written");
     }
+}
+
+/// Whether strace is here and may trace; if not, says that `test` is skipped.
+pub fn can_trace(test: &str) -> bool {
+    let can = Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|output| output.status.success());
+    if !can {
+        skip(test, "strace, or the right to trace");
+    }
+    can
 }
 
 /// Whether the long forms run: with `LENDIR_LONG=1` in the environment.
