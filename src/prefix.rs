@@ -141,7 +141,7 @@ pub(crate) fn sort(places: &mut [Place], words: &mut [u64], names: &[u8], case: 
 /// Sorts the places of names that begin with the same `depth` bytes.
 fn sort_from(depth: usize, places: &mut [Place], words: &mut [u64], names: &[u8], case: Case) {
     if places.len() <= FEW {
-        return places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+        return sort_by_comparing(places, names, case);
     }
     put_keys(words, depth, places, names, case);
     sort_by_keys(depth, places, words, names, case);
@@ -199,7 +199,11 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut words: &mut [u64
         }
         put_keys(words, depth, places, names, case);
     }
-    sort_from(depth, places, words, names, case);
+    sort_by_comparing(places, names, case);
+}
+
+fn sort_by_comparing(places: &mut [Place], names: &[u8], case: Case) {
+    places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
 }
 
 /// How far the names, which agree up to `depth`, do so: one look at each, where keys would be one for every 8 bytes.
