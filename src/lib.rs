@@ -187,13 +187,15 @@ compile_error!("lendir wraps the Linux system call getdents64: it builds for Lin
 mod buffer;
 mod end_marker;
 mod entries;
+mod entry;
 mod listing;
 mod open;
-mod prefix;
+mod sort;
 
 pub use buffer::Buffer;
 pub use end_marker::EndMarker;
-pub use entries::{Entries, Entry};
+pub use entries::Entries;
+pub use entry::Entry;
 pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};
 #[doc(no_inline)]

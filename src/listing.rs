@@ -1,7 +1,7 @@
 //! `Listing`, `SortedEntry`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 
-use crate::entries::{canonical_decimal, resolved};
-use crate::prefix::{self, Case, Place};
+use crate::entry::{canonical_decimal, resolved};
+use crate::sort::{self, Case, Place};
 use crate::{Entries, FileType};
 use rustix::fd::AsFd;
 use rustix::fs::RawMode;
@@ -161,7 +161,7 @@ impl Listing {
             }
             Order::Directory => return,
         };
-        prefix::sort(places, words, arena, case);
+        sort::sort(places, words, arena, case);
     }
 
     /// The order that it sorts in.
@@ -452,7 +452,7 @@ impl fmt::Debug for SortedEntry<'_> {
 #[cfg(test)]
 mod tests {
     use super::{INO_SIZE, Listing, Order, copy_name, grow};
-    use crate::prefix::Place;
+    use crate::sort::Place;
 
     /// As after reading a directory with these names, whose inode numbers count up from 1.
     fn listing_of(names: &[&[u8]], order: Order) -> Listing {

@@ -1,13 +1,13 @@
-//! The sort of names against `slice::sort`: `cargo +nightly fuzz run --fuzz-dir tests/fuzz prefix`.
+//! The sort of names against `slice::sort`: `cargo +nightly fuzz run --fuzz-dir tests/fuzz sort`.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prefix::{Case, Place, sort};
+use sort::{Case, Place, sort};
 
 #[allow(dead_code, reason = "the library uses more of it")]
-#[path = "../../../src/prefix.rs"]
-mod prefix;
+#[path = "../../../src/sort.rs"]
+mod sort;
 
 /// The first byte says whether case counts and how often the names are given; the rest is names, NUL between them.
 fn check(data: &[u8]) {
