@@ -45,11 +45,10 @@ impl Buffer {
     /// means "buffer too small".
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
-    /// 32 KiB: what glibc's `readdir` uses too, and some 1300 entries with the names of PIDs.
+    /// 32 KiB, as glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
     ///
-    /// Of 8 KiB to 1 MiB, no size was ahead of it by more than 0.006 of the whole, be it on `/proc` or on 1024 or 100,000
-    /// files; 8 KiB took up to 0.02 more, and from 64 KiB on, which a processor's first cache no longer holds, up to 0.05 more
-    /// on `/proc` with 3000 processes. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc with' 16-byte` shows it.
+    /// No size from 8 KiB to 1 MiB reads noticeably faster, and from 64 KiB on, which a processor's first cache no longer
+    /// holds, `/proc` reads slower. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc with' 16-byte` shows it.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// `getdents64` answers `EINVAL` to a count above `i32::MAX`.

@@ -8,29 +8,30 @@ use std::{fmt, io};
 
 /// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next turn.
 ///
-/// It borrows the descriptor and the buffer and owns neither, so that the descriptor stays usable, for
+/// It is no [`Iterator`], which cannot lend: use `while let`, not `for`, and copy what must stay instead of `collect`.
+/// It borrows the descriptor and the buffer and owns neither, so the descriptor stays usable, for
 /// [`openat`](crate::openat) above all, while an entry lives.
 ///
 /// # What holds
 ///
-/// - `.` and `..` are never delivered, wherever the file system puts them, or if it doubles or forgets them.
-/// - Every other entry is delivered as the kernel gave it, once for each time the kernel gave it: `d_ino` 0, any `d_type`,
-///   any cookie, names that are not UTF-8.
+/// - `.` and `..` are skipped, wherever the file system puts them, even if it doubles or forgets them.
+/// - Every other entry is yielded as the kernel returned it, once for each time the kernel returned it: `d_ino` 0, any
+///   `d_type`, any cookie, names that are not UTF-8.
 /// - **Fused**: after the end, and after an error, [`next`](Self::next) answers `Ok(None)` without a system call, until
 ///   [`rewind`](Self::rewind) or [`seek`](Self::seek).
-/// - Entries that the kernel returned before an error are delivered before it.
-/// - `EINTR` is never seen: the call is repeated, the kernel has kept the position. So a signal does not end a read that
-///   hangs on a network or FUSE server; the server does, or the end of the process.
+/// - Entries that the kernel returned before an error are yielded before it.
+/// - `EINTR` is retried: the kernel keeps the position. So a signal does not end a read that hangs on a network or FUSE
+///   server; the server does, or the end of the process.
 /// - `ENOENT` is an end, as in glibc: the directory was removed, or the process of a `/proc/PID` directory is gone.
-///   [`removed`](Self::removed) tells it apart, for what was read may then not be all.
-/// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, take turns at
-///   the same entries. After an `Entries` is dropped midway, the next one on that descriptor begins after the last entry
-///   that was *fetched*; to go on after the last one *seen*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
+///   [`removed`](Self::removed) tells this end apart, because the entries read may then not be all.
+/// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share one
+///   position. After an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was
+///   *fetched*; to go on after the last one *yielded*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
 ///
 /// # What it costs
 ///
-/// One `getdents64` for each buffer filled and one to hear that there is no more, which an [`EndMarker`] saves; no
-/// allocation at all. A record takes 24 bytes of the buffer with the name of a PID, 40 with one of 16 bytes.
+/// One `getdents64` for each buffer filled and one that finds no more, which an [`EndMarker`] saves; no allocation. A
+/// record takes 24 bytes of the buffer for a name of up to 4 bytes, 32 for one of up to 12, 40 for one of up to 20.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -81,7 +82,7 @@ pub struct Entries<'a> {
     records: RawDir<'a, BorrowedFd<'a>>,
     dir: BorrowedFd<'a>,
     marker: EndMarker,
-    /// The address up to which a batch may reach and still leave room for the largest record.
+    /// A record that ends at or before this address leaves room in the buffer for the largest one.
     room_until: usize,
     state: State,
 }
@@ -89,7 +90,7 @@ pub struct Entries<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Reading,
-    /// The last record carried the end marker: when no more follow it in this batch, it was the last of the directory.
+    /// The last record carried the end marker: if it is also the last of its batch, it was the last of the directory.
     AtMarker,
     /// The kernel had no more, or answered with an error.
     Ended,
@@ -97,27 +98,90 @@ enum State {
     Removed,
 }
 
-/// A name of 4095 bytes, its NUL and the 19 bytes before it, rounded up to 8. See [`Buffer::MIN_CAPACITY`].
-const MAX_RECORD: usize = (19 + 4095 + 1usize).next_multiple_of(8);
+/// A record is `d_ino`, `d_off`, `d_reclen`, `d_type` (19 bytes), the name and its NUL, rounded up to 8.
+const RECORD_ALIGN: usize = 8;
+/// With a name of 4095 bytes. See [`Buffer::MIN_CAPACITY`].
+const MAX_RECORD: usize = (19 + 4095 + 1usize).next_multiple_of(RECORD_ALIGN);
 const _: () = assert!(MAX_RECORD == 4120 && Buffer::MIN_CAPACITY > MAX_RECORD);
 
+/// A descriptor that is borrowed for `'a`: a reference to anything that is [`AsFd`], or a [`BorrowedFd`].
+///
+/// With it, [`Entries::new`] takes both, and a function that is handed a `BorrowedFd` can return the iterator:
+///
+/// ```
+/// use lendir::{Buffer, Entries};
+/// use std::os::fd::BorrowedFd;
+///
+/// fn scan<'a>(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Entries<'a> {
+///     Entries::new(dir, buffer)
+/// }
+/// ```
+pub trait BorrowFd<'a> {
+    /// The descriptor. Costs: nothing.
+    fn borrow_fd(self) -> BorrowedFd<'a>;
+}
+
+impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a Fd {
+    #[inline]
+    fn borrow_fd(self) -> BorrowedFd<'a> {
+        self.as_fd()
+    }
+}
+
+impl<'a> BorrowFd<'a> for BorrowedFd<'a> {
+    #[inline]
+    fn borrow_fd(self) -> BorrowedFd<'a> {
+        self
+    }
+}
+
 impl<'a> Entries<'a> {
-    /// Reads `dir` from where it stands, which is its beginning if it has just been opened.
+    /// Reads `dir` from its current position, which is the beginning if it has just been opened.
+    ///
+    /// **A second reading of one descriptor is empty, without an error**, because the first one left it at the end:
+    /// [`rewound`](Self::rewound) reads from the beginning.
     ///
     /// Costs: nothing; the first system call is that of [`next`](Self::next).
     #[inline]
-    pub fn new<Fd: AsFd + ?Sized>(dir: &'a Fd, buffer: &'a mut Buffer) -> Self {
-        let dir = dir.as_fd();
+    pub fn new(dir: impl BorrowFd<'a>, buffer: &'a mut Buffer) -> Self {
+        let dir = dir.borrow_fd();
         let memory = buffer.memory();
-        let room_until = memory.as_ptr_range().end as usize - MAX_RECORD;
+        let room_until = (memory.as_ptr_range().end as usize - MAX_RECORD) & !(RECORD_ALIGN - 1);
         Self { records: RawDir::new(dir, memory), dir, marker: EndMarker::NONE, room_until, state: State::Reading }
+    }
+
+    /// Reads `dir` from its beginning, wherever it stands: [`new`](Self::new) and [`rewind`](Self::rewind).
+    ///
+    /// ```
+    /// use lendir::{Buffer, Entries, Listing};
+    ///
+    /// let dir = lendir::open("/sys/class")?;
+    /// let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+    /// for _ in 0..2 {
+    ///     listing.read(Entries::rewound(&dir, &mut buffer)?)?;
+    ///     assert!(!listing.is_empty());
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// Costs: one `lseek`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`seek`](Self::seek).
+    #[inline]
+    pub fn rewound(dir: impl BorrowFd<'a>, buffer: &'a mut Buffer) -> io::Result<Self> {
+        let mut entries = Self::new(dir, buffer);
+        entries.rewind()?;
+        Ok(entries)
     }
 
     /// Takes the cookie `marker` for the end, and leaves out the `getdents64` that would confirm it.
     ///
-    /// The marker must be [that](EndMarker::of) of this directory's own file system: on another, its cookie can stand in
-    /// the middle. It is believed only at the end of a batch that left room for the largest record, because a batch also
-    /// ends early when a signal is pending.
+    /// The marker must be [that](EndMarker::of) of this directory's own file system: on another one, its cookie can stand
+    /// in the middle. It is believed only on the last record of a batch, and only if that batch left room for the largest
+    /// record (4120 bytes): otherwise the next record may simply not have fitted. A batch that ends early because a signal
+    /// is pending needs no such care: its last cookie is not the marker.
     #[inline]
     pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
         self.marker = marker;
@@ -128,44 +192,74 @@ impl<'a> Entries<'a> {
     ///
     /// Made for `while let Some(entry) = entries.next()? {`, where an error cannot be mistaken for the end.
     ///
-    /// Costs: at most one `getdents64`, when all that is in the buffer has been lent (`EINTR` and batches of nothing but
+    /// Costs: at most one `getdents64`, when every entry in the buffer has been yielded (`EINTR` and batches of nothing but
     /// dots apart); no allocation.
     ///
     /// # Errors
     ///
     /// Once, after the entries that came before it, then `Ok(None)`. Those of [getdents64(2)] and of the file system:
     /// `EBADF` for a descriptor that is closed or opened with `O_PATH`, `ENOTDIR` for one that is no directory, `EIO`,
-    /// `ESTALE`, `EINVAL` (`/proc/PID/net` of a zombie), `EACCES` (`/proc/PID/map_files`, after the dots, unless who reads,
-    /// whoever opened it, may trace the process). A name that is empty, which only a broken FUSE server sends (as a name
-    /// that begins with NUL), is `EIO`: the name would stand for the directory itself under `AT_EMPTY_PATH`.
+    /// `ESTALE`, `EINVAL` (`/proc/PID/net` of a zombie), `EACCES` (`/proc/PID/map_files`, after the dots, unless the reading
+    /// process, not the one that opened it, may trace the target). An empty name, which only a broken FUSE server sends (as
+    /// a name that begins with NUL), is `EIO`: it would stand for the directory itself under `AT_EMPTY_PATH`.
     ///
     /// [getdents64(2)]: https://man7.org/linux/man-pages/man2/getdents.2.html
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[inline]
+    #[allow(
+        clippy::inline_always,
+        reason = "out of line it costs more than the entries of a small directory: see `find`"
+    )]
+    #[inline(always)]
     pub fn next(&mut self) -> io::Result<Option<Entry<'_>>> {
-        // Everything from the system call to the caller's loop is inlined into one frame: behind a system call a `ret` out
-        // of a frame entered before it is mispredicted, which costs a small directory more than all of its entries.
+        self.find(|_| true)
+    }
+
+    /// The next entry that is `wanted`, or `None` at the end; those before it are passed over.
+    ///
+    /// It makes the function possible that returns the first match. With [`next`](Self::next) in a loop of your own, the
+    /// borrow checker rejects it.
+    ///
+    /// ```
+    /// use lendir::{Entries, Entry, FileType};
+    ///
+    /// fn first_link<'e>(entries: &'e mut Entries<'_>) -> std::io::Result<Option<Entry<'e>>> {
+    ///     entries.find(|entry| entry.file_type() == FileType::Symlink)
+    /// }
+    /// ```
+    ///
+    /// Costs: as [`next`](Self::next), as often as it passes over an entry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next).
+    #[allow(clippy::inline_always, reason = "see below")]
+    #[inline(always)]
+    pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> io::Result<Option<Entry<'_>>> {
+        // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         loop {
             match self.state {
                 State::Reading => {}
                 State::AtMarker if !self.records.is_buffer_empty() => {}
-                _ => return Ok(None),
+                State::AtMarker | State::Ended | State::Removed => return Ok(None),
             }
             #[cfg(lendir_polonius)]
             let records = &mut self.records;
-            // SAFETY: the pointer is to `self.records`: valid, and borrowed by nobody else for as long as the lifetime of
-            // `&mut self`, which is what is given out. A record is either returned under that lifetime at once, or no
-            // longer used when the loop turns. The borrow checker rejects this only because it takes a borrow that is
-            // returned on one path for live on all of them (NLL problem case 3).
-            // `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check` accepts it without `unsafe`.
+            // SAFETY:
+            // - The pointer is made from `&mut self.records`: it is valid, aligned and unique.
+            // - The borrow made from it lives no longer than `&mut self`, and nothing else reaches `self.records` meanwhile:
+            //   the record made through it is returned at once, or dropped before the loop turns.
+            // The borrow checker rejects the plain borrow because it takes one that is returned on one path for live on all
+            // of them (NLL problem case 3). `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check`
+            // accepts it.
             #[cfg(not(lendir_polonius))]
             #[allow(unsafe_code, clippy::deref_addrof, reason = "`&mut self.records` would be the borrow itself")]
             let records = unsafe { &mut *(&raw mut self.records) };
             match records.next() {
                 Some(Ok(record)) => {
                     let name = record.file_name().to_bytes();
+                    // The NUL stands at the end of the range. The record ends there, rounded up as `room_until` is down.
                     let is_marked = self.marker.is(record.next_entry_cookie())
-                        && name.as_ptr_range().end as usize <= self.room_until;
+                        && (name.as_ptr_range().end as usize) < self.room_until;
                     self.state = if is_marked { State::AtMarker } else { State::Reading };
                     if name.len() <= 2 {
                         match name {
@@ -177,7 +271,10 @@ impl<'a> Entries<'a> {
                             _ => {}
                         }
                     }
-                    return Ok(Some(Entry { record, dir: self.dir }));
+                    let entry = Entry { record, dir: self.dir };
+                    if wanted(&entry) {
+                        return Ok(Some(entry));
+                    }
                 }
                 None => self.state = State::Ended,
                 Some(Err(Errno::INTR)) => {}
@@ -192,10 +289,11 @@ impl<'a> Entries<'a> {
 
     /// Goes back to the beginning: the cheap rescan, without open and close.
     ///
-    /// Drops what is in the buffer and starts again, even after the end or an error. Entries made after the directory was
-    /// opened may be seen only from here on (btrfs).
+    /// Drops the entries left in the buffer and starts again, even after the end or an error. Entries made after the
+    /// directory was opened may be seen only from here on (btrfs).
     ///
-    /// Costs: one `lseek`; then `next` calls `getdents64` as for a directory just opened.
+    /// Costs: one `lseek`, and a step over each record left in the buffer; then `next` calls `getdents64` as for a directory
+    /// just opened.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
@@ -223,15 +321,15 @@ impl<'a> Entries<'a> {
 
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie).
     ///
-    /// Drops what is in the buffer and starts again, even after the end or an error. Any other number than a cookie of
-    /// this very directory, or 0, leads to a place of the file system's choice.
+    /// Drops the entries left in the buffer and starts again, even after the end or an error. Any other number than a cookie
+    /// of this very directory, or 0, leads to a place of the file system's choice. On tracefs even its own cookies do.
     ///
-    /// Costs: one `lseek`.
+    /// Costs: one `lseek`, and a step over each record left in the buffer.
     ///
     /// # Errors
     ///
-    /// Those of [lseek(2)]: `EINVAL` for a cookie the file system does not take, above all one beyond `i64::MAX`; `EBADF`.
-    /// Then nothing is dropped and the iterator stands where it was.
+    /// Those of [lseek(2)]: `EINVAL` for a cookie that the file system refuses, above all one beyond `i64::MAX`; `EBADF`.
+    /// After an error the iterator keeps its position and its entries.
     ///
     /// [lseek(2)]: https://man7.org/linux/man-pages/man2/lseek.2.html
     #[doc(alias = "seekdir")]
@@ -245,14 +343,14 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    /// The number of entries that are left.
+    /// Counts the entries that are left, and reads them all.
     ///
     /// Costs: as reading them, a little less than looking at each.
     ///
     /// # Errors
     ///
-    /// As [`next`](Self::next); the count up to there is lost.
-    pub fn count(mut self) -> io::Result<u64> {
+    /// Those of [`next`](Self::next); the count up to the error is lost.
+    pub fn count(&mut self) -> io::Result<u64> {
         let mut count = 0;
         while self.next()?.is_some() {
             count += 1;
@@ -260,9 +358,10 @@ impl<'a> Entries<'a> {
         Ok(count)
     }
 
-    /// Whether the end came because the directory itself went away (`ENOENT`): what was read may not be all it had.
+    /// Whether the end came because the directory itself is gone (`ENOENT`): the entries read may not be all it had.
     ///
-    /// The `task` and `fd` of a process that is killed just end; they are gone only when it has been waited for.
+    /// The `task` and `fd` directories of a process that is killed end normally; `ENOENT` appears only once the process has
+    /// been reaped.
     ///
     /// ```
     /// use lendir::{Buffer, Entries};
@@ -285,7 +384,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The directory that is read.
+/// The descriptor of the directory.
 impl AsFd for Entries<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir

@@ -12,7 +12,7 @@ use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// The accessors never make a system call and never allocate, [`resolve_file_type`](Self::resolve_file_type) apart.
+/// Its name borrows from the entry, and so lives no longer than the entry does. The accessors never make a system call and never allocate, [`resolve_file_type`](Self::resolve_file_type) apart.
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
@@ -85,6 +85,24 @@ impl Entry<'_> {
     #[must_use]
     pub fn file_type(&self) -> FileType {
         self.record.file_type()
+    }
+
+    /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`] itself is borrowed.
+    ///
+    /// ```
+    /// use lendir::Entry;
+    /// use rustix::fs::{AtFlags, statat};
+    ///
+    /// fn size(entry: &Entry<'_>) -> std::io::Result<i64> {
+    ///     Ok(statat(entry.dir(), entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW)?.st_size)
+    /// }
+    /// ```
+    ///
+    /// Costs: nothing.
+    #[inline]
+    #[must_use]
+    pub fn dir(&self) -> BorrowedFd<'_> {
+        self.dir
     }
 
     /// The type, asked of the file system where the directory does not have it. Never follows a symbolic link.

@@ -194,7 +194,7 @@ mod sort;
 
 pub use buffer::Buffer;
 pub use end_marker::EndMarker;
-pub use entries::Entries;
+pub use entries::{BorrowFd, Entries};
 pub use entry::Entry;
 pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};

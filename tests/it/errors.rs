@@ -65,12 +65,12 @@ fn what_cannot_be_read() {
     for (descriptor, expected) in
         [(only_a_path.as_fd(), libc::EBADF), (file.as_fd(), libc::ENOTDIR), (closed(), libc::EBADF)]
     {
-        let mut entries = Entries::new(&descriptor, &mut buffer);
+        let mut entries = Entries::new(descriptor, &mut buffer);
         assert_eq!(errno(entries.next()), Some(expected));
         assert_eq!(errno(entries.next()), None, "fused");
-        assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
+        assert_eq!(errno(Entries::new(descriptor, &mut buffer).count()), Some(expected));
     }
-    assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
+    assert_eq!(errno(Entries::new(closed(), &mut buffer).rewind()), Some(libc::EBADF));
     assert_eq!(errno(EndMarker::of(closed())), Some(libc::EBADF));
 }
 
