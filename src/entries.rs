@@ -384,6 +384,29 @@ impl<'a> Entries<'a> {
     }
 }
 
+/// For [`Walk`](crate::Walk), which goes on where an iterator was dropped.
+impl Entries<'_> {
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.state = State::Ended;
+    }
+
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        match self.state {
+            State::Reading => false,
+            State::AtMarker => self.records.is_buffer_empty(),
+            State::Ended | State::Removed => true,
+        }
+    }
+
+    /// Whether records are left in the buffer, dots too.
+    #[inline]
+    pub(crate) fn has_buffered(&self) -> bool {
+        !self.records.is_buffer_empty()
+    }
+}
+
 /// The descriptor of the directory.
 impl AsFd for Entries<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -191,6 +191,7 @@ mod entry;
 mod listing;
 mod open;
 mod sort;
+mod walk;
 
 pub use buffer::Buffer;
 pub use end_marker::EndMarker;
@@ -200,6 +201,7 @@ pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, openat, openat_with};
 #[doc(no_inline)]
 pub use rustix::fs::{FileType, OFlags};
+pub use walk::{Dir, Walk, WalkError};
 
 /// The README's programs compile.
 #[cfg(doctest)]

@@ -110,7 +110,13 @@ impl Listing {
     )]
     #[inline(always)]
     pub fn read(&mut self, mut entries: Entries<'_>) -> io::Result<()> {
-        let result = self.fill(&mut entries);
+        self.read_rest(&mut entries)
+    }
+
+    #[allow(clippy::inline_always, reason = "see `read`")]
+    #[inline(always)]
+    pub(crate) fn read_rest(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
+        let result = self.fill(entries);
         self.removed = entries.removed();
         self.sort();
         result

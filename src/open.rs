@@ -1,10 +1,14 @@
 //! `open`, `openat`, `openat_with`: the one place where `O_*` flags are chosen.
 
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
+use std::ffi::CStr;
 use std::io;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
 /// Opens the directory `path` for reading: `openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)`.
 ///
@@ -82,7 +86,7 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
 /// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
 pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | extra;
+    let flags = DIRECTORY | extra;
     let dir = path.into_with_c_str(|path| {
         let open = |flags| retry_on_intr(|| rustix::fs::openat(&dirfd, path, flags, Mode::empty()));
         match open(flags) {
@@ -91,4 +95,39 @@ pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> io::Resul
         }
     })?;
     Ok(dir)
+}
+
+/// Opens the directory `name` in `dir` for a walk: a symbolic link is refused with `ENOTDIR`, or `ELOOP` by old kernels.
+#[inline]
+pub(crate) fn open_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat(dir, name, BELOW, Mode::empty()))
+}
+
+/// As [`open_below`], and refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
+#[inline]
+pub(crate) fn open_below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat2(dir, name, BELOW, Mode::empty(), ResolveFlags::NO_XDEV))
+}
+
+/// As [`open_below`], for a directory that only stands for itself and its parent: it needs no permission to read.
+pub(crate) fn open_path_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(OFlags::PATH), Mode::empty()))
+}
+
+/// Opens the directory that is `levels` above `dir`, by `..`.
+pub(crate) fn open_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
+    const UP: &str = "../";
+    /// As many as a path may have.
+    const AT_ONCE: usize = (4096 - 1) / UP.len();
+    let up = |dir: BorrowedFd<'_>, levels: usize, flags| {
+        let path = UP.repeat(levels);
+        retry_on_intr(|| rustix::fs::openat(dir, &*path, DIRECTORY.union(flags), Mode::empty()))
+    };
+    let mut levels = levels;
+    let mut reached: Option<OwnedFd> = None;
+    while levels > AT_ONCE {
+        reached = Some(up(reached.as_ref().map_or(dir, AsFd::as_fd), AT_ONCE, OFlags::PATH)?);
+        levels -= AT_ONCE;
+    }
+    up(reached.as_ref().map_or(dir, AsFd::as_fd), levels, OFlags::empty())
 }

@@ -1,0 +1,479 @@
+//! `Walk`, `Dir`: a tree, directory by directory, and the contract of the walk.
+
+mod error;
+mod levels;
+
+pub use error::WalkError;
+
+use crate::{Buffer, EndMarker, Entries, Entry, Listing};
+use levels::{AtHand, Level, Levels, Mounts, Pending, Step};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::{fmt, mem};
+
+/// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`] as [`Entries`].
+///
+/// ```
+/// fn count(path: &str) -> std::io::Result<u64> {
+///     let mut walk = lendir::Walk::open(path)?;
+///     let mut count = 0;
+///     while let Some(mut dir) = walk.next()? {
+///         while let Some(entry) = dir.next()? {
+///             if entry.name() == b".git" {
+///                 dir.skip(); // do not go below it
+///             }
+///             count += 1;
+///         }
+///     }
+///     Ok(count)
+/// }
+/// # assert!(count("/sys/class")? > 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # What holds
+///
+/// - **Order.** A directory is lent before those below it, depth first, and its entries stand together, as in `ls -R`.
+///   Directories and entries come in the kernel's order, or, after [`Dir::read`], in that of the [`Listing`]. With
+///   [`post_order`](Self::post_order), each directory is lent once more after everything below it.
+/// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
+/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest, to find the directories in it.
+///   [`Dir::leave`] says that it need not.
+/// - **It never leaves the tree.** Each step is one `openat` of a name, relative to the directory that was read, and refuses
+///   symbolic links (`O_NOFOLLOW`). Links are lent and never followed, the root's own path apart. If others swap directories
+///   for links, or move them, while the walk is on, it misses them or reports an error.
+/// - **Unknown types are opened.** Where the directory does not say whether an entry is a directory
+///   ([`FileType::Unknown`](crate::FileType::Unknown)), `openat` finds out; there is no `fstatat`. An entry that was a directory and is none when it is
+///   opened is an error, `ENOTDIR`: it was replaced.
+/// - **Errors end nothing.** Each comes once, as a [`WalkError`] with its path, after the entries that were read before it.
+///   The next call goes on with the rest of the tree.
+/// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](Self::max_open) descriptors.
+///
+/// While others change the tree, a directory that stays where it is, below directories that stay, is lent exactly once.
+/// If a directory is moved while the walk is below it, the walk goes on in it, under its old path.
+///
+/// Only a file system without an end makes a walk without an end: directories have no hard links, and bind mounts are finite.
+/// A FUSE server can invent levels for ever; [`Dir::depth`] tells how deep the walk is.
+///
+/// # What it costs
+///
+/// | | system calls |
+/// |---|---|
+/// | a directory that fits into the [`Buffer`] | 4: `openat`, `getdents64` twice, `close` |
+/// | the same under [`same_mount`](Self::same_mount), where there is an [`EndMarker`] | 3: `openat2`, `getdents64`, `close` |
+/// | an entry of unknown type that is no directory | 1: `openat` |
+/// | a level closed early, for lack of descriptors | 4 more: `statx`, `close`, then `openat` and `statx` to come back |
+///
+/// In memory are a [`Buffer`], the path of the directory at hand, 48 bytes for each level above it that has directories left
+/// to do, and the names of these directories, 2 bytes more each; at most twice as many names as are left. A huge directory of
+/// files takes no memory, nor does a chain of directories, beside its path. Nothing is allocated once the memory has grown to
+/// what the tree takes; [`reset`](Self::reset) keeps it for the next tree.
+#[doc(alias = "fts")]
+#[doc(alias = "nftw")]
+#[doc(alias = "walkdir")]
+#[must_use = "a walk is lazy: nothing is read before `next`"]
+pub struct Walk {
+    buffer: Buffer,
+    levels: Levels,
+    unread: Unread,
+}
+
+/// The entries of the directory at hand that have not been looked at for directories.
+#[derive(Debug)]
+enum Unread {
+    Nothing,
+    /// All: it is the root, and has not been lent.
+    Root,
+    /// Those behind the position of its descriptor.
+    Rest,
+    /// A [`Dir`] is lent, which says so when it is dropped. If this is still here then, it was leaked.
+    Lent,
+    /// Those behind an error, which is still to be told.
+    Failed(WalkError),
+}
+
+impl Walk {
+    /// A walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
+    ///
+    /// If `path` is a symbolic link to a directory, that directory is the root.
+    ///
+    /// Costs: one `openat`; the memory of [`new`](Self::new).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](crate::open), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO,
+    /// `EACCES` for a directory that may not be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, WalkError> {
+        let path = path.as_ref().as_os_str().as_bytes();
+        let root = crate::open(path).map_err(|error| WalkError::new(path, 0, error))?;
+        Ok(Self::begin(root, path))
+    }
+
+    /// A walk of the tree at `root`, from [`open`](crate::open), [`openat`](crate::openat) or [`Dir`]'s own descriptor. Paths
+    /// are relative to it, and its own is empty.
+    ///
+    /// Costs: the allocation of a [`Buffer`]; the rest of the memory comes with the first directories.
+    pub fn new(root: OwnedFd) -> Self {
+        Self::begin(root, b"")
+    }
+
+    fn begin(root: OwnedFd, path: &[u8]) -> Self {
+        let mut walk = Self { buffer: Buffer::new(), levels: Levels::default(), unread: Unread::Root };
+        walk.levels.begin(root, path);
+        walk
+    }
+
+    /// Begins the tree at `root` as [`new`](Self::new) does, in the same memory and with the same options. The tree before it
+    /// need not be at its end.
+    ///
+    /// ```
+    /// use lendir::Walk;
+    ///
+    /// let mut walk = Walk::open("/sys/class")?;
+    /// for path in ["/sys/bus", "/sys/block"] {
+    ///     let mut directories = 0;
+    ///     while let Some(_dir) = walk.next()? {
+    ///         directories += 1;
+    ///     }
+    ///     println!("{directories} directories");
+    ///     walk.reset(lendir::open(path)?);
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// Costs: the descriptors of the tree before it are closed; no allocation.
+    pub fn reset(&mut self, root: OwnedFd) {
+        self.levels.begin(root, b"");
+        self.unread = Unread::Root;
+    }
+
+    /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
+    ///
+    /// The mount point of a bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is
+    /// entered, as it is no mount. `find -xdev` does the opposite of both, because it compares `st_dev`.
+    ///
+    /// Costs: one `fstatfs` for the tree, to know its [`EndMarker`], which saves a `getdents64` a directory where there is one.
+    /// `openat2` refuses mount points by itself ([`RESOLVE_NO_XDEV`]). Where it is refused, before Linux 5.6 and under some
+    /// seccomp filters, `openat` and one `statx` a directory do the same, without the marker. Before Linux 5.8 they can tell
+    /// devices only, so that bind mounts of the same file system are entered.
+    ///
+    /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
+    #[doc(alias = "xdev")]
+    pub fn same_mount(mut self) -> Self {
+        self.levels.mounts = Mounts::One(EndMarker::NONE);
+        self
+    }
+
+    /// Lends each directory once more, after everything below it: see [`Dir::is_post`] and [`Dir::parent`].
+    ///
+    /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there.
+    ///
+    /// Costs: a level keeps its descriptor until its second visit, so that [`max_open`](Self::max_open) levels are enough to
+    /// make the walk close some early.
+    #[doc(alias = "depth_first")]
+    pub fn post_order(mut self) -> Self {
+        self.levels.is_post_order = true;
+        self
+    }
+
+    /// Limits the descriptors that are open at once, from the default of 32 to this many; 4 are the least.
+    ///
+    /// The walk needs fewer, one for each level above that has directories left to do. Beyond the limit it closes the
+    /// shallowest levels and comes back to them by `..`. It believes `..` only if the device, inode number and birth time are
+    /// those of the directory that it closed; otherwise it goes down to it by names from the first level. If neither leads
+    /// there, the level was moved or removed: that is one error (`ENOENT`), and what is left of the level is lost.
+    ///
+    /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors, the walk does the same, and keeps fewer
+    /// from then on.
+    pub fn max_open(mut self, descriptors: usize) -> Self {
+        self.levels.limit_open(descriptors);
+        self
+    }
+
+    /// Opens the next directory and lends it; the root first. `None` when nothing is left.
+    ///
+    /// Costs: `openat`, and `close` for a level that is done; see [the table](Self#what-it-costs). No allocation.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`openat`](crate::openat) for the next directory: `EACCES` if it may not be read, `ENOENT` if it is gone by
+    /// now, `ENOTDIR` if it was replaced. Those of [`Entries::next`] for the rest of a [`Dir`] that was dropped midway.
+    /// `ENOENT` and others for a level that cannot be come back to: see [`max_open`](Self::max_open). Each comes once, and the
+    /// next call goes on.
+    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
+    #[allow(clippy::inline_always, reason = "see below")]
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<Dir<'_>>, WalkError> {
+        // Keep the way through `openat` to the first `getdents64` in the caller's frame: see `Entries::find`.
+        if matches!(self.unread, Unread::Nothing) || !self.resume()? {
+            loop {
+                match self.levels.step()? {
+                    Step::AtHand => break,
+                    Step::On => {}
+                    Step::Done => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(self.lend()))
+    }
+
+    /// Reads what is unread of the directory at hand. Returns whether it is the root, which is to be lent first.
+    #[cold]
+    #[inline(never)]
+    fn resume(&mut self) -> Result<bool, WalkError> {
+        match mem::replace(&mut self.unread, Unread::Nothing) {
+            Unread::Nothing => return Ok(false),
+            Unread::Root => {
+                self.levels.note_end_marker();
+                return Ok(true);
+            }
+            Unread::Failed(error) => return Err(error),
+            Unread::Rest => {}
+            Unread::Lent => self.levels.rewind()?,
+        }
+        let mut rest = self.lend();
+        while rest.next()?.is_some() {}
+        Ok(false)
+    }
+
+    #[allow(clippy::inline_always, reason = "see `next`")]
+    #[inline(always)]
+    fn lend(&mut self) -> Dir<'_> {
+        let end_marker = self.levels.end_marker();
+        let AtHand { level, dir, parent, pending, path } = self.levels.at_hand();
+        let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker);
+        self.unread = if level.is_left() {
+            entries.end();
+            Unread::Nothing
+        } else {
+            Unread::Lent
+        };
+        let (last, names) = (pending.len(), level.names());
+        Dir { entries, parent, level, path, pending, last, names, goes_below: true, unread: &mut self.unread }
+    }
+}
+
+impl fmt::Debug for Walk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Walk").field("levels", &self.levels).field("unread", &self.unread).finish_non_exhaustive()
+    }
+}
+
+/// An open directory of a [`Walk`], lent until the walk goes on.
+///
+/// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. It is a directory's first visit, or, with
+/// [`Walk::post_order`], [its second](Self::is_post), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
+/// on its entries; if it is a second visit of a directory that could not be opened for reading, that is one with `O_PATH`.
+///
+/// If it is dropped before its end, the walk goes on reading behind the last entry that it fetched. If it is leaked
+/// ([`mem::forget`]), the walk reads the directory again from its beginning, and goes below all of its directories.
+#[must_use = "the walk goes on when it is dropped"]
+pub struct Dir<'a> {
+    entries: Entries<'a>,
+    parent: Option<BorrowedFd<'a>>,
+    level: &'a Level,
+    path: &'a [u8],
+    pending: &'a mut Pending,
+    /// Where the name of the entry lent last stands among the pending ones, if it does.
+    last: usize,
+    /// Where [`skip_name`](Self::skip_name) begins to look.
+    names: usize,
+    goes_below: bool,
+    unread: &'a mut Unread,
+}
+
+impl<'a> Dir<'a> {
+    /// The next entry of this directory, or `None` at its end. See [`Entries::next`].
+    ///
+    /// Costs: as [`Entries::next`]; the name of a directory is copied, that of a file is not.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entries::next`], with the path of this directory: once, then `Ok(None)`. The walk then goes below the
+    /// directories that came before the error.
+    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, WalkError> {
+        self.last = self.pending.len();
+        match self.entries.next() {
+            Ok(Some(entry)) => {
+                if self.goes_below {
+                    self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
+                }
+                Ok(Some(entry))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(WalkError::new(self.level.path(self.path), self.level.depth, error)),
+        }
+    }
+
+    /// Reads the rest of this directory into `listing`, sorted. The walk goes below it in that order.
+    ///
+    /// ```
+    /// use lendir::{Listing, Walk};
+    ///
+    /// let mut listing = Listing::new();
+    /// let mut walk = Walk::open("/sys/class/net")?;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     dir.read(&mut listing)?;
+    ///     for entry in &listing {
+    ///         println!("{}", dir.path().join(entry.name_os()).display());
+    ///         if entry.name() == b"statistics" {
+    ///             dir.skip_name(entry.name());
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// Costs: those of [`Listing::read`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and the
+    /// walk goes below these.
+    #[allow(clippy::inline_always, reason = "see `Listing::read`")]
+    #[inline(always)]
+    pub fn read(&mut self, listing: &mut Listing) -> Result<(), WalkError> {
+        let result = listing.read_rest(&mut self.entries);
+        if self.goes_below {
+            for entry in &*listing {
+                self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
+            }
+        }
+        self.last = self.pending.len();
+        result.map_err(|error| WalkError::new(self.level.path(self.path), self.level.depth, error))
+    }
+
+    /// Does not go below the entry that was just lent. For a file it does nothing, nor does it after the end.
+    ///
+    /// Costs: nothing.
+    #[doc(alias = "prune")]
+    #[inline]
+    pub fn skip(&mut self) {
+        self.pending.truncate(self.last);
+    }
+
+    /// Does not go below the entry of this name, if it has been lent or [read](Self::read).
+    ///
+    /// Costs: it looks through the names of the directories found here, from the last one that it was asked to skip on: if
+    /// names are skipped in the order in which they were found, each is looked at about once.
+    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
+        let name = name.as_ref();
+        let found = self.pending.skip(self.names, name).or_else(|| self.pending.skip(self.level.names(), name));
+        self.names = found.unwrap_or(self.names);
+    }
+
+    /// Does not go below this directory at all. Its entries are still lent, if they are asked for.
+    ///
+    /// ```
+    /// const MAX_DEPTH: usize = 2;
+    ///
+    /// let mut walk = lendir::Walk::open("/sys/class")?;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     if dir.depth() == MAX_DEPTH {
+    ///         dir.leave();
+    ///     }
+    ///     let path = dir.path();
+    ///     while let Some(entry) = dir.next()? {
+    ///         println!("{}", path.join(entry.name_os()).display());
+    ///     }
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// Costs: nothing, and if it is dropped before its end, the rest is not read.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.goes_below = false;
+        self.pending.truncate(self.level.names());
+        self.last = self.level.names();
+    }
+
+    /// Its path: that of the root, as [`Walk::open`] was given it, and the names from there to here. Empty for the root of
+    /// [`Walk::new`].
+    ///
+    /// It may be longer than `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor.
+    ///
+    /// Costs: nothing; the path is there, as the walk adds a name when it goes down and takes it away when it comes up.
+    #[inline]
+    #[must_use]
+    pub fn path(&self) -> &'a Path {
+        Path::new(OsStr::from_bytes(self.level.path(self.path)))
+    }
+
+    /// Its name, with a NUL, for `*at` calls relative to [`parent`](Self::parent). For the root, its path.
+    #[inline]
+    #[must_use]
+    pub fn name(&self) -> &'a CStr {
+        self.level.name(self.path)
+    }
+
+    /// How many levels it is below the root, which has depth 0.
+    #[inline]
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.level.depth
+    }
+
+    /// Whether this is its second visit, after everything below it, under [`Walk::post_order`].
+    #[inline]
+    #[must_use]
+    pub fn is_post(&self) -> bool {
+        self.level.is_left()
+    }
+
+    /// At a second visit, the directory that it is in, for `unlinkat`, `fchmodat` and the like. `None` for the root, at a first
+    /// visit, and if that directory could not be come back to.
+    #[inline]
+    #[must_use]
+    pub fn parent(&self) -> Option<BorrowedFd<'a>> {
+        self.parent
+    }
+
+    /// Whether it was found to be removed while it was read: see [`Entries::removed`].
+    #[must_use]
+    pub fn removed(&self) -> bool {
+        self.entries.removed()
+    }
+
+    /// Takes the entries that are still in the buffer, so that the position of the descriptor says what is unread.
+    #[cold]
+    #[inline(never)]
+    fn drain(&mut self) -> Unread {
+        while self.entries.has_buffered() {
+            if let Err(error) = self.next() {
+                return Unread::Failed(error);
+            }
+        }
+        if self.entries.has_ended() { Unread::Nothing } else { Unread::Rest }
+    }
+}
+
+/// Leaves to the walk what has not been read.
+impl Drop for Dir<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.unread = if self.goes_below && !self.entries.has_ended() { self.drain() } else { Unread::Nothing };
+    }
+}
+
+impl AsFd for Dir<'_> {
+    #[inline]
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.entries.as_fd()
+    }
+}
+
+impl fmt::Debug for Dir<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dir")
+            .field("path", &self.path())
+            .field("depth", &self.depth())
+            .field("is_post", &self.is_post())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,525 @@
+//! `Levels`: the path from the root to the directory at hand, the names still to do along it, and the way back up.
+//!
+//! ```text
+//! stack     the levels with something to do     usr            usr/share           usr/share/doc
+//! pending   their names still to do             lib sbin src   icons man           adduser apt bash
+//! closed    how to know a closed one again                     dev, inode, birth
+//! path      of the directory at hand            usr/share/doc
+//! ```
+//!
+//! A level stays on the stack for as long as it has names pending. Its last child takes its place, and its descriptor is
+//! closed as soon as that child is open: a chain of directories is one level, however long it is. In post-order a level
+//! stays until its second visit.
+//!
+//! When too many descriptors are open, the shallowest level but the first is closed. So the closed levels lie side by side
+//! behind the first, and the walk comes back to the last of them first. It opens `..` of the directory below, or else goes
+//! by names from the first level, and believes what it finds only if device, inode number and birth time are those that it
+//! noted when it closed the level.
+
+use super::error::WalkError;
+use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
+use crate::{EndMarker, FileType};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, SeekFrom, Statx, StatxFlags, statx};
+use rustix::io::{Errno, retry_on_intr};
+use std::ffi::{CStr, CString};
+
+/// The first level, the one at hand, and two more on the way by names to a closed one.
+const MIN_OPEN: usize = 4;
+const DEFAULT_OPEN: usize = 32;
+
+#[derive(Debug)]
+pub(crate) struct Levels {
+    /// Never empty while the walk goes on.
+    stack: Vec<Level>,
+    /// Of `stack[1..]`, as many as are closed: their identity, or the error that kept it from being noted.
+    closed: Vec<Result<Identity, Errno>>,
+    pending: Pending,
+    /// The path of the directory at hand, and a NUL.
+    path: Vec<u8>,
+    max_open: usize,
+    pub(super) mounts: Mounts,
+    pub(super) is_post_order: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Level {
+    /// `None` while it is closed.
+    dir: Option<OwnedFd>,
+    pub(super) depth: usize,
+    /// Where its name begins in the path.
+    name: usize,
+    /// Where its path ends.
+    path_end: usize,
+    /// Where its names begin in `pending`.
+    names: usize,
+    /// Where the first of them begins that is still to do.
+    next: usize,
+    /// Whether its second visit has been made.
+    is_left: bool,
+}
+
+/// Which directories the walk goes below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mounts {
+    All,
+    /// Those on the mount of the root, as `openat2` tells. It has one file system, and so one end marker.
+    One(EndMarker),
+    /// The same where `openat2` is refused: those on this mount, which each directory is asked for once it is open.
+    Compared(Mount),
+}
+
+/// The parts of [`Levels`] that a [`Dir`](super::Dir) borrows.
+pub(super) struct AtHand<'a> {
+    pub(super) level: &'a Level,
+    pub(super) dir: BorrowedFd<'a>,
+    /// At a second visit.
+    pub(super) parent: Option<BorrowedFd<'a>>,
+    pub(super) pending: &'a mut Pending,
+    /// With its NUL.
+    pub(super) path: &'a [u8],
+}
+
+/// The answer of [`Levels::step`].
+pub(super) enum Step {
+    /// A directory is at hand, for its first visit or its second.
+    AtHand,
+    /// There is another step to take.
+    On,
+    /// Nothing is left.
+    Done,
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Self {
+            stack: Vec::new(),
+            closed: Vec::new(),
+            pending: Pending::default(),
+            path: Vec::new(),
+            max_open: DEFAULT_OPEN,
+            mounts: Mounts::All,
+            is_post_order: false,
+        }
+    }
+}
+
+impl Levels {
+    /// Begins a tree at `root`, whose paths begin with `path`.
+    pub(super) fn begin(&mut self, root: OwnedFd, path: &[u8]) {
+        self.stack.clear();
+        self.closed.clear();
+        self.pending.truncate(0);
+        self.path.clear();
+        self.path.extend_from_slice(path);
+        self.path.push(0);
+        let dir = Some(root);
+        self.stack.push(Level { dir, depth: 0, name: 0, path_end: path.len(), names: 0, next: 0, is_left: false });
+        if self.mounts != Mounts::All {
+            self.mounts = Mounts::One(EndMarker::NONE);
+        }
+    }
+
+    /// The root is at hand: notes the end marker of its mount, if the walk stays there.
+    pub(super) fn note_end_marker(&mut self) {
+        if let Mounts::One(_) = self.mounts {
+            self.mounts = Mounts::One(EndMarker::of(self.top().dir()).unwrap_or(EndMarker::NONE));
+        }
+    }
+
+    #[inline]
+    pub(super) fn end_marker(&self) -> EndMarker {
+        if let Mounts::One(end_marker) = self.mounts { end_marker } else { EndMarker::NONE }
+    }
+
+    pub(super) fn limit_open(&mut self, descriptors: usize) {
+        self.max_open = descriptors.max(MIN_OPEN);
+    }
+
+    /// Makes the directory at hand as if nothing had been read of it.
+    pub(super) fn rewind(&mut self) -> Result<(), WalkError> {
+        let top = self.stack.last().expect("BUG: there is no level");
+        self.pending.truncate(top.names);
+        retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0)))
+            .map_err(|errno| WalkError::new(top.path(&self.path), top.depth, errno))?;
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn at_hand(&mut self) -> AtHand<'_> {
+        let Self { stack, pending, path, .. } = self;
+        let (level, above) = stack.split_last().expect("BUG: there is no level");
+        let parent = above.last().filter(|above| level.is_left && above.depth + 1 == level.depth);
+        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path }
+    }
+
+    /// Opens the next directory, or takes a step towards it.
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    pub(super) fn step(&mut self) -> Result<Step, WalkError> {
+        let Some(top) = self.stack.last() else { return Ok(Step::Done) };
+        if top.next < self.pending.len() {
+            self.enter()
+        } else if self.is_post_order && !top.is_left {
+            self.leave()
+        } else if self.is_closed_above() {
+            self.come_back().map(|()| Step::On)
+        } else {
+            self.pending.truncate(top.names);
+            self.stack.pop();
+            Ok(Step::On)
+        }
+    }
+
+    /// Opens the first directory that is pending in the level at hand.
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    fn enter(&mut self) -> Result<Step, WalkError> {
+        if self.open_count() >= self.max_open {
+            self.close_shallowest();
+        }
+        let Self { stack, pending, path, mounts, .. } = self;
+        let top = stack.last_mut().expect("BUG: there is no level");
+        let (kind, name) = pending.at(top.next);
+        let behind = top.next + 1 + name.to_bytes_with_nul().len();
+        if kind == Kind::Skipped {
+            top.next = pending.forget(top.names, behind);
+            return Ok(Step::On);
+        }
+
+        path.truncate(top.path_end);
+        if path.last().is_some_and(|last| *last != b'/') {
+            path.push(b'/');
+        }
+        let name_at = path.len();
+        path.extend_from_slice(name.to_bytes_with_nul());
+
+        let opened = mounts.open(top.dir(), name);
+        top.next = pending.forget(top.names, behind);
+        match opened {
+            Ok(dir) => Ok(self.push(dir, name_at)),
+            Err(errno) => self.refused(errno, kind, name_at),
+        }
+    }
+
+    /// The directory whose name is at the end of the path is at hand now, as `dir`.
+    #[inline]
+    fn push(&mut self, dir: OwnedFd, name: usize) -> Step {
+        let names = self.pending.len();
+        let top = self.stack.last_mut().expect("BUG: there is no level");
+        let (dir, path_end) = (Some(dir), self.path.len() - 1);
+        let level = Level { dir, depth: top.depth + 1, name, path_end, names, next: names, is_left: false };
+        if top.next == names && !self.is_post_order {
+            *top = level; // and its descriptor is closed
+        } else {
+            self.stack.push(level);
+        }
+        Step::AtHand
+    }
+
+    /// Deals with `errno`, the answer to opening the directory whose name is at the end of the path.
+    #[cold]
+    #[inline(never)]
+    fn refused(&mut self, mut errno: Errno, kind: Kind, name: usize) -> Result<Step, WalkError> {
+        loop {
+            let is_mended = match errno {
+                Errno::XDEV if self.mounts != Mounts::All => return Ok(Step::On),
+                Errno::NOTDIR | Errno::LOOP if kind == Kind::Unknown => return Ok(Step::On),
+                Errno::MFILE | Errno::NFILE => self.keep_fewer_open(),
+                Errno::NOSYS | Errno::PERM => self.do_without_openat2(),
+                _ => false,
+            };
+            if !is_mended {
+                break;
+            }
+            match self.mounts.open(self.top().dir(), self.name(name)) {
+                Ok(dir) => return Ok(self.push(dir, name)),
+                Err(error) => errno = error,
+            }
+        }
+        let error = WalkError::new(self.name(0).to_bytes(), self.top().depth + 1, errno);
+        if self.is_post_order {
+            // A directory that cannot be read has its second visit all the same.
+            if let Ok(dir) = open_path_below(self.top().dir(), self.name(name)) {
+                self.push(dir, name);
+            }
+        }
+        Err(error)
+    }
+
+    /// Seccomp filters refuse it with `EPERM` or `ENOSYS`, and so do old kernels. If it was not `openat2` but the directory
+    /// that was refused, `openat` says so too.
+    fn do_without_openat2(&mut self) -> bool {
+        if !matches!(self.mounts, Mounts::One(_)) {
+            return false;
+        }
+        let mount = Mount::of(self.top().dir());
+        self.mounts = mount.map_or(self.mounts, Mounts::Compared);
+        mount.is_ok()
+    }
+
+    /// No descriptor is to be had: gives one back and does with fewer from now on.
+    fn keep_fewer_open(&mut self) -> bool {
+        let is_closed = self.close_shallowest();
+        self.limit_open(self.open_count() + 1);
+        is_closed
+    }
+
+    /// Closes the shallowest level but the first, unless it is the one at hand.
+    #[cold]
+    #[inline(never)]
+    fn close_shallowest(&mut self) -> bool {
+        let (_, others) = self.stack.split_last_mut().expect("BUG: there is no level");
+        let Some(level) = others.get_mut(1 + self.closed.len()) else { return false };
+        self.closed.push(Identity::of(level.dir()));
+        level.dir = None;
+        true
+    }
+
+    /// Opens again the level above the one at hand, below which nothing is left. It is lost if it cannot be found.
+    #[cold]
+    #[inline(never)]
+    fn come_back(&mut self) -> Result<(), WalkError> {
+        let Self { stack, closed, pending, path, .. } = self;
+        let [first, .., level, below] = &mut stack[..] else { panic!("BUG: the first level is never closed") };
+        let noted = closed.pop().expect("BUG: no level is closed");
+        let found = noted.and_then(|identity| {
+            let by_dots = open_above(below.dir(), below.depth - level.depth);
+            by_dots
+                .and_then(|dir| identity.confirm(dir))
+                .or_else(|_| identity.confirm(open_by_names(first.dir(), &path[first.path_end..level.path_end])?))
+        });
+        match found {
+            Ok(dir) => {
+                level.dir = Some(dir);
+                Ok(())
+            }
+            Err(errno) => {
+                pending.truncate(level.names);
+                (below.names, below.next) = (level.names, level.names);
+                let error = WalkError::new(level.path(path), level.depth, errno);
+                stack.remove(stack.len() - 2);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the directory at hand ready for its second visit, with the one above it open.
+    #[cold]
+    #[inline(never)]
+    fn leave(&mut self) -> Result<Step, WalkError> {
+        if self.is_closed_above() {
+            self.come_back()?;
+        }
+        let top = self.stack.last_mut().expect("BUG: there is no level");
+        top.is_left = true;
+        self.path.truncate(top.path_end);
+        self.path.push(0);
+        Ok(Step::AtHand)
+    }
+
+    /// Whether the level above the one at hand is closed.
+    #[inline]
+    fn is_closed_above(&self) -> bool {
+        !self.closed.is_empty() && self.closed.len() + 2 == self.stack.len()
+    }
+
+    #[inline]
+    fn open_count(&self) -> usize {
+        self.stack.len() - self.closed.len()
+    }
+
+    fn top(&self) -> &Level {
+        self.stack.last().expect("BUG: there is no level")
+    }
+
+    /// What the path has from `at` on.
+    fn name(&self, at: usize) -> &CStr {
+        CStr::from_bytes_with_nul(&self.path[at..]).expect("BUG: a path without its NUL")
+    }
+}
+
+impl Level {
+    #[inline]
+    fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_ref().expect("BUG: the level is closed").as_fd()
+    }
+
+    /// Its path, where `path` is that of the directory at hand, which is this one or below it.
+    #[inline]
+    pub(super) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+        &path[..self.path_end]
+    }
+
+    /// Its name, where `path` is its own.
+    #[inline]
+    pub(super) fn name<'p>(&self, path: &'p [u8]) -> &'p CStr {
+        CStr::from_bytes_with_nul(&path[self.name..]).expect("BUG: a path without its NUL")
+    }
+
+    #[inline]
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left
+    }
+
+    /// Where the names of its directories begin in [`Pending`].
+    #[inline]
+    pub(super) fn names(&self) -> usize {
+        self.names
+    }
+}
+
+/// Goes down from `dir` by names with slashes between them, which lead through no symbolic link.
+fn open_by_names(dir: BorrowedFd<'_>, names: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut names = names.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).peekable();
+    let mut reached: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
+        let open = if names.peek().is_some() { open_path_below } else { open_below };
+        reached = Some(open(reached.as_ref().map_or(dir, AsFd::as_fd), &name)?);
+    }
+    reached.ok_or(Errno::NOENT)
+}
+
+impl Mounts {
+    #[inline]
+    fn open(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+        match self {
+            Self::All => open_below(dir, name),
+            Self::One(_) => open_below_on_mount(dir, name),
+            Self::Compared(mount) => {
+                let dir = open_below(dir, name)?;
+                if Mount::of(dir.as_fd())? == mount { Ok(dir) } else { Err(Errno::XDEV) }
+            }
+        }
+    }
+}
+
+/// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mount {
+    Id(u64),
+    Device(u32, u32),
+}
+
+impl Mount {
+    #[cold]
+    #[inline(never)]
+    fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let answer = ask(dir, StatxFlags::MNT_ID)?;
+        Ok(if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+            Self::Device(answer.stx_dev_major, answer.stx_dev_minor)
+        } else {
+            Self::Id(answer.stx_mnt_id)
+        })
+    }
+}
+
+/// How to know a directory again. An inode number alone is soon given to another one; its birth time nobody can set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: (u32, u32),
+    ino: u64,
+    /// `None` where the file system has none, as /proc.
+    birth: Option<(i64, u32)>,
+}
+
+impl Identity {
+    fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let answer = ask(dir, StatxFlags::INO | StatxFlags::BTIME)?;
+        let has_birth = answer.stx_mask & StatxFlags::BTIME.bits() != 0;
+        Ok(Self {
+            device: (answer.stx_dev_major, answer.stx_dev_minor),
+            ino: answer.stx_ino,
+            birth: has_birth.then_some((answer.stx_btime.tv_sec, answer.stx_btime.tv_nsec)),
+        })
+    }
+
+    /// `dir`, or `ENOENT` if it is another directory.
+    fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
+        if Self::of(dir.as_fd())? == self { Ok(dir) } else { Err(Errno::NOENT) }
+    }
+}
+
+fn ask(dir: BorrowedFd<'_>, what: StatxFlags) -> Result<Statx, Errno> {
+    retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, what))
+}
+
+/// Names of directories that are still to do, in runs: each level's behind those of the level above it.
+///
+/// ```text
+/// kind  name      NUL  kind  name      NUL
+/// D     adduser   0    D     apt       0
+/// ```
+#[derive(Debug, Default)]
+pub(super) struct Pending(Vec<u8>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Kind {
+    /// A directory, by its `d_type`.
+    Directory = b'D',
+    /// It may be one.
+    Unknown = b'U',
+    /// The caller does not want to go below it.
+    Skipped = b'S',
+}
+
+impl Pending {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    #[inline]
+    pub(super) fn push_if_directory(&mut self, file_type: FileType, name: &CStr) {
+        let kind = match file_type {
+            FileType::Directory => Kind::Directory,
+            FileType::Unknown => Kind::Unknown,
+            _ => return,
+        };
+        self.0.push(kind as u8);
+        self.0.extend_from_slice(name.to_bytes_with_nul());
+    }
+
+    #[inline]
+    fn at(&self, at: usize) -> (Kind, &CStr) {
+        let (kind, name) = self.0[at..].split_first().expect("BUG: no name is left");
+        let kind = match *kind {
+            b'D' => Kind::Directory,
+            b'U' => Kind::Unknown,
+            _ => Kind::Skipped,
+        };
+        (kind, CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL"))
+    }
+
+    /// Gives up the names from `names` to `behind` once they are more than those that follow. Returns where these begin.
+    #[inline]
+    fn forget(&mut self, names: usize, behind: usize) -> usize {
+        let left = self.0.len() - behind;
+        if behind - names <= left {
+            return behind;
+        }
+        self.0.copy_within(behind.., names);
+        self.0.truncate(names + left);
+        names
+    }
+
+    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next name begins.
+    pub(super) fn skip(&mut self, mut at: usize, name: &[u8]) -> Option<usize> {
+        while at < self.len() {
+            let behind = at + 1 + self.at(at).1.to_bytes_with_nul().len();
+            if &self.0[at + 1..behind - 1] == name {
+                self.0[at] = Kind::Skipped as u8;
+                return Some(behind);
+            }
+            at = behind;
+        }
+        None
+    }
+}
