@@ -128,6 +128,13 @@ impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a Fd {
     }
 }
 
+impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a mut Fd {
+    #[inline]
+    fn borrow_fd(self) -> BorrowedFd<'a> {
+        self.as_fd()
+    }
+}
+
 impl<'a> BorrowFd<'a> for BorrowedFd<'a> {
     #[inline]
     fn borrow_fd(self) -> BorrowedFd<'a> {
