@@ -1,10 +1,9 @@
 //! Scans while entries are made, removed and renamed beside those that stay: none of these is missing or comes twice.
 
-mod machine;
-mod mounted;
-
+use crate::file_systems::{Contents, FileSystem};
+use crate::mounted::{Mounted, Part};
+use crate::support::machine;
 use lendir::{Buffer, EndMarker, Entries, FileType};
-use mounted::{Contents, FileSystem, Mounted, Part};
 use rustix::fs::{AtFlags, CWD, Mode, mknodat, renameat, unlinkat};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +15,8 @@ const STAYING: usize = 3000;
 const CAPACITIES: [usize; 4] = [0, Buffer::DEFAULT_CAPACITY, 128 * 1024, 1024 * 1024];
 
 #[test]
-fn what_stays_comes_once() {
-    machine::watchdog();
+fn stable_entries_come_once() {
+    let _watchdog = machine::watchdog();
     let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 2_000 });
     thread::scope(|scope| {
         for system in FileSystem::local().filter(|system| system.contents != Contents::Packed) {
