@@ -1,7 +1,9 @@
-//! `Listing` when memory runs out: an error, with what was read before it, and never an abort. A process of its own, because
-//! its allocator refuses.
+//! `Listing` when memory runs out: an error, with what was read before it, and never an abort.
+//!
+//! One test in a process of its own, because its allocator refuses whoever asks. No other test belongs here.
 
-mod machine;
+#[allow(dead_code, reason = "`tests/kernel` uses the rest")]
+mod support;
 
 use lendir::{Buffer, Entries, Listing, Order};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -9,6 +11,8 @@ use std::fs::File;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use support::machine;
+use support::scan::{all, listed, sorted};
 
 /// Refuses the allocation that `LEFT` counts down to, and all after it if `FOR_GOOD`.
 struct Refusing;
@@ -50,18 +54,15 @@ static ALLOCATOR: Refusing = Refusing;
 
 const COUNT: usize = 1500;
 
-/// One test, because the allocator is that of the whole process.
 #[test]
-fn every_allocation_refused_in_turn() {
+fn each_refused_allocation_is_an_error() {
     let path = tempfile::tempdir().unwrap();
     for number in 0..COUNT {
         File::create(path.path().join(format!("{number:0>width$}", width = 4 + number % 60))).unwrap();
     }
     let dir = lendir::open(path.path()).unwrap();
     let mut buffer = Buffer::new();
-    let mut unsorted = Listing::with_order(Order::Directory);
-    unsorted.read(Entries::new(&dir, &mut buffer)).unwrap();
-    let all: Vec<&[u8]> = unsorted.iter().map(|entry| entry.name()).collect();
+    let all = all(&mut Entries::new(&dir, &mut buffer));
     assert_eq!(all.len(), COUNT);
 
     let mut cases = 0;
@@ -85,10 +86,9 @@ fn every_allocation_refused_in_turn() {
                 } else {
                     assert_eq!(listing.len(), COUNT);
                 }
-                check(&listing, order, &all);
+                assert!(listed(&listing) == sorted(all[..listing.len()].to_vec(), order), "{order:?}");
                 read(&mut listing, &dir, &mut buffer, 0).unwrap();
-                assert_eq!(listing.len(), COUNT, "it is whole again");
-                check(&listing, order, &all);
+                assert!(listed(&listing) == sorted(all.clone(), order), "{order:?}: it is whole again");
                 if !was_refused {
                     assert!(answer.is_ok() && number > 1, "{order:?}: nothing was allocated");
                     break;
@@ -104,7 +104,7 @@ fn every_allocation_refused_in_turn() {
     );
 }
 
-/// Reads `dir` from its beginning, but for the first `without` entries.
+/// Reads `dir` from its beginning, without the first `without` entries.
 fn read(listing: &mut Listing, dir: &impl rustix::fd::AsFd, buffer: &mut Buffer, without: usize) -> io::Result<()> {
     let mut entries = Entries::new(dir, buffer);
     entries.rewind()?;
@@ -112,22 +112,4 @@ fn read(listing: &mut Listing, dir: &impl rustix::fd::AsFd, buffer: &mut Buffer,
         entries.next()?;
     }
     listing.read(entries)
-}
-
-/// That it holds the first entries of the directory, as many as it says, in order.
-fn check(listing: &Listing, order: Order, all: &[&[u8]]) {
-    let mut expected = all[..listing.len()].to_vec();
-    match order {
-        Order::Bytes => expected.sort_unstable(),
-        Order::AsciiCaseless => expected.sort_by_key(|name| (name.to_ascii_lowercase(), *name)),
-        Order::Inode => {
-            assert!(listing.iter().is_sorted_by_key(|entry| entry.ino()));
-            expected.sort_unstable();
-            let mut names: Vec<_> = listing.iter().map(|entry| entry.name()).collect();
-            names.sort_unstable();
-            return assert!(names == expected);
-        }
-        _ => {}
-    }
-    assert!(listing.iter().map(|entry| entry.name()).eq(expected), "{order:?}");
 }

@@ -1,6 +1,7 @@
-//! What `Entries` promises, sentence by sentence, on directories that any machine has.
+//! What `Entries` promises, sentence by sentence.
 
-use crate::fixture::{drain, make_file, names, numbered, seen};
+use crate::fixture::{make_file, numbered};
+use crate::support::scan::{Found, all, names};
 use lendir::{Buffer, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -14,7 +15,7 @@ fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 }
 
 #[test]
-fn dots_are_never_seen_and_their_likes_always() {
+fn dots_are_skipped_lookalikes_kept() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["...", ".a", "..a", ".", "..", ". ", "a", ".. "] {
         let path = dir.path().join(name);
@@ -25,8 +26,8 @@ fn dots_are_never_seen_and_their_likes_always() {
     let made: [&[u8]; 6] = [b"...", b".. ", b"..a", b". ", b".a", b"a"];
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
-    let seen = drain(&mut Entries::new(&fd, &mut buffer)).unwrap();
-    assert_eq!(sorted(names(seen)), sorted(made.map(<[u8]>::to_vec).to_vec()));
+    let found = all(&mut Entries::new(&fd, &mut buffer));
+    assert_eq!(sorted(names(&found)), sorted(made.to_vec()));
 
     for path in ["/", "/proc", "/proc/self", "/sys", "/dev", "/tmp"] {
         let fd = lendir::open(path).unwrap();
@@ -38,23 +39,23 @@ fn dots_are_never_seen_and_their_likes_always() {
 }
 
 #[test]
-fn the_end_is_the_end_until_rewind() {
+fn end_holds_until_rewind() {
     let dir = numbered(3);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&fd, &mut buffer);
-    assert_eq!(drain(&mut entries).unwrap().len(), 3);
+    assert_eq!(all(&mut entries).len(), 3);
     make_file(&dir.path().join("late"));
     for _ in 0..3 {
         assert!(entries.next().unwrap().is_none());
     }
     assert!(!entries.removed());
     entries.rewind().unwrap();
-    assert_eq!(drain(&mut entries).unwrap().len(), 4);
+    assert_eq!(all(&mut entries).len(), 4);
 }
 
 #[test]
-fn an_error_comes_once_and_again_only_after_rewind() {
+fn error_comes_once_until_rewind() {
     let file = tempfile::tempfile().unwrap();
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&file, &mut buffer);
@@ -70,7 +71,7 @@ fn an_error_comes_once_and_again_only_after_rewind() {
 }
 
 #[test]
-fn a_removed_directory_ends_and_says_so() {
+fn removed_directory_ends_and_is_reported() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("dir");
     std::fs::create_dir(&path).unwrap();
@@ -90,46 +91,41 @@ fn a_removed_directory_ends_and_says_so() {
 }
 
 #[test]
-fn seek_goes_to_the_position_after_every_entry() {
+fn seek_goes_behind_the_entry_of_a_cookie() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
     let mut entries = Entries::new(&fd, &mut buffer);
-    let mut cookies = Vec::new();
-    let mut all = Vec::new();
-    while let Some(entry) = entries.next().unwrap() {
-        cookies.push(entry.cookie());
-        all.push(seen(&entry));
-    }
-    assert_eq!(all.len(), MANY);
+    let expected = all(&mut entries);
+    assert_eq!(expected.len(), MANY);
     for position in (0..MANY).step_by(7).chain([MANY - 1]) {
-        entries.seek(cookies[position]).unwrap();
-        let next = entries.next().unwrap().map(|entry| seen(&entry));
-        assert_eq!(next.as_ref(), all.get(position + 1), "after entry {position}");
+        entries.seek(expected[position].cookie).unwrap();
+        let next = entries.next().unwrap().map(|entry| Found::from(&entry));
+        assert_eq!(next.as_ref(), expected.get(position + 1), "after entry {position}");
     }
-    entries.seek(cookies[MANY / 2]).unwrap();
-    assert_eq!(drain(&mut entries).unwrap(), all[MANY / 2 + 1..]);
+    entries.seek(expected[MANY / 2].cookie).unwrap();
+    assert_eq!(all(&mut entries), expected[MANY / 2 + 1..]);
 }
 
 #[test]
-fn rewind_drops_what_was_buffered() {
+fn rewind_discards_the_buffer() {
     let dir = numbered(50);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&fd, &mut buffer);
-    let all = drain(&mut entries).unwrap();
-    for count in 0..=all.len() {
+    let expected = all(&mut entries);
+    for count in 0..=expected.len() {
         entries.rewind().unwrap();
         for _ in 0..count {
             assert!(entries.next().unwrap().is_some());
         }
         entries.rewind().unwrap();
-        assert_eq!(drain(&mut entries).unwrap(), all, "after {count} entries");
+        assert_eq!(all(&mut entries), expected, "after {count} entries");
     }
 }
 
 #[test]
-fn a_refused_seek_changes_nothing() {
+fn refused_seek_changes_nothing() {
     let dir = numbered(10);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
@@ -137,56 +133,55 @@ fn a_refused_seek_changes_nothing() {
     assert!(entries.next().unwrap().is_some());
     let error = entries.seek(u64::MAX).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
-    assert_eq!(drain(&mut entries).unwrap().len(), 9);
+    assert_eq!(all(&mut entries).len(), 9);
 }
 
 #[test]
-fn two_iterators_on_one_descriptor_take_turns() {
+fn iterators_on_one_descriptor_share_its_position() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let same = rustix::io::dup(&fd).unwrap();
     let (mut first_buffer, mut second_buffer) = (Buffer::with_capacity(0), Buffer::with_capacity(0));
     let mut first = Entries::new(&fd, &mut first_buffer);
     let mut second = Entries::new(&same, &mut second_buffer);
-    let mut all = Vec::new();
+    let mut found = Vec::new();
     let (mut from_first, mut from_second) = (0, 0);
     loop {
-        let one = first.next().unwrap().map(|entry| seen(&entry));
-        let other = second.next().unwrap().map(|entry| seen(&entry));
+        let one = first.next().unwrap().map(|entry| Found::from(&entry));
+        let other = second.next().unwrap().map(|entry| Found::from(&entry));
         if one.is_none() && other.is_none() {
             break;
         }
         from_first += usize::from(one.is_some());
         from_second += usize::from(other.is_some());
-        all.extend(one.into_iter().chain(other));
+        found.extend(one.into_iter().chain(other));
     }
     assert!(from_first > 0 && from_second > 0);
-    let mut expected: Vec<_> = (1..=MANY).map(|number| number.to_string().into_bytes()).collect();
-    expected.sort();
-    assert_eq!(sorted(names(all)), expected);
+    let expected: Vec<_> = (1..=MANY).map(|number| number.to_string().into_bytes()).collect();
+    assert_eq!(sorted(names(&found)), sorted(expected));
 }
 
 #[test]
-fn dropped_midway_the_next_goes_on_after_what_was_fetched_or_after_a_cookie() {
+fn next_iterator_starts_behind_the_last_batch_or_a_cookie() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let all = drain(&mut Entries::new(&fd, &mut buffer)).unwrap();
+    let expected = all(&mut Entries::new(&fd, &mut buffer));
 
     let mut entries = Entries::new(&fd, &mut buffer);
     entries.rewind().unwrap();
     let cookie = entries.next().unwrap().unwrap().cookie();
-    let rest = drain(&mut Entries::new(&fd, &mut buffer)).unwrap();
-    assert!(rest.len() < all.len() - 1, "the first batch was fetched and dropped");
-    assert_eq!(rest, all[all.len() - rest.len()..]);
+    let rest = all(&mut Entries::new(&fd, &mut buffer));
+    assert!(rest.len() < expected.len() - 1, "the first batch was fetched and dropped");
+    assert_eq!(rest, expected[expected.len() - rest.len()..]);
 
     let mut entries = Entries::new(&fd, &mut buffer);
     entries.seek(cookie).unwrap();
-    assert_eq!(drain(&mut entries).unwrap(), all[1..]);
+    assert_eq!(all(&mut entries), expected[1..]);
 }
 
 #[test]
-fn the_descriptor_stays_usable_while_an_entry_lives() {
+fn descriptor_is_usable_while_an_entry_lives() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -208,7 +203,7 @@ fn the_descriptor_stays_usable_while_an_entry_lives() {
 }
 
 #[test]
-fn count_counts_what_is_left() {
+fn count_returns_the_number_left() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
@@ -223,7 +218,7 @@ fn count_counts_what_is_left() {
 }
 
 #[test]
-fn the_forms_of_a_name_agree() {
+fn forms_of_a_name_agree() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["0", "7", "007", "4194304", "4294967295", "4294967296", "+1", "name"] {
         make_file(&dir.path().join(name));
@@ -241,7 +236,7 @@ fn the_forms_of_a_name_agree() {
 }
 
 #[test]
-fn types_are_the_links_own() {
+fn symlinks_are_not_followed() {
     let dir = tempfile::tempdir().unwrap();
     make_file(&dir.path().join("file"));
     std::os::unix::fs::symlink("/", dir.path().join("to a directory")).unwrap();
@@ -260,7 +255,7 @@ fn types_are_the_links_own() {
 }
 
 #[test]
-fn an_end_marker_changes_no_answer() {
+fn end_marker_changes_no_result() {
     let on_tmpfs = Path::new("/dev/shm").is_dir().then(|| tempfile::tempdir_in("/dev/shm").unwrap());
     let directories = [Some(numbered(MANY)), Some(numbered(1)), Some(numbered(0)), on_tmpfs];
     let mut paths: Vec<_> = directories.iter().flatten().map(tempfile::TempDir::path).collect();
@@ -272,11 +267,11 @@ fn an_end_marker_changes_no_answer() {
             let mut buffer = Buffer::with_capacity(capacity);
             let mut entries = Entries::new(&fd, &mut buffer);
             entries.rewind().unwrap();
-            let plain = drain(&mut entries).unwrap();
+            let plain = all(&mut entries);
             let mut entries = Entries::new(&fd, &mut buffer).with_end_marker(marker);
             for _ in 0..2 {
                 entries.rewind().unwrap();
-                assert_eq!(drain(&mut entries).unwrap(), plain, "{}", path.display());
+                assert_eq!(all(&mut entries), plain, "{}", path.display());
                 assert!(entries.next().unwrap().is_none());
             }
         }
@@ -285,7 +280,7 @@ fn an_end_marker_changes_no_answer() {
 }
 
 #[test]
-fn public_types_cross_threads_and_print() {
+fn public_types_are_send_sync_and_debug() {
     fn assert_send_sync<T: Send + Sync + std::fmt::Debug>() {}
     assert_send_sync::<Buffer>();
     assert_send_sync::<EndMarker>();

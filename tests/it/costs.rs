@@ -1,11 +1,11 @@
-//! Allocations, counted: none per entry, none per directory, one per `Buffer`.
+//! Allocations, counted: none per entry, none per directory, one per `Buffer`, and those of a `Listing`.
 
-#[allow(dead_code, reason = "its `main` is the shell's to call")]
+#[allow(dead_code, reason = "the test runs what `main` calls")]
 #[path = "../../examples/pids.rs"]
 mod pids;
 
-use crate::fixture::numbered;
-use lendir::{Buffer, EndMarker, Entries};
+use crate::fixture::{make_file, numbered};
+use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::CString;
@@ -13,54 +13,78 @@ use std::hint::black_box;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// Counts for each thread by itself, because the other tests allocate in theirs.
 struct Counting;
 
 thread_local! {
-    /// Allocations of this thread, and their bytes.
-    static ALLOCATED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, bytes: 0, freed: 0 }) };
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Allocated {
+    times: usize,
+    bytes: usize,
+    freed: usize,
+}
+
+const NOTHING: Allocated = Allocated { times: 0, bytes: 0, freed: 0 };
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-fn add(bytes: usize) {
-    ALLOCATED.set({
-        let (times, total) = ALLOCATED.get();
-        (times + 1, total + bytes)
-    });
+impl Counting {
+    fn add(bytes: usize) {
+        let so_far = ALLOCATED.get();
+        ALLOCATED.set(Allocated { times: so_far.times + 1, bytes: so_far.bytes + bytes, ..so_far });
+    }
+
+    fn free(bytes: usize) {
+        let so_far = ALLOCATED.get();
+        ALLOCATED.set(Allocated { freed: so_far.freed + bytes, ..so_far });
+    }
 }
 
-// SAFETY: every call is passed on to `System` as it came; counting does not allocate.
+// SAFETY: every call is passed on to `System` as it came. To count allocates nothing: the cell needs no initialization and
+// no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        add(layout.size());
+        Self::add(layout.size());
         unsafe { System.alloc(layout) }
     }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        Self::free(layout.size());
+        unsafe { System.dealloc(memory, layout) }
     }
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        add(size);
-        unsafe { System.realloc(pointer, layout, size) }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        Self::add(size);
+        Self::free(layout.size());
+        unsafe { System.realloc(memory, layout, size) }
     }
 }
 
-/// How often `work` allocates, and how many bytes.
-fn allocated<T>(work: impl FnOnce() -> T) -> (usize, usize) {
+/// What `work` allocates and frees in this thread.
+fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     let before = ALLOCATED.get();
     black_box(work());
     let after = ALLOCATED.get();
-    (after.0 - before.0, after.1 - before.1)
+    Allocated {
+        times: after.times - before.times,
+        bytes: after.bytes - before.bytes,
+        freed: after.freed - before.freed,
+    }
 }
 
 #[test]
-fn a_buffer_is_one_allocation_of_its_capacity() {
-    assert_eq!(allocated(Buffer::new), (1, Buffer::DEFAULT_CAPACITY));
-    assert_eq!(allocated(|| Buffer::with_capacity(0)), (1, Buffer::MIN_CAPACITY));
+fn buffer_is_one_allocation_of_its_capacity() {
+    let once = |bytes| Allocated { times: 1, bytes, freed: bytes };
+    assert_eq!(allocated(|| drop(Buffer::new())), once(Buffer::DEFAULT_CAPACITY));
+    assert_eq!(allocated(|| drop(Buffer::with_capacity(0))), once(Buffer::MIN_CAPACITY));
 }
 
 #[test]
-fn nothing_is_allocated_per_directory_or_entry() {
+fn reading_allocates_nothing() {
     let dirs = [numbered(0), numbered(16), numbered(5000)];
     let paths = dirs.each_ref().map(|dir| CString::new(dir.path().as_os_str().as_bytes()).unwrap());
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
@@ -87,7 +111,7 @@ fn nothing_is_allocated_per_directory_or_entry() {
         }
     });
     assert_eq!(read, 3 * 5016);
-    assert_eq!(costs, (0, 0));
+    assert_eq!(costs, NOTHING);
 }
 
 #[test]
@@ -100,11 +124,11 @@ fn errors_allocate_nothing() {
         assert!(Entries::new(&file, &mut buffer).next().is_err());
         assert!(Entries::new(&file, &mut buffer).seek(u64::MAX).is_err());
     });
-    assert_eq!(costs, (0, 0));
+    assert_eq!(costs, NOTHING);
 }
 
 #[test]
-fn the_process_lister_allocates_nothing_per_process() {
+fn pids_allocates_nothing_per_process() {
     let fake_proc = |count: u32| {
         let dir = tempfile::tempdir().unwrap();
         for pid in 1..=count {
@@ -117,13 +141,53 @@ fn the_process_lister_allocates_nothing_per_process() {
     let list = |proc: &Path, out: &mut Vec<u8>| {
         let args = ["--proc".into(), proc.into()];
         out.clear();
-        allocated(|| assert!(pids::pids(args.into_iter(), out).unwrap()))
+        allocated(|| assert!(pids::pids(args.into_iter(), out).unwrap())).times
     };
     let (few, many) = (fake_proc(1), fake_proc(1000));
     let mut out = Vec::with_capacity(1 << 16);
-    let (once, _) = list(few.path(), &mut out);
+    let once = list(few.path(), &mut out);
     assert_eq!(out, b"1 process 1\n");
-    let (again, _) = list(many.path(), &mut out);
+    let again = list(many.path(), &mut out);
     assert_eq!(out.split(|byte| *byte == b'\n').count(), 1001);
     assert_eq!(once, again, "allocations for 1 and for 1000 processes");
+}
+
+/// A `Listing` takes what its documentation says and, once it has held as large a directory, allocates nothing.
+#[test]
+fn listing_memory_is_bounded_and_reused() {
+    const NAME: usize = "IMG_20240101_000000.jpg".len();
+    let directory = |count: usize| {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..count {
+            make_file(&dir.path().join(format!("IMG_20240101_{:06}.jpg", number * 7919 % count)));
+        }
+        dir
+    };
+    // Just over half of what the memory of the listing grows to, where most of it is still unused.
+    let (small, large) = (directory(300), directory(40_000));
+    let mut buffer = Buffer::new();
+    for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+        let mut listing = Listing::with_order(order);
+        let mut read = |path: &Path| {
+            // The path is copied to the stack, so that opening allocates nothing either.
+            let dir = lendir::open(path).unwrap();
+            listing.read(Entries::new(&dir, &mut buffer)).unwrap();
+            assert!(listing.find(b"IMG_20240101_000299.jpg").is_some());
+            assert!(listing.iter().all(|entry| entry.name_cstr().count_bytes() == NAME));
+            let len = listing.len();
+            listing.clear();
+            len
+        };
+        let mut len = 0;
+        let cold = allocated(|| len = read(large.path()));
+        assert_eq!(len, 40_000);
+
+        // The memory doubles when it grows, and a little is always written to in advance.
+        let promised = len * (16 + 8 + NAME + 1);
+        let taken = cold.bytes - cold.freed;
+        assert!(taken <= 2 * promised + 64 * 1024, "{order:?}: {taken} bytes for {promised}");
+
+        let warm = allocated(|| [small.path(), large.path(), small.path()].map(read));
+        assert_eq!(warm, NOTHING, "{order:?}");
+    }
 }

@@ -1,6 +1,8 @@
-//! Every way to open or read the wrong thing: the kernel's own error, never a panic.
+//! Errors of opening and reading: those of the kernel, never a panic.
 
 use crate::fixture::numbered;
+use crate::support::process::as_nobody;
+use crate::support::scan;
 use lendir::{Buffer, EndMarker, Entries, OFlags};
 use rustix::fs::{CWD, fcntl_getfl};
 use rustix::io::{FdFlags, fcntl_getfd};
@@ -10,30 +12,17 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 fn errno<T>(result: io::Result<T>) -> Option<i32> {
-    result.err().map(|error| error.raw_os_error().expect("an error of the kernel"))
+    result.err().map(|error| scan::errno(&error))
 }
 
 /// A number far beyond any descriptor that a test has open.
 fn closed() -> BorrowedFd<'static> {
-    // SAFETY: not being open is what the tests are about, and nothing here opens a million descriptors.
+    // SAFETY: no descriptor has this number, because no test opens a million of them: every call on it is refused.
     unsafe { BorrowedFd::borrow_raw(1 << 20) }
 }
 
-/// Runs `test` in a thread that has lost root's privileges, if the process has them.
-fn unprivileged(test: impl FnOnce() + Send) {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            const NOBODY: libc::c_long = 65534;
-            // SAFETY: the raw system call takes no pointer; unlike libc's setresuid it changes this thread alone.
-            unsafe { libc::syscall(libc::SYS_setresuid, -1, NOBODY, -1) };
-            test();
-        });
-        thread.join().expect("the unprivileged thread");
-    });
-}
-
 #[test]
-fn what_cannot_be_opened() {
+fn open_returns_the_error_of_the_kernel() {
     let dir = numbered(1);
     let path = |name: &str| dir.path().join(name);
     symlink("loop", path("loop")).unwrap();
@@ -57,7 +46,7 @@ fn what_cannot_be_opened() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn reading_returns_the_error_of_the_kernel() {
     let dir = numbered(1);
     let only_a_path = lendir::openat_with(CWD, dir.path(), OFlags::PATH).unwrap();
     let file = File::open(dir.path().join("1")).unwrap();
@@ -75,24 +64,24 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn what_is_forbidden() {
+fn forbidden_directory_is_eacces() {
     let dir = numbered(0);
     set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
     let secret = dir.path().join("secret");
     create_dir(&secret).unwrap();
     set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
-    unprivileged(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
+    as_nobody(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
 }
 
 #[test]
-fn noatime_is_kept_where_granted_and_given_up_where_not() {
+fn noatime_is_given_up_where_refused() {
     let own = numbered(0);
     let noatime = |path: &std::path::Path| {
         let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("with or without");
         fcntl_getfl(dir).unwrap().contains(OFlags::NOATIME)
     };
     assert!(noatime(own.path()));
-    unprivileged(|| assert!(!noatime("/".as_ref()), "another user's directory"));
+    as_nobody(|| assert!(!noatime("/".as_ref()), "another user's directory"));
 }
 
 #[test]

@@ -1,8 +1,11 @@
-//! `Listing`: its contract, seen from outside.
+//! What `Listing` promises.
 
+use crate::fixture::make_file;
+use crate::support::scan::Scan;
 use lendir::{Buffer, Entries, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -12,7 +15,7 @@ const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Or
 
 fn make(dir: &Path, names: &[Vec<u8>]) {
     for name in names {
-        File::create(dir.join(OsStr::from_bytes(name))).unwrap();
+        make_file(&dir.join(OsStr::from_bytes(name)));
     }
 }
 
@@ -36,36 +39,23 @@ fn many_names() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn each_order_is_what_it_says() {
+fn each_order_is_as_stated() {
     let dir = tempfile::tempdir().unwrap();
-    let mut expected = many_names();
-    make(dir.path(), &expected);
+    make(dir.path(), &many_names());
+    let dir = lendir::open(dir.path()).unwrap();
+    let mut buffer = Buffer::new();
+    let scan = Scan::of(&mut Entries::new(&dir, &mut buffer));
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
         assert_eq!(listing.order(), order);
-        read(dir.path(), &mut listing).unwrap();
-        match order {
-            Order::AsciiCaseless => expected.sort_by_key(|name| (name.to_ascii_lowercase(), name.clone())),
-            Order::Inode => expected.sort_by_key(|name| {
-                (fs::metadata(dir.path().join(OsStr::from_bytes(name))).unwrap().ino(), name.clone())
-            }),
-            Order::Directory => {
-                expected.clear();
-                let opened = lendir::open(dir.path()).unwrap();
-                let mut buffer = Buffer::new();
-                let mut entries = Entries::new(&opened, &mut buffer);
-                while let Some(entry) = entries.next().unwrap() {
-                    expected.push(entry.name().to_vec());
-                }
-            }
-            _ => expected.sort(),
-        }
-        assert_eq!(names(&listing), expected, "{order:?}");
+        let mut entries = Entries::new(&dir, &mut buffer);
+        entries.rewind().unwrap();
+        assert_eq!(Scan::by_listing(&mut listing, entries), scan.clone().sorted(order), "{order:?}");
     }
 }
 
 #[test]
-fn find_finds_every_name_and_no_other() {
+fn find_returns_every_name_and_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let all = many_names();
     make(dir.path(), &all);
@@ -88,7 +78,7 @@ fn find_finds_every_name_and_no_other() {
 }
 
 #[test]
-fn entries_are_what_the_file_system_says() {
+fn entries_agree_with_metadata() {
     let dir = tempfile::tempdir().unwrap();
     File::create(dir.path().join("17")).unwrap();
     fs::create_dir(dir.path().join("dir")).unwrap();
@@ -117,7 +107,7 @@ fn entries_are_what_the_file_system_says() {
 }
 
 #[test]
-fn views_agree() {
+fn iterators_and_get_agree() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), &many_names());
     let mut listing = Listing::new();
@@ -150,7 +140,7 @@ fn views_agree() {
 }
 
 #[test]
-fn a_listing_is_reused_and_replaced() {
+fn read_replaces_the_entries() {
     let large = tempfile::tempdir().unwrap();
     let small = tempfile::tempdir().unwrap();
     let empty = tempfile::tempdir().unwrap();
@@ -168,7 +158,7 @@ fn a_listing_is_reused_and_replaced() {
 }
 
 #[test]
-fn one_hundred_thousand_entries() {
+fn hundred_thousand_entries_are_sorted() {
     let dir = tempfile::tempdir().unwrap();
     let mut expected: Vec<_> =
         (0..100_000_u64).map(|i| format!("{:016x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes()).collect();
@@ -180,7 +170,7 @@ fn one_hundred_thousand_entries() {
 }
 
 #[test]
-fn what_is_left_is_read() {
+fn read_takes_the_entries_left() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), &many_names());
     let dir = lendir::open(dir.path()).unwrap();
@@ -196,7 +186,7 @@ fn what_is_left_is_read() {
 }
 
 #[test]
-fn after_an_error_the_part_before_it_is_there_and_sorted() {
+fn entries_before_an_error_are_listed() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), &many_names());
     let opened = lendir::open(dir.path()).unwrap();
@@ -204,12 +194,10 @@ fn after_an_error_the_part_before_it_is_there_and_sorted() {
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
     let mut entries = Entries::new(&opened, &mut buffer);
     entries.next().unwrap().unwrap();
-    // The descriptor turns into a file's between the first batch and the second.
-    #[allow(unsafe_code, reason = "rustix has `dup2` for descriptors that nothing borrows")]
-    // SAFETY: both descriptors are open, and both stay so.
-    let answer =
-        unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&file), std::os::fd::AsRawFd::as_raw_fd(&opened)) };
-    assert!(answer >= 0);
+    // Between the first batch and the second the descriptor turns into that of a file. The `dup2` of rustix refuses one that
+    // is borrowed.
+    // SAFETY: both descriptors are open, and stay open.
+    assert!(unsafe { libc::dup2(file.as_raw_fd(), opened.as_raw_fd()) } >= 0);
 
     let mut listing = Listing::new();
     let error = listing.read(entries).unwrap_err();
@@ -222,7 +210,7 @@ fn after_an_error_the_part_before_it_is_there_and_sorted() {
 }
 
 #[test]
-fn an_error_at_once_leaves_nothing() {
+fn error_at_once_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), &many_names());
     let mut listing = Listing::new();
@@ -234,7 +222,7 @@ fn an_error_at_once_leaves_nothing() {
 }
 
 #[test]
-fn a_directory_removed_is_empty() {
+fn removed_directory_is_empty_and_reported() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("gone");
     fs::create_dir(&path).unwrap();
@@ -248,7 +236,7 @@ fn a_directory_removed_is_empty() {
 }
 
 #[test]
-fn an_entry_outlives_the_borrow_it_came_from() {
+fn name_outlives_its_entry() {
     let mut listing = Listing::new();
     read(Path::new("/proc/self"), &mut listing).unwrap();
     let (name, copy) = {

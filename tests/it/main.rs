@@ -1,13 +1,28 @@
-//! The integration tests, a module by topic.
+//! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic; a new test belongs in
+//!
+//! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
+//! - `listing`: a promise of `Listing`;
+//! - `errors`: an error of a call that is made wrongly;
+//! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
+//! - `costs`: the allocations of a call; `system_calls`: its system calls;
+//! - `ls`, `pids`, `watch`: an example, run as a program.
+//!
+//! `fixture` makes directories to read. `support` is shared with the other test binaries: skipping a test, a part of it in
+//! another process, all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file
+//! system belongs in `tests/kernel`.
 
 mod contract;
 mod costs;
 mod errors;
 mod fixture;
+mod listing;
 mod ls;
-#[path = "../machine/mod.rs"]
-mod machine;
 mod oracle;
 mod pids;
+#[allow(dead_code, reason = "`tests/kernel` uses the rest")]
+#[path = "../support/mod.rs"]
+mod support;
 mod system_calls;
 mod watch;
+
+use support::machine;

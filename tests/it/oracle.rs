@@ -1,53 +1,41 @@
-//! The same (name, inode, type) as `std::fs::read_dir`, on the system's directories and on made ones.
+//! The same names, inode numbers and types as `std::fs::read_dir` gives, on the system's directories and on made ones.
 
-use crate::fixture::{Seen, drain, make_file, numbered};
-use lendir::{Buffer, EndMarker, Entries, FileType};
+use crate::fixture::{make_file, numbered};
+use crate::support::machine::skip;
+use crate::support::scan::{self, Found, all, type_by_std};
+use lendir::{Buffer, EndMarker, Entries, FileType, Order};
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirEntryExt, FileTypeExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-fn by_std(path: &Path) -> Vec<Seen> {
-    let mut all: Vec<Seen> = std::fs::read_dir(path)
-        .unwrap()
-        .map(|entry| {
-            let entry = entry.unwrap();
-            let file_type = entry.file_type().unwrap();
-            let file_type = match () {
-                () if file_type.is_file() => FileType::RegularFile,
-                () if file_type.is_dir() => FileType::Directory,
-                () if file_type.is_symlink() => FileType::Symlink,
-                () if file_type.is_fifo() => FileType::Fifo,
-                () if file_type.is_socket() => FileType::Socket,
-                () if file_type.is_char_device() => FileType::CharacterDevice,
-                () if file_type.is_block_device() => FileType::BlockDevice,
-                () => FileType::Unknown,
-            };
-            (entry.file_name().into_vec(), entry.ino(), file_type)
-        })
-        .collect();
-    sort(&mut all);
-    all
+/// With types that are asked for where the directory does not tell them, by name.
+fn by_std(path: &Path) -> Vec<Found> {
+    let entries = std::fs::read_dir(path).unwrap().map(Result::unwrap);
+    sorted(entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) }).collect())
 }
 
-fn sort(all: &mut [Seen]) {
-    all.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-}
-
-fn by_lendir(path: &Path, capacity: usize) -> Vec<Seen> {
+fn by_lendir(path: &Path, capacity: usize) -> Vec<Found> {
     let dir = lendir::open(path).unwrap();
     let mut buffer = Buffer::with_capacity(capacity);
-    let marker = EndMarker::of(&dir).unwrap();
-    let mut all = drain(&mut Entries::new(&dir, &mut buffer)).unwrap();
-    let mut again = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut found = Vec::new();
+    let mut resolved = Vec::new();
+    while let Some(entry) = entries.next().unwrap() {
+        resolved.push(Found { file_type: entry.resolve_file_type().unwrap(), ..Found::from(&entry) });
+        found.push(Found::from(&entry));
+    }
+    let mut again = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
     again.rewind().unwrap();
-    assert_eq!(drain(&mut again).unwrap(), all, "{} with its end marker", path.display());
-    sort(&mut all);
-    all
+    assert_eq!(all(&mut again), found, "{} with its end marker", path.display());
+    sorted(resolved)
 }
 
-fn agree(path: &Path) -> Vec<Seen> {
+fn sorted(found: Vec<Found>) -> Vec<Found> {
+    scan::sorted(found, Order::Bytes)
+}
+
+fn agree(path: &Path) -> Vec<Found> {
     let expected = by_std(path);
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
         assert!(by_lendir(path, capacity) == expected, "{} with {capacity} bytes", path.display());
@@ -68,7 +56,7 @@ fn tree(root: &str, most: usize) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_systems_own_directories() {
+fn agrees_on_system_directories() {
     let mut tried = 0;
     for root in ["/sys", "/usr"] {
         for path in tree(root, 1000) {
@@ -77,7 +65,7 @@ fn the_systems_own_directories() {
         }
     }
     assert!(tried > 100, "{tried} directories");
-    // What other processes change meanwhile counts only if it stays between two readings of ours.
+    // Other processes may change these: a comparison counts if two readings by lendir, before and after, agree.
     for path in ["/dev", "/proc/self", "/proc/self/ns", "/proc/self/attr", "/proc/self/net"].map(Path::new) {
         let stable = (0..100).any(|_| {
             let before = by_lendir(path, Buffer::MIN_CAPACITY);
@@ -90,7 +78,7 @@ fn the_systems_own_directories() {
 }
 
 #[test]
-fn sizes_from_empty_to_many_refills() {
+fn agrees_on_directories_of_any_size() {
     for count in [0, 1, 2, 16, 1024, 100_000] {
         let dir = numbered(count);
         assert_eq!(agree(dir.path()).len(), count);
@@ -98,7 +86,7 @@ fn sizes_from_empty_to_many_refills() {
 }
 
 #[test]
-fn names_of_every_length_and_of_any_bytes() {
+fn agrees_on_names_of_any_length_and_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let mut names: BTreeSet<Vec<u8>> =
         ["...", ".a.", "..a", "two\nlines", "ü", "\u{202e}"].map(|name| name.as_bytes().to_vec()).into();
@@ -111,11 +99,11 @@ fn names_of_every_length_and_of_any_bytes() {
     for name in &names {
         make_file(&dir.path().join(OsStr::from_bytes(name)));
     }
-    assert!(agree(dir.path()).into_iter().map(|(name, ..)| name).eq(names));
+    assert!(scan::names(&agree(dir.path())).into_iter().eq(&names));
 }
 
 #[test]
-fn every_file_type() {
+fn agrees_on_every_file_type() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     make_file(&path("file"));
@@ -130,10 +118,10 @@ fn every_file_type() {
     for (name, kind) in [("character", FileType::CharacterDevice), ("block", FileType::BlockDevice)] {
         match node(name, kind) {
             Ok(()) => expected.push(kind),
-            Err(error) => crate::machine::skip("every_file_type", &format!("mknod of a {name} device: {error}")),
+            Err(error) => skip("agrees_on_every_file_type", &format!("mknod of a {name} device: {error}")),
         }
     }
-    let types: Vec<_> = agree(dir.path()).into_iter().map(|(.., file_type)| file_type).collect();
+    let types: Vec<_> = agree(dir.path()).into_iter().map(|found| found.file_type).collect();
     assert_eq!(types.len(), expected.len());
     assert!(expected.iter().all(|kind| types.contains(kind)), "{types:?}");
 }

@@ -1,51 +1,61 @@
-//! The exact system calls, counted by strace in a process of their own.
+//! The exact system calls, counted by strace.
 
 use crate::fixture::numbered;
-use crate::machine::{can_trace, skip};
-use lendir::{Buffer, EndMarker, Entries};
+use crate::support::machine::{can_trace, skip};
+use crate::support::process;
+use lendir::{Buffer, EndMarker, Entries, FileType};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Says to the child which of the tests it plays.
-const TRACED: &str = "LENDIR_TRACED";
-/// What begins and ends the part that counts: calls that nobody else makes.
-const BEGIN: &str = "/begin of the traced part";
-const END: &str = "/end of the traced part";
+/// System calls count from the beginning to the drop of this.
+struct Counted;
 
-/// The names of the system calls that `work` makes, traced in a child that runs this same test.
+impl Counted {
+    // Paths that nobody else asks for, so that the log shows where the counted part begins and ends.
+    const BEGIN: &str = "/begin of the counted part";
+    const END: &str = "/end of the counted part";
+
+    fn begin() -> Self {
+        let _ = fs::symlink_metadata(Self::BEGIN);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let _ = fs::symlink_metadata(Self::END);
+    }
+}
+
+/// The names of the system calls that `part`, in a process of its own, makes while its [`Counted`] lives.
 ///
-/// `None` to the caller in the child, which has nothing to compare, and where strace is missing, which is said.
-fn system_calls(test: &str, work: impl FnOnce()) -> Option<Vec<String>> {
-    if std::env::var_os(TRACED).is_some() {
-        let _ = std::fs::symlink_metadata(BEGIN);
-        work();
-        let _ = std::fs::symlink_metadata(END);
+/// `None` where strace is missing, which is reported.
+fn system_calls(test: &str, part: impl FnOnce()) -> Option<Vec<String>> {
+    let test = format!("system_calls::{test}");
+    process::part(&test, 60, part);
+    if !can_trace(&test) {
         return None;
     }
-    if !can_trace(test) {
-        return None;
-    }
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let child = Command::new("strace")
-        .args(["-f", "-qq", "-o"])
-        .arg(log.path())
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("system_calls::{test}"), "--test-threads=1"])
-        .env(TRACED, "1")
-        .output()
-        .unwrap();
-    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
-    let log = std::fs::read_to_string(log.path()).unwrap();
-    let begin = log.lines().find(|line| line.contains(BEGIN)).expect("the traced part");
-    let thread = begin.split(' ').next().unwrap();
-    let mut lines =
-        log.lines().filter(|line| line.starts_with(thread)).skip_while(|line| !line.contains(BEGIN)).skip(1);
-    let calls = lines.by_ref().take_while(|line| !line.contains(END)).map(|line| {
-        let call = line[thread.len()..].trim_start();
-        call.split('(').next().unwrap().to_owned()
-    });
+    // A log for each thread, where no line is cut in two by another thread.
+    let logs = tempfile::tempdir().unwrap();
+    let mut strace = Command::new("strace");
+    strace.args(["-ff", "-qq", "-o"]).arg(logs.path().join("thread"));
+    process::run_under(strace, &test);
+    let mut texts = fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap());
+    let log = texts.find(|log| log.contains(Counted::BEGIN)).expect("a counted part");
+    let counted = log.lines().skip_while(|line| !line.contains(Counted::BEGIN)).skip(1);
+    let calls = counted.take_while(|line| !line.contains(Counted::END));
+    let calls = calls.map(|line| line.split('(').next().unwrap().to_owned());
     // Before it closes a descriptor, std asserts with one fcntl that it is open, if debug assertions are on.
     Some(calls.filter(|call| !(cfg!(debug_assertions) && call == "fcntl")).collect())
+}
+
+/// Asserts that `part` makes the `expected` calls and no others.
+fn assert_calls(test: &str, expected: &[&str], part: impl FnOnce()) {
+    if let Some(calls) = system_calls(test, part) {
+        assert_eq!(calls, expected);
+    }
 }
 
 fn read_all(path: &Path, buffer: &mut Buffer) {
@@ -53,124 +63,120 @@ fn read_all(path: &Path, buffer: &mut Buffer) {
     assert_eq!(Entries::new(&dir, buffer).count().unwrap(), 16);
 }
 
-#[test]
-fn a_small_directory_takes_four() {
-    let dir = numbered(16);
-    let mut buffer = Buffer::new();
-    if let Some(calls) = system_calls("a_small_directory_takes_four", || read_all(dir.path(), &mut buffer)) {
-        assert_eq!(calls, ["openat", "getdents64", "getdents64", "close"]);
-    }
-}
-
-/// A file system with an end marker, or the name of what is missing.
-fn marked() -> Result<(&'static Path, EndMarker), &'static str> {
+/// A directory of a file system with an end marker; where there is none, reports that `test` is skipped.
+fn marked(test: &str) -> Option<(&'static Path, EndMarker)> {
     let path = Path::new("/sys/class");
-    let dir = lendir::open(path).map_err(|_| "no sysfs")?;
-    let marker = EndMarker::of(&dir).unwrap();
-    if marker == EndMarker::NONE { Err("no sysfs on /sys") } else { Ok((path, marker)) }
+    let marker = lendir::open(path).and_then(EndMarker::of).ok().filter(|marker| *marker != EndMarker::NONE);
+    if marker.is_none() {
+        skip(test, "sysfs on /sys");
+    }
+    Some((path, marker?))
 }
 
 #[test]
-fn with_an_end_marker_three() {
-    let (path, marker) = match marked() {
-        Ok(marked) => marked,
-        Err(missing) => return skip("with_an_end_marker_three", missing),
-    };
-    let mut buffer = Buffer::new();
-    let calls = system_calls("with_an_end_marker_three", || {
+fn small_directory_takes_four_calls() {
+    assert_calls("small_directory_takes_four_calls", &["openat", "getdents64", "getdents64", "close"], || {
+        let dir = numbered(16);
+        let mut buffer = Buffer::new();
+        let _counted = Counted::begin();
+        read_all(dir.path(), &mut buffer);
+    });
+}
+
+#[test]
+fn end_marker_saves_one_call() {
+    const TEST: &str = "end_marker_saves_one_call";
+    let Some((path, marker)) = marked(TEST) else { return };
+    assert_calls(TEST, &["openat", "getdents64", "close"], || {
+        let mut buffer = Buffer::new();
+        let _counted = Counted::begin();
         let dir = lendir::open(path).unwrap();
         let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
         while entries.next().unwrap().is_some() {}
         assert!(entries.next().unwrap().is_none());
     });
-    if let Some(calls) = calls {
-        assert_eq!(calls, ["openat", "getdents64", "close"]);
-    }
 }
 
 #[test]
-fn asking_for_the_marker_takes_one() {
-    let dir = lendir::open("/sys").unwrap();
-    if let Some(calls) = system_calls("asking_for_the_marker_takes_one", || assert!(EndMarker::of(&dir).is_ok())) {
-        assert_eq!(calls, ["fstatfs"]);
-    }
+fn end_marker_of_takes_one_call() {
+    assert_calls("end_marker_of_takes_one_call", &["fstatfs"], || {
+        let dir = lendir::open("/sys").unwrap();
+        let _counted = Counted::begin();
+        assert!(EndMarker::of(&dir).is_ok());
+    });
 }
 
 #[test]
-fn a_rescan_takes_one_more_than_the_reading() {
-    let dir = numbered(16);
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer);
-    let calls = system_calls("a_rescan_takes_one_more_than_the_reading", || {
+fn rescan_adds_one_lseek() {
+    assert_calls("rescan_adds_one_lseek", &["lseek", "getdents64", "getdents64"], || {
+        let dir = numbered(16);
+        let fd = lendir::open(dir.path()).unwrap();
+        let mut buffer = Buffer::new();
+        let mut entries = Entries::new(&fd, &mut buffer);
+        let _counted = Counted::begin();
         entries.rewind().unwrap();
         while entries.next().unwrap().is_some() {}
     });
-    if let Some(calls) = calls {
-        assert_eq!(calls, ["lseek", "getdents64", "getdents64"]);
-    }
 }
 
 #[test]
-fn a_marked_rescan_takes_two() {
-    let (path, marker) = match marked() {
-        Ok(marked) => marked,
-        Err(missing) => return skip("a_marked_rescan_takes_two", missing),
-    };
-    let fd = lendir::open(path).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&fd, &mut buffer).with_end_marker(marker);
-    let calls = system_calls("a_marked_rescan_takes_two", || {
+fn rescan_with_end_marker_takes_two_calls() {
+    const TEST: &str = "rescan_with_end_marker_takes_two_calls";
+    let Some((path, marker)) = marked(TEST) else { return };
+    assert_calls(TEST, &["lseek", "getdents64"], || {
+        let fd = lendir::open(path).unwrap();
+        let mut buffer = Buffer::new();
+        let mut entries = Entries::new(&fd, &mut buffer).with_end_marker(marker);
+        let _counted = Counted::begin();
         entries.rewind().unwrap();
         while entries.next().unwrap().is_some() {}
     });
-    if let Some(calls) = calls {
-        assert_eq!(calls, ["lseek", "getdents64"]);
-    }
 }
 
 #[test]
-fn after_an_error_none() {
-    let file = tempfile::tempfile().unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&file, &mut buffer);
-    let calls = system_calls("after_an_error_none", || {
+fn error_is_followed_by_no_call() {
+    assert_calls("error_is_followed_by_no_call", &["getdents64"], || {
+        let file = tempfile::tempfile().unwrap();
+        let mut buffer = Buffer::new();
+        let mut entries = Entries::new(&file, &mut buffer);
+        let _counted = Counted::begin();
         assert!(entries.next().is_err());
         for _ in 0..10 {
             assert!(entries.next().unwrap().is_none());
         }
     });
-    if let Some(calls) = calls {
-        assert_eq!(calls, ["getdents64"]);
-    }
+}
+
+fn temporary_directories_have_types() -> bool {
+    let dir = numbered(1);
+    let fd = lendir::open(dir.path()).unwrap();
+    Entries::new(&fd, &mut Buffer::new()).next().unwrap().unwrap().file_type() != FileType::Unknown
 }
 
 #[test]
-fn a_known_type_takes_none_and_a_large_directory_one_a_batch() {
-    let dir = numbered(1024); // 24 bytes each, some 8 KiB three times over
-    let fd = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let mut entries = Entries::new(&fd, &mut buffer);
-    let mut known = true;
-    let calls = system_calls("a_known_type_takes_none_and_a_large_directory_one_a_batch", || {
+fn large_directory_takes_one_call_a_batch_and_none_for_known_types() {
+    const TEST: &str = "large_directory_takes_one_call_a_batch_and_none_for_known_types";
+    if !temporary_directories_have_types() {
+        return skip(TEST, "a temporary directory whose file system has types");
+    }
+    assert_calls(TEST, &["getdents64"; 5], || {
+        let dir = numbered(1024); // 24 bytes each, three times 8 KiB and some
+        let fd = lendir::open(dir.path()).unwrap();
+        let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
+        let mut entries = Entries::new(&fd, &mut buffer);
+        let _counted = Counted::begin();
         while let Some(entry) = entries.next().unwrap() {
-            known &= entry.file_type() != lendir::FileType::Unknown;
             entry.resolve_file_type().unwrap();
         }
     });
-    if !known {
-        return skip("a_known_type_takes_none", "a temporary directory whose file system knows types");
-    }
-    if let Some(calls) = calls {
-        assert_eq!(calls, ["getdents64"; 5]);
-    }
 }
 
 #[test]
-fn no_descriptor_is_left_open() {
-    let dir = numbered(16);
-    let mut buffer = Buffer::new();
-    let calls = system_calls("no_descriptor_is_left_open", || {
+fn every_descriptor_is_closed() {
+    let calls = system_calls("every_descriptor_is_closed", || {
+        let dir = numbered(16);
+        let mut buffer = Buffer::new();
+        let _counted = Counted::begin();
         read_all(dir.path(), &mut buffer);
         assert!(lendir::open("/nowhere").is_err());
         let fd = lendir::open(dir.path()).unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn reports_a_child_that_appears_and_vanishes_and_ends_on_ctrl_c() {
-    watchdog();
+    let _watchdog = watchdog();
     let mut watch =
         example("watch").args(["-n", "0.02"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);

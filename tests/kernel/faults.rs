@@ -1,74 +1,28 @@
 //! Every error on every system call: what came before it is delivered, it comes once and unchanged, and then nothing more.
 
-#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
-
-mod child;
-mod machine;
-mod scan;
-mod trap;
-
+use crate::errnos::name_of;
+use crate::support::machine;
+use crate::support::process;
+use crate::support::scan::{End, Found, Scan, errno};
+use crate::trap::{self, At, Fault};
 use lendir::{Buffer, EndMarker, Entries, FileType, Listing, OFlags, Order};
 use libc::{
-    EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, EPERM, ESTALE,
-    SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, c_int, c_long,
+    EINTR, EIO, ENOENT, ENOTDIR, EOVERFLOW, EPERM, ESTALE, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
+    SYS_openat, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, RawDir};
-use scan::{End, Found, Scan, errno};
 use std::env;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::process::Command;
 use tempfile::TempDir;
-
-const ERRNOS: [c_int; 13] =
-    [EIO, EINTR, EAGAIN, ENOENT, ESTALE, EACCES, EINVAL, EOVERFLOW, ENOMEM, ENOTDIR, EBADF, ENOSYS, ELOOP];
-
-/// How often in a row a call is interrupted.
-const BURST: u32 = 100;
-
-/// Which calls fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
-    First,
-    Second,
-    Last,
-    Every,
-}
-
-impl At {
-    const ALL: [Self; 4] = [Self::First, Self::Second, Self::Last, Self::Every];
-
-    /// The number of the first call that fails, of `calls`.
-    fn call(self, calls: u32) -> u32 {
-        match self {
-            Self::First | Self::Every => 1,
-            Self::Second => 2,
-            Self::Last => calls,
-        }
-    }
-
-    /// Makes `call` fail with `errno` here; an interruption comes in a burst.
-    fn fail(self, call: c_long, errno: c_int, calls: u32) {
-        let first = self.call(calls);
-        trap::fail(call, errno, move |number| match (errno, self) {
-            (EINTR, Self::Every) => number % (BURST + 1) != 0,
-            (EINTR, _) => (first..first + BURST).contains(&number),
-            (_, Self::Every) => true,
-            _ => number == first,
-        });
-    }
-
-    /// How many interruptions `calls` calls then see.
-    fn interruptions(self, calls: u32) -> u32 {
-        if self == Self::Every { BURST * calls } else { BURST }
-    }
-}
 
 /// A directory of some ten batches at the smallest buffer.
 struct Crowd {
     path: TempDir,
-    /// As rustix delivers it: the entries of each `getdents64` but the last, which finds none.
+    /// As rustix delivers it: the entries of each `getdents64` except the last, which finds none.
     batches: Vec<Vec<Found>>,
 }
 
@@ -108,7 +62,7 @@ impl Crowd {
         Scan { found: self.batches.concat(), end: End::Complete }
     }
 
-    /// What is to be seen when the `call`th `getdents64` fails with `errno`.
+    /// The scan of it when the `call`th `getdents64` fails with `errno`.
     fn until(&self, call: u32, errno: c_int) -> Scan {
         let end = match errno {
             EINTR => return self.all(),
@@ -120,8 +74,9 @@ impl Crowd {
 }
 
 #[test]
-fn getdents64() {
-    trapped("getdents64", || {
+fn failed_getdents64_comes_once_after_what_came_before() {
+    const TEST: &str = "faults::failed_getdents64_comes_once_after_what_came_before";
+    trapped(TEST, &[SYS_getdents64], || {
         let crowd = Crowd::new();
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
@@ -131,44 +86,39 @@ fn getdents64() {
             trap::count(SYS_getdents64);
             assert_eq!(Scan::of(&mut rewound(&dir, &mut buffer, marker)), crowd.all());
             let calls = trap::made();
-            for (errno, at) in ERRNOS.into_iter().flat_map(|errno| At::ALL.map(|at| (errno, at))) {
-                let expected = crowd.until(at.call(calls), errno);
-                let expected_calls = match errno {
-                    EINTR => calls + at.interruptions(calls),
-                    _ => at.call(calls),
-                };
-                let case = format!("{} at {at:?} of {calls}", io::Error::from_raw_os_error(errno));
-                let fail = || at.fail(SYS_getdents64, errno, calls);
+            for fault in Fault::sweep(SYS_getdents64, calls) {
+                let expected = crowd.until(fault.first(), fault.errno);
+                let expected_calls = if fault.errno == EINTR { calls + fault.interruptions() } else { fault.first() };
 
-                fail();
+                fault.set();
                 let mut entries = rewound(&dir, &mut buffer, marker);
-                assert!(Scan::of(&mut entries) == expected, "{case}");
-                assert_eq!(trap::made(), expected_calls, "{case}: fused without a system call");
-                if at == At::Every {
-                    fail();
+                assert!(Scan::of(&mut entries) == expected, "{fault}");
+                assert_eq!(trap::made(), expected_calls, "{fault}: fused without a system call");
+                if fault.at == At::Every {
+                    fault.set();
                     entries.rewind().unwrap();
-                    assert!(Scan::of(&mut entries) == expected, "{case}: again after a rewind");
+                    assert!(Scan::of(&mut entries) == expected, "{fault}: again after a rewind");
                 }
                 trap::count(SYS_getdents64);
                 entries.rewind().unwrap();
-                assert!(Scan::of(&mut entries) == crowd.all(), "{case}: a rewind heals");
-                assert_eq!(trap::made(), calls, "{case}");
+                assert!(Scan::of(&mut entries) == crowd.all(), "{fault}: a rewind heals");
+                assert_eq!(trap::made(), calls, "{fault}");
 
-                fail();
+                fault.set();
                 let count = rewound(&dir, &mut buffer, marker).count();
-                assert_eq!(trap::made(), expected_calls, "{case}");
+                assert_eq!(trap::made(), expected_calls, "{fault}");
                 match expected.end {
-                    End::Error(_) => assert_eq!(scan::errno(&count.unwrap_err()), errno, "{case}"),
-                    _ => assert_eq!(count.unwrap(), expected.found.len() as u64, "{case}"),
+                    End::Error(_) => assert_eq!(errno(&count.unwrap_err()), fault.errno, "{fault}"),
+                    End::Complete | End::Removed => assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}"),
                 }
 
-                fail();
-                let listed = Scan::by(&mut listing, rewound(&dir, &mut buffer, marker));
-                assert!(listed == expected.listed(Order::Bytes), "{case}: what came before, sorted");
-                assert_eq!(trap::made(), expected_calls, "{case}");
+                fault.set();
+                let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
+                assert!(listed == expected.sorted(Order::Bytes), "{fault}: what came before, sorted");
+                assert_eq!(trap::made(), expected_calls, "{fault}");
                 trap::count(SYS_getdents64);
-                let listed = Scan::by(&mut listing, rewound(&dir, &mut buffer, marker));
-                assert!(listed == crowd.all().listed(Order::Bytes), "{case}: the listing is reusable");
+                let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
+                assert!(listed == crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
                 cases += 3;
             }
         }
@@ -177,18 +127,18 @@ fn getdents64() {
     });
 }
 
-/// A failed `seek` leaves the iterator where it was: in the middle of a batch, at the end, or behind an error.
+/// In the middle of a batch, at the end, and behind an error.
 #[test]
-fn seek_in_vain() {
-    trapped("seek_in_vain", || {
+fn failed_seek_keeps_position() {
+    trapped("faults::failed_seek_keeps_position", &[SYS_lseek, SYS_getdents64], || {
         let crowd = Crowd::new();
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
         let mut cases = 0;
-        for errno in ERRNOS.into_iter().filter(|&errno| errno != EINTR) {
+        for fault in Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR) {
             let mut fail_to_rewind = |entries: &mut Entries<'_>| {
-                At::Every.fail(SYS_lseek, errno, 1);
-                assert_eq!(scan::errno(&entries.rewind().unwrap_err()), errno);
+                fault.set();
+                assert_eq!(errno(&entries.rewind().unwrap_err()), fault.errno);
                 assert_eq!(trap::made(), 1);
                 trap::count(SYS_getdents64);
                 cases += 1;
@@ -204,22 +154,24 @@ fn seek_in_vain() {
             assert_eq!(trap::made(), 0, "the end holds");
 
             entries.rewind().unwrap();
-            At::First.fail(SYS_getdents64, EIO, 1);
+            trap::fail(SYS_getdents64, EIO, |_| true);
             entries.next().unwrap_err();
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
             assert_eq!(trap::made(), 0, "fused as before");
         }
-        report("`lseek` fails", cases, "times the iterator stays as it was: midway, at the end, behind an error");
+        report("`lseek` fails", cases, "rewinds that fail and change nothing: midway, at the end, behind an error");
     });
 }
 
 type Operation<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
-/// Calls that are made once a time: the exact error, and the next one is on its own.
+/// Of operations that make one call: the exact error, and the next call is on its own.
 #[test]
-fn other_calls() {
-    trapped("other_calls", || {
+fn other_failed_calls_return_their_error() {
+    const TEST: &str = "faults::other_failed_calls_return_their_error";
+    const CALLS: [c_long; 5] = [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_getdents64];
+    trapped(TEST, &CALLS, || {
         let crowd = Crowd::new();
         let path = crowd.path.path();
         let parent = lendir::open(path.parent().unwrap()).unwrap();
@@ -249,14 +201,12 @@ fn other_calls() {
         ];
         let mut cases = 0;
         for (title, call, operation) in &mut table {
-            for (errno, at) in ERRNOS.into_iter().flat_map(|errno| At::ALL.map(|at| (errno, at))) {
-                at.fail(*call, errno, 3);
-                let answers = [(); 3].map(|()| operation().map_err(|error| scan::errno(&error)));
-                let fails = |number| errno != EINTR && (at == At::Every || number == at.call(3));
-                let expected = [1, 2, 3].map(|number| if fails(number) { Err(errno) } else { Ok(()) });
-                assert_eq!(answers, expected, "{title}: {} at {at:?}", io::Error::from_raw_os_error(errno));
-                let interruptions = if errno == EINTR { at.interruptions(3) } else { 0 };
-                assert_eq!(trap::made(), 3 + interruptions, "{title}: {}", io::Error::from_raw_os_error(errno));
+            for fault in Fault::sweep(*call, 3) {
+                fault.set();
+                let answers = [(); 3].map(|()| operation().map_err(|error| errno(&error)));
+                let expected = [1, 2, 3].map(|number| if fault.is_seen_at(number) { Err(fault.errno) } else { Ok(()) });
+                assert_eq!(answers, expected, "{title}: {fault}");
+                assert_eq!(trap::made(), 3 + fault.interruptions(), "{title}: {fault}");
                 cases += 1;
             }
         }
@@ -271,59 +221,45 @@ fn other_calls() {
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
-        trap::count(SYS_openat); // let go, lest the scoreboard be refused too
-        let what = "times the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`";
+        trap::count(SYS_openat); // let go: the report opens the scoreboard
+        let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`";
         report("other calls fail", cases + 3, what);
     });
 }
 
-/// Some rows once more with errors that another program makes, lest the trap deceive itself.
+/// The same answers to errors that strace makes: they do not rest on the trap.
 #[test]
-fn strace_agrees() {
-    const TEST: &str = "strace_agrees";
+fn faults_by_strace_end_alike() {
+    const TEST: &str = "faults::faults_by_strace_end_alike";
     const DIRECTORY: &str = "LENDIR_DIRECTORY";
     const EXPECTED: &str = "LENDIR_EXPECTED";
     let in_words = |scan: &Scan| format!("{} entries, {:?}", scan.found.len(), scan.end);
-    if let Some(directory) = env::var_os(DIRECTORY) {
-        return child::run(TEST, 60, || {
-            let dir = lendir::open(directory).unwrap();
-            let scan = Scan::of(&mut Entries::new(&dir, &mut Buffer::with_capacity(0)));
-            assert_eq!(in_words(&scan), env::var(EXPECTED).unwrap());
-        });
-    }
+    process::part(TEST, 60, || {
+        let dir = lendir::open(env::var_os(DIRECTORY).unwrap()).unwrap();
+        let scan = Scan::of(&mut Entries::new(&dir, &mut Buffer::with_capacity(0)));
+        assert_eq!(in_words(&scan), env::var(EXPECTED).unwrap());
+    });
     if !machine::can_trace(TEST) {
         return;
     }
     let crowd = Crowd::new();
-    let calls = crowd.batches.len() + 1;
-    let last = format!("error=EOVERFLOW:when={calls}");
+    let calls = u32::try_from(crowd.batches.len() + 1).unwrap();
     let table = [
-        ("error=ENOTDIR:when=1", ENOTDIR, 1),
-        ("error=EIO:when=2", EIO, 2),
-        (&last, EOVERFLOW, calls),
-        ("error=ESTALE:when=1+", ESTALE, 1),
-        ("error=ESTALE:when=3+", ESTALE, 3),
-        ("error=ENOENT:when=2", ENOENT, 2),
-        ("error=EINTR:when=1..50", EINTR, 1),
-        ("error=EINTR:when=1+2", EINTR, 1),
+        (EIO, "2", 2),
+        (ENOTDIR, "1", 1),
+        (EOVERFLOW, &calls.to_string(), calls),
+        (ESTALE, "1+", 1),
+        (ESTALE, "3+", 3),
+        (ENOENT, "2", 2),
+        (EINTR, "1..50", 1),
+        (EINTR, "1+2", 1),
     ];
-    for (injection, errno, call) in table {
-        let expected = in_words(&crowd.until(u32::try_from(call).unwrap(), errno));
-        let set = |name, value| format!("--env={name}={value}");
-        child::run_under(
-            &[
-                "strace",
-                "-fqq",
-                "--output=/dev/null",
-                "--trace=getdents64",
-                &format!("--inject=getdents64:{injection}"),
-                &set(DIRECTORY, crowd.path.path().to_str().unwrap()),
-                &set(EXPECTED, &expected),
-            ],
-            TEST,
-            60,
-            || unreachable!("it has the directory"),
-        );
+    for (errno, when, call) in table {
+        let mut strace = Command::new("strace");
+        strace.args(["-fqq", "--output=/dev/null", "--trace=getdents64"]);
+        strace.arg(format!("--inject=getdents64:error={}:when={when}", name_of(errno)));
+        strace.env(DIRECTORY, crowd.path.path()).env(EXPECTED, in_words(&crowd.until(call, errno)));
+        process::run_under(strace, TEST);
     }
     report("strace agrees", table.len(), "of the same errors, injected by strace");
 }
@@ -334,10 +270,10 @@ fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer, marker: EndMarker) -> E
     entries
 }
 
-/// Runs `body` in a process of its own, with the trap set.
-fn trapped(test: &str, body: impl FnOnce()) {
-    child::run(test, 60, || match trap::set_for_good() {
-        Ok(()) => body(),
+/// Runs `part` of `test` in a process of its own, with a trap for `calls`.
+fn trapped(test: &str, calls: &[c_long], part: impl FnOnce()) {
+    process::run(test, 60, || match trap::set_for_good(calls) {
+        Ok(()) => part(),
         Err(error) => machine::skip(test, &format!("a seccomp filter ({error})")),
     });
 }

@@ -1,21 +1,45 @@
-//! A FUSE server that misbehaves as it is told to, written against the protocol of `/dev/fuse` itself.
+//! A FUSE server that misbehaves as a test tells it to, written against the protocol of `/dev/fuse` itself.
 //!
-//! The libraries for it check what a server sends, and cannot send an odd `d_type`, chosen cookies or a NUL in a name.
+//! The libraries for it check what a server sends: an odd `d_type`, chosen cookies and a NUL in a name do not pass.
 
-use libc::{c_int, c_ulong};
+use crate::signals;
+use libc::c_int;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tempfile::TempDir;
 
-/// What the server has at one place of a directory.
+/// A directory of the server. Its entries and the nodes that their names lead to need not agree.
+#[derive(Clone)]
+pub struct Directory {
+    /// The answer at each place, from 0 on.
+    pub answers: Arc<dyn Fn(u64) -> Answer + Send + Sync>,
+    /// The cookie for each place. Without one it is the number of the place after it, and the server goes where the reader
+    /// asks it to. With one, the reader's offsets mean nothing: an open directory is then served from the beginning to the
+    /// end by the server's own count, whatever is asked, and has nothing when that is through.
+    pub cookie: Option<fn(u64) -> u64>,
+    pub batch: Batch,
+    /// The node that a name leads to. Each lookup asks anew, so a tree can be endless.
+    pub lookup: Arc<Lookup>,
+}
+
+type Lookup = dyn Fn(&[u8]) -> Node + Send + Sync;
+
+#[derive(Clone)]
+pub enum Node {
+    Directory(Directory),
+    File,
+}
+
+/// What the server answers at one place of a directory.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Record(Record),
@@ -44,15 +68,20 @@ pub enum Batch {
     Random,
 }
 
-#[derive(Clone)]
-pub struct Directory {
-    /// What stands at each place, from 0 on.
-    pub answers: Arc<dyn Fn(u64) -> Answer + Send + Sync>,
-    /// The cookie for each place. Without one it is the number of the place after it, and the server goes where the reader
-    /// asks it to. With one, the reader's offsets mean nothing: an open directory is then served from the beginning to the
-    /// end by the server's own count, whatever is asked, and has nothing when that is through.
-    pub cookie: Option<fn(u64) -> u64>,
-    pub batch: Batch,
+impl Directory {
+    /// One with nothing but files below it.
+    pub fn of_files(answers: impl Fn(u64) -> Answer + Send + Sync + 'static) -> Self {
+        Self { answers: Arc::new(answers), cookie: None, batch: Batch::Full, lookup: Arc::new(|_| Node::File) }
+    }
+
+    /// One with `directories` below it, named by their numbers, though it lists nothing.
+    fn of(directories: Vec<Self>) -> Self {
+        let lookup = move |name: &[u8]| {
+            let number = std::str::from_utf8(name).ok().and_then(|name| name.parse::<usize>().ok());
+            number.and_then(|number| directories.get(number)).map_or(Node::File, |one| Node::Directory(one.clone()))
+        };
+        Self { lookup: Arc::new(lookup), ..Self::of_files(|_| Answer::End) }
+    }
 }
 
 /// The mounted file system: a root with the given directories, named by their numbers. Unmounted when dropped.
@@ -62,14 +91,8 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Gives this thread and those it starts mounts of their own, which end with them, whatever happens.
-pub fn private_mounts() -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-    mount(c"none", c"/", c"", libc::MS_REC | libc::MS_PRIVATE, c"")
-}
-
 impl Server {
+    /// Mounts it, in a mount namespace of which the caller has taken care.
     pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
         let point = tempfile::tempdir()?;
         let reads = Arc::default();
@@ -78,7 +101,7 @@ impl Server {
         let thread = thread::spawn(move || match connect(&path) {
             Ok(device) => {
                 sender.send(Ok(())).unwrap();
-                Session { device, directories, open: HashMap::new(), hung: Vec::new(), reads: counter }.serve();
+                Session::new(device, Directory::of(directories), counter).serve();
             }
             Err(error) => sender.send(Err(error)).unwrap(),
         });
@@ -98,9 +121,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let point = c_path(self.point.path());
-        // SAFETY: the path is read during the call only.
-        let unmounted = check(unsafe { libc::umount2(point.as_ptr(), libc::MNT_DETACH) });
+        let unmounted = unmount(self.point.path(), UnmountFlags::DETACH);
         if !thread::panicking() {
             unmounted.unwrap();
             self.thread.take().expect("BUG: joined once").join().unwrap();
@@ -111,25 +132,12 @@ impl Drop for Server {
 /// Mounts `point` from a thread with a descriptor table of its own: when the process is killed, the server's end closes
 /// with this thread, and a reader that waits for an answer is let go. In a shared table each would wait for the other.
 fn connect(point: &Path) -> io::Result<File> {
-    // SAFETY: no memory is passed, and nobody uses the descriptors of this thread's table but what it opens from here on.
-    check(unsafe { libc::unshare(libc::CLONE_FILES) })?;
+    // SAFETY: this thread uses no descriptor that it shared before, and shares none that it opens from here on.
+    unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     let device = File::options().read(true).write(true).open("/dev/fuse")?;
     let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
-    mount(c"lendir", &c_path(point), c"fuse", 0, &CString::new(options).expect("BUG: no NUL"))?;
+    mount("lendir", point, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: no NUL"))?;
     Ok(device)
-}
-
-fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: c_ulong, options: &CStr) -> io::Result<()> {
-    // SAFETY: the strings are read during the call only.
-    check(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast()) })
-}
-
-fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).expect("BUG: no NUL")
-}
-
-fn check(answer: c_int) -> io::Result<()> {
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 // The operations that a reader causes; <linux/fuse.h> has them and the layouts below.
@@ -146,22 +154,29 @@ const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
 
 const ROOT: u64 = 1;
-/// Directory 0; the others follow.
-const DIRECTORIES: u64 = 2;
-/// Everything that a directory is asked for.
-const FILE: u64 = 1 << 32;
 
 struct Session {
     device: File,
-    directories: Vec<Directory>,
+    /// The nodes that the kernel knows, by their numbers.
+    nodes: HashMap<u64, Known>,
+    /// The number of each of them, by that of its directory and its name.
+    numbers: HashMap<(u64, Vec<u8>), u64>,
+    next_number: u64,
     open: HashMap<u64, Open>,
     /// The requests that wait for their interruption.
     hung: Vec<u64>,
     reads: Arc<AtomicU64>,
 }
 
+struct Known {
+    node: Node,
+    place: (u64, Vec<u8>),
+    /// How often the kernel looked it up and has not yet forgotten it.
+    lookups: u64,
+}
+
 struct Open {
-    directory: usize,
+    directory: Directory,
     /// The server's own count.
     place: u64,
     /// Up to here what comes once has come.
@@ -170,6 +185,13 @@ struct Open {
 }
 
 impl Session {
+    fn new(device: File, root: Directory, reads: Arc<AtomicU64>) -> Self {
+        let root = Known { node: Node::Directory(root), place: (0, Vec::new()), lookups: 1 };
+        let nodes = HashMap::from([(ROOT, root)]);
+        let (numbers, open, hung) = (HashMap::new(), HashMap::new(), Vec::new());
+        Self { device, nodes, numbers, next_number: ROOT + 1, open, hung, reads }
+    }
+
     fn serve(mut self) {
         let mut request = vec![0; 64 * 1024];
         loop {
@@ -192,24 +214,29 @@ impl Session {
                 words(&[0; 8]),
             ]
             .concat()),
-            LOOKUP => Ok(entry(if node == ROOT { DIRECTORIES + number(body) } else { FILE })),
-            GETATTR => Ok([longs(&[0, 0]), attributes(node)].concat()),
+            LOOKUP => {
+                let number =
+                    self.look_up(node, CStr::from_bytes_with_nul(body).expect("the kernel ends a name").to_bytes());
+                Ok([longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
+            }
+            GETATTR => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
             STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
             OPENDIR => {
-                let directory = usize::try_from(node - DIRECTORIES).expect("BUG: an index");
+                let Node::Directory(directory) = self.known(node).node.clone() else {
+                    unreachable!("it is no directory")
+                };
                 self.open.insert(unique, Open { directory, place: 0, passed: 0, random: unique });
                 Ok(longs(&[unique, 0]))
             }
             READDIR => {
                 self.reads.fetch_add(1, Relaxed);
                 let open = self.open.get_mut(&u64_at(body, 0)).expect("the kernel knows what is open");
-                match open.read(&self.directories[open.directory], u64_at(body, 8), u32_at(body, 16) as usize) {
+                match open.read(u64_at(body, 8), u32_at(body, 16) as usize) {
                     Ok(records) => Ok(records),
                     Err(Answer::Error(errno)) => Err(errno),
                     Err(Answer::Hang) => {
                         self.hung.push(unique);
-                        // SAFETY: no memory is passed. The thread that asks is one of this process.
-                        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), u32_at(header, 32), libc::SIGUSR1) };
+                        signals::interrupt(u32_at(header, 32));
                         return;
                     }
                     Err(_) => Err(libc::EINTR),
@@ -227,11 +254,52 @@ impl Session {
                 }
                 return;
             }
-            FORGET | BATCH_FORGET => return,
+            FORGET => return self.forget(node, u64_at(body, 0)),
+            BATCH_FORGET => {
+                let pairs = body[8..].chunks_exact(16).take(u32_at(body, 0) as usize);
+                return pairs.for_each(|pair| self.forget(u64_at(pair, 0), u64_at(pair, 8)));
+            }
             DESTROY => Ok(Vec::new()),
             _ => Err(libc::ENOSYS),
         };
         self.send(unique, answer);
+    }
+
+    fn known(&self, number: u64) -> &Known {
+        self.nodes.get(&number).expect("the kernel knows it")
+    }
+
+    /// The number of the node that `name` leads to: the same one until the kernel has forgotten it.
+    fn look_up(&mut self, directory: u64, name: &[u8]) -> u64 {
+        let place = (directory, name.to_vec());
+        let number = *self.numbers.entry(place.clone()).or_insert(self.next_number);
+        if number == self.next_number {
+            self.next_number += 1;
+            let node = match &self.known(directory).node {
+                Node::Directory(directory) => (directory.lookup)(name),
+                Node::File => unreachable!("the kernel looks up in directories"),
+            };
+            self.nodes.insert(number, Known { node, place, lookups: 0 });
+        }
+        self.nodes.get_mut(&number).expect("BUG: it has a number").lookups += 1;
+        number
+    }
+
+    fn forget(&mut self, number: u64, lookups: u64) {
+        let known = self.nodes.get_mut(&number).expect("the kernel knows it");
+        known.lookups -= lookups;
+        if known.lookups == 0 {
+            self.numbers.remove(&known.place);
+            self.nodes.remove(&number);
+        }
+    }
+
+    fn attributes(&self, number: u64) -> Vec<u8> {
+        let mode = match self.known(number).node {
+            Node::File => libc::S_IFREG,
+            Node::Directory(_) => libc::S_IFDIR,
+        };
+        [longs(&[number, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
     }
 
     fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {
@@ -243,8 +311,9 @@ impl Session {
 }
 
 impl Open {
-    /// The next records, at most `size` bytes of them, or what stands there instead.
-    fn read(&mut self, directory: &Directory, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
+    /// The next records, at most `size` bytes of them, or the answer that stands there instead.
+    fn read(&mut self, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
+        let directory = self.directory.clone();
         let mut place = if directory.cookie.is_some() { self.place } else { offset };
         let mut left = match directory.batch {
             Batch::Full => u64::MAX,
@@ -301,21 +370,6 @@ impl Record {
 
 /// Lets the kernel ask for a mebibyte at once, and not only 128 KiB.
 const MAX_PAGES: u32 = 1 << 22;
-
-fn entry(node: u64) -> Vec<u8> {
-    [longs(&[node, 0, 0, 0, 0]), attributes(node)].concat()
-}
-
-fn attributes(node: u64) -> Vec<u8> {
-    let mode = if node == FILE { libc::S_IFREG } else { libc::S_IFDIR };
-    [longs(&[node, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
-}
-
-/// The number that a directory in the root is named by.
-fn number(name: &[u8]) -> u64 {
-    let name = CStr::from_bytes_with_nul(name).expect("the kernel ends a name");
-    name.to_str().ok().and_then(|name| name.parse().ok()).expect("the root has numbers")
-}
 
 fn longs(numbers: &[u64]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()

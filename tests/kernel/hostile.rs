@@ -1,27 +1,23 @@
-//! What comes of a file system that misbehaves, with `lendir` and with `std::fs::read_dir` beside it.
+//! A file system that misbehaves: what `lendir` delivers, and `std::fs::read_dir` and other readers beside it.
 //!
-//! `LENDIR_LONG=1` makes "for ever" ten million entries.
+//! `LENDIR_LONG=1` makes the endless directory ten million entries long.
 
-mod child;
-mod fuse;
-mod machine;
-mod readers;
-mod scan;
-
-use fuse::{Answer, Batch, Directory, Record, Server};
+use crate::errnos::{ERRNOS, name_of};
+use crate::fuse::{Answer, Batch, Directory, Record, Server};
+use crate::mounted::in_own_namespace;
+use crate::readers::READERS;
+use crate::signals;
+use crate::support::machine;
+use crate::support::process;
+use crate::support::scan::{End, Found, Scan, errno, type_by_std};
 use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order};
-use libc::{
-    DT_REG, EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, ESTALE, c_int,
-};
-use readers::READERS;
-use scan::{End, Found, Scan, errno};
+use libc::{DT_REG, EINTR, EINVAL, EIO, ENOENT};
 use std::fs;
 use std::fs::File;
-use std::os::unix::fs::{DirEntryExt, FileTypeExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::process::Command;
 
-/// A server's misbehaviour, and what is to come of it.
+/// A misbehaviour of the server, and the outcome for each reader.
 struct Scenario {
     what: String,
     answers: Vec<Answer>,
@@ -33,25 +29,9 @@ struct Scenario {
 #[derive(Clone, Copy)]
 enum Outcome {
     All,
-    /// So many entries, and then this.
+    /// So many entries, and then this end.
     First(usize, End),
 }
-
-const ERRORS: [(&str, c_int); 13] = [
-    ("EIO", EIO),
-    ("EINTR", EINTR),
-    ("EAGAIN", EAGAIN),
-    ("ENOENT", ENOENT),
-    ("ESTALE", ESTALE),
-    ("EACCES", EACCES),
-    ("EINVAL", EINVAL),
-    ("EOVERFLOW", EOVERFLOW),
-    ("ENOMEM", ENOMEM),
-    ("ENOTDIR", ENOTDIR),
-    ("EBADF", EBADF),
-    ("ENOSYS", ENOSYS),
-    ("ELOOP", ELOOP),
-];
 
 fn scenarios() -> Vec<Scenario> {
     use Outcome::{All, First};
@@ -100,8 +80,8 @@ fn scenarios() -> Vec<Scenario> {
         when("a hang until a signal", among_answers(vec![Answer::Hang])).std(First(3, End::Error(EINTR))),
         when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5])).std(First(3, End::Error(EINTR))),
     ];
-    for (name, errno) in ERRORS {
-        // The middle first: the table of differences has the first of a kind.
+    for (name, errno) in ERRNOS {
+        // The middle first, because a table shows the first scenario of each name.
         for place in [4, 0, 1, 2, 3, 5, 6, 7, 8] {
             let mut answers = [dots(), crowd()[..6].to_vec()].concat();
             answers.insert(place, if errno == EINTR { Answer::Interruption } else { Answer::Error(errno) });
@@ -117,7 +97,7 @@ fn scenarios() -> Vec<Scenario> {
     table
 }
 
-/// All entries are to be seen, whoever looks, unless more is said.
+/// By default, every reader sees all entries.
 fn when(what: &str, answers: Vec<Answer>) -> Scenario {
     Scenario { what: what.to_owned(), answers, cookie: None, lendir: Outcome::All, std: Outcome::All }
 }
@@ -142,10 +122,11 @@ impl Scenario {
     fn directory(&self, batch: Batch) -> Directory {
         let answers = self.answers.clone();
         let at = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
-        Directory { answers: Arc::new(move |place| at(place).unwrap_or(Answer::End)), cookie: self.cookie, batch }
+        let answers = move |place| at(place).unwrap_or(Answer::End);
+        Directory { cookie: self.cookie, batch, ..Directory::of_files(answers) }
     }
 
-    /// Everything but dots, each name up to its first NUL.
+    /// All entries except dots, each name up to its first NUL.
     fn entries(&self) -> Vec<Found> {
         let records = self.answers.iter().zip(0..).filter_map(|(answer, place)| match answer {
             Answer::Record(record) => Some((record, place)),
@@ -216,24 +197,18 @@ fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
 
 /// glibc before 2.37 takes an entry with the inode number 0 for a deleted one.
 fn glibc_drops_ino_0() -> bool {
-    #[cfg(target_env = "gnu")]
-    {
-        // SAFETY: it is a string that lives as long as the program.
-        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
-        let minor =
-            version.to_str().ok().and_then(|version| version.split('.').nth(1)).and_then(|minor| minor.parse().ok());
-        minor.is_some_and(|minor: u32| minor < 37)
-    }
-    #[cfg(not(target_env = "gnu"))]
-    false
+    let answer =
+        Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();
+    let version = std::str::from_utf8(&answer).unwrap_or_default().trim_end().strip_prefix("glibc 2.");
+    version.and_then(|minor| minor.parse().ok()).is_some_and(|minor: u32| minor < 37)
 }
 
 #[test]
-fn scenarios_end_as_stated() {
-    served("scenarios_end_as_stated", 120, || {
+fn every_scenario_ends_as_stated() {
+    served("hostile::every_scenario_ends_as_stated", 120, || {
         let mut table = scenarios();
         if !long_names_pass() {
-            machine::skip("hostile server: names over 1024 bytes", "a kernel whose FUSE takes names over 1024 bytes");
+            machine::skip("hostile server: names over 1024 bytes", LONG_NAMES);
             table.retain(|scenario| !scenario.entries().iter().any(|entry| (1025..4096).contains(&entry.name.len())));
         }
         let batches = [Batch::Full, Batch::One, Batch::Random];
@@ -250,7 +225,7 @@ fn scenarios_end_as_stated() {
                 cases += check_entries(scenario, &server, &path, &case);
                 cases += check_seek(scenario, &path, &case);
                 cases += check_listings(scenario, &mut listings, &path, &case);
-                let scan = scan_by_std(&path);
+                let scan = Scan::by_std(&path);
                 if cfg!(target_env = "gnu") {
                     assert_eq!(scan, scenario.expected(scenario.std).bare(), "{case}, std");
                 }
@@ -264,7 +239,7 @@ fn scenarios_end_as_stated() {
     });
 }
 
-/// By `Entries`, whatever the buffer and the marker.
+/// By `Entries`, with the smallest and a large buffer, with a marker and without.
 fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) -> usize {
     let expected = scenario.expected(scenario.lendir);
     let mut cases = 0;
@@ -296,13 +271,13 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
     let mut buffer = Buffer::with_capacity(0);
     for (order, listing) in &mut *listings {
         let dir = lendir::open(path).unwrap();
-        let scan = Scan::by(listing, Entries::new(&dir, &mut buffer));
-        assert_eq!(scan, expected.listed(*order), "{case}, a listing by {order:?}");
+        let scan = Scan::by_listing(listing, Entries::new(&dir, &mut buffer));
+        assert_eq!(scan, expected.clone().sorted(*order), "{case}, a listing by {order:?}");
     }
     listings.len()
 }
 
-/// Every cookie can be asked for; the kernel takes those that are no negative number.
+/// `seek` asks for any cookie; the kernel refuses negative numbers.
 fn check_seek(scenario: &Scenario, path: &Path, case: &str) -> usize {
     let dir = lendir::open(path).unwrap();
     let mut buffer = Buffer::new();
@@ -321,31 +296,7 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) -> usize {
     1
 }
 
-fn scan_by_std(path: &Path) -> Scan {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).unwrap() {
-        match entry {
-            Ok(entry) => found.push(Found::bare(entry.file_name().into_encoded_bytes(), entry.ino())),
-            Err(error) => return Scan { found, end: End::Error(errno(&error)) },
-        }
-    }
-    Scan { found, end: End::Complete }
-}
-
-impl Found {
-    /// What everybody tells.
-    fn bare(name: Vec<u8>, ino: u64) -> Self {
-        Self { name, ino, file_type: FileType::Unknown, cookie: 0 }
-    }
-}
-
-impl Scan {
-    fn bare(self) -> Self {
-        Self { found: self.found.into_iter().map(|found| Found::bare(found.name, found.ino)).collect(), ..self }
-    }
-}
-
-/// A line of the table where `scan`, by `std`, is not what `lendir` sees; the first of a kind.
+/// Adds a line where `std` delivers something else than `lendir`, for the first scenario of each name.
 fn difference(scenario: &Scenario, scan: &Scan, lines: &mut Vec<String>) {
     let lendir = scenario.expected(scenario.lendir);
     let heading = format!("| {} |", scenario.what);
@@ -366,10 +317,7 @@ fn in_words(scan: &Scan, all: usize) -> String {
         End::Complete if scan.found.len() == all => String::new(),
         End::Complete => ", then the end".to_owned(),
         End::Removed => ", then the end, with `removed()`".to_owned(),
-        End::Error(errno) => {
-            let name = ERRORS.iter().find(|(_, number)| *number == errno).expect("BUG: an error of the table").0;
-            format!(", then `{name}`")
-        }
+        End::Error(errno) => format!(", then `{}`", name_of(errno)),
     };
     format!("{entries}{oddity}{end}")
 }
@@ -382,11 +330,12 @@ fn publish(differences: &[String]) {
     machine::table("std", &table);
 }
 
-/// In no scenario does `std`, Go, Python or find see an entry more than `lendir`, or tell of a loss that `lendir` keeps quiet
-/// about. Left out is who makes up a name: out of an entry that has none, on which `lendir` ends with an error.
+/// In no scenario does `std`, Go, Python or find see more entries than `lendir`, or report a loss that `lendir` does not.
+///
+/// Readers that make up a name are left out: they make it of an entry without one, at which `lendir` ends with an error.
 #[test]
 fn no_other_reader_sees_more() {
-    served("no_other_reader_sees_more", 240, || {
+    served("hostile::no_other_reader_sees_more", 240, || {
         // The server's signal finds only the threads of this process.
         let hangs = |scenario: &Scenario| scenario.answers.iter().any(|answer| matches!(answer, Answer::Hang));
         let mut table = scenarios();
@@ -401,11 +350,11 @@ fn no_other_reader_sees_more() {
             let names: Vec<_> = scenario.entries().into_iter().map(|entry| entry.name).collect();
             let all = names.iter().filter(|name| !name.is_empty()).count();
             let ours = Scan::of(&mut Entries::new(&lendir::open(&path).unwrap(), &mut Buffer::new()));
-            let ours = Seen::by_scan(ours, &names);
-            let mut row = vec![Some(ours), Some(Seen::by_scan(scan_by_std(&path), &names))];
+            let ours = Summary::by_scan(ours, &names);
+            let mut row = vec![Some(ours), Some(Summary::by_scan(Scan::by_std(&path), &names))];
             row.extend(READERS.iter().map(|reader| {
                 let told = reader.as_ref().ok()?.read(&[&path]);
-                Some(Seen::new(&told.names, !told.is_content, &names))
+                Some(Summary::new(&told.names, !told.is_content, &names))
             }));
             for theirs in row[1..].iter().flatten().filter(|theirs| theirs.made_up == 0) {
                 let is_more = theirs.names > ours.names || (theirs.tells && !ours.tells && ours.names < all);
@@ -420,23 +369,23 @@ fn no_other_reader_sees_more() {
             }
         }
         machine::table("readers", &comparison.to_text(alike));
-        let what = "readings by others: none saw more, but for names made up";
+        let what = "readings by others: none saw more, apart from names made up";
         machine::passed("hostile server: beside other readers", cases, what);
     });
 }
 
-/// How much a reader saw.
+/// How much of a directory a reader delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    /// How many that are there.
+struct Summary {
+    /// How many of the names that are there.
     names: usize,
-    /// How many that are not.
+    /// How many names that are not there.
     made_up: usize,
-    /// Whether an error, or `removed`, told that there may be more.
+    /// Whether an error, or `removed`, says that there may be more.
     tells: bool,
 }
 
-impl Seen {
+impl Summary {
     fn new(names: &[Vec<u8>], tells: bool, all: &[Vec<u8>]) -> Self {
         let is_there = |name: &&Vec<u8>| !name.is_empty() && all.contains(name);
         let there = names.iter().filter(is_there).count();
@@ -460,14 +409,14 @@ impl Seen {
     }
 }
 
-/// The scenarios in which somebody does not see everything: those with the same outcome in one row.
+/// The scenarios in which a reader misses entries. Those with the same outcome share a row.
 #[derive(Default)]
 struct Comparison(Vec<(Vec<String>, String)>);
 
 impl Comparison {
     fn add(&mut self, what: &str, cells: &str) {
         if self.0.iter().any(|(scenarios, _)| scenarios.iter().any(|scenario| scenario == what)) {
-            return; // the first of a kind is shown
+            return; // the first scenario of this name is shown
         }
         match self.0.iter_mut().find(|row| row.1 == cells) {
             Some((scenarios, _)) => scenarios.push(what.to_owned()),
@@ -491,6 +440,8 @@ impl Comparison {
     }
 }
 
+const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";
+
 /// Whether names of 4095 bytes reach a reader at all.
 fn long_names_pass() -> bool {
     let scenario = when("a long name", long_names(4095).map(|name| file(&name)).collect());
@@ -498,10 +449,10 @@ fn long_names_pass() -> bool {
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
 }
 
-/// `file_type` is what the server says if it means anything; else `resolve_file_type` asks, as `std` does.
+/// `file_type` is the type that the server sends. Where that means nothing, `resolve_file_type` asks, as `std` does.
 #[test]
-fn types() {
-    served("types", 60, || {
+fn types_are_passed_on_or_resolved() {
+    served("hostile::types_are_passed_on_or_resolved", 60, || {
         let answers = (0..16).map(|d_type| Answer::Record(Record { d_type, ..record(&[b'a' + d_type]) })).collect();
         let server = Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
@@ -523,33 +474,24 @@ fn types() {
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }
         assert_eq!(listing.len(), 16);
-        machine::passed("hostile server: types", 16, "values of `d_type`, told as they are or resolved");
+        machine::passed("hostile server: types", 16, "values of `d_type`, passed on or resolved");
     });
 }
 
-fn type_by_std(entry: &fs::DirEntry) -> FileType {
-    let file_type = entry.file_type().unwrap();
-    let answers = [
-        (file_type.is_file(), FileType::RegularFile),
-        (file_type.is_dir(), FileType::Directory),
-        (file_type.is_symlink(), FileType::Symlink),
-        (file_type.is_fifo(), FileType::Fifo),
-        (file_type.is_socket(), FileType::Socket),
-        (file_type.is_char_device(), FileType::CharacterDevice),
-        (file_type.is_block_device(), FileType::BlockDevice),
-    ];
-    answers.into_iter().find(|answer| answer.0).expect("a type").1
+/// The `i32::MAX` of tmpfs, sysfs and others; where no sysfs is mounted, reports that `test` is skipped.
+fn marker_of_another_file_system(test: &str) -> Option<EndMarker> {
+    let marker = lendir::open("/sys").and_then(EndMarker::of).ok().filter(|marker| *marker != EndMarker::NONE);
+    if marker.is_none() {
+        machine::skip(test, "sysfs on /sys");
+    }
+    marker
 }
 
-/// Where the caller takes another file system's marker for this one's, it is believed at the end of a batch only.
 #[test]
-fn marker_of_another_file_system() {
-    served("marker_of_another_file_system", 60, || {
-        let Some(marker) =
-            lendir::open("/sys").and_then(EndMarker::of).ok().filter(|&marker| marker != EndMarker::NONE)
-        else {
-            return machine::skip("hostile server: a wrong marker", "sysfs on /sys");
-        };
+fn wrong_marker_is_believed_at_the_end_of_a_batch_only() {
+    served("hostile::wrong_marker_is_believed_at_the_end_of_a_batch_only", 60, || {
+        const ROW: &str = "hostile server: a wrong marker";
+        let Some(marker) = marker_of_another_file_system(ROW) else { return };
         let scenario = when("`i32::MAX` in the middle", honest())
             .cookie(|place| if place == 11 { i32::MAX as u64 } else { place + 1 });
         let batches = [(Batch::Full, 120), (Batch::One, 10)];
@@ -560,18 +502,65 @@ fn marker_of_another_file_system() {
             assert_eq!(Entries::new(&dir, &mut buffer).with_end_marker(marker).count().unwrap(), delivered);
         }
         let what = "directories with the marker of another file system: believed at the end of a batch only";
-        machine::passed("hostile server: a wrong marker", 2, what);
+        machine::passed(ROW, 2, what);
     });
 }
 
-/// A directory without end: as many entries as one likes, in constant memory. A `Listing` of it would never be complete.
+/// A batch ends early where the next record does not fit, so the marker means the end only if the largest one would fit.
 #[test]
-fn entries_for_ever() {
+fn marker_is_believed_only_with_room_for_the_largest_record() {
+    served("hostile::marker_is_believed_only_with_room_for_the_largest_record", 60, || {
+        const ROW: &str = "hostile server: room behind the marker";
+        const LARGEST: usize = record_len(4095);
+        let Some(marker) = marker_of_another_file_system(ROW) else { return };
+        if !long_names_pass() {
+            return machine::skip(ROW, LONG_NAMES);
+        }
+        // The name of the marked record ends 4120 bytes before the end of the buffer; the record itself ends behind that.
+        let nearly = 8192 - LARGEST - 2 * record_len(2) - 19;
+        let lens = nearly - 10..=nearly + 3;
+        let scenario = |len: usize| {
+            // The interruption ends the batch, however much the kernel asks for at once.
+            let answers = [
+                dots(),
+                vec![file(&vec![b'm'; len]), Answer::Interruption],
+                long_names(4095).take(1).map(|name| file(&name)).collect(),
+            ];
+            when("the marker near the end of the buffer", answers.concat())
+                .cookie(|place| if place == 2 { i32::MAX as u64 } else { place + 1 })
+        };
+        let server = Server::mount(lens.clone().map(|len| scenario(len).directory(Batch::Full)).collect()).unwrap();
+        let mut believed = Vec::new();
+        for (number, len) in lens.clone().enumerate() {
+            let dir = lendir::open(server.path(number)).unwrap();
+            let mut buffer = Buffer::with_capacity(8192);
+            let count = Entries::new(&dir, &mut buffer).with_end_marker(marker).count().unwrap();
+            assert!(count == 1 || count == 2);
+            if count == 1 {
+                believed.push(len);
+            }
+        }
+        let room = |len: &usize| 2 * record_len(2) + record_len(*len) + LARGEST <= 8192;
+        assert_eq!(believed, lens.clone().filter(room).collect::<Vec<_>>());
+        machine::passed(
+            ROW,
+            lens.count(),
+            "lengths of a marked record: believed up to 4120 bytes before the end of the buffer",
+        );
+    });
+}
+
+/// The length of a record of `getdents64` with a name of `name` bytes.
+const fn record_len(name: usize) -> usize {
+    (19 + name + 1).next_multiple_of(8)
+}
+
+/// A `Listing` of such a directory would never be complete.
+#[test]
+fn endless_directory_takes_constant_memory() {
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (200_000, 60) };
-    served("entries_for_ever", seconds, || {
-        let directory =
-            Directory { answers: Arc::new(|place| file(&place.to_string())), cookie: None, batch: Batch::Full };
-        let server = Server::mount(vec![directory]).unwrap();
+    served("hostile::endless_directory_takes_constant_memory", seconds, || {
+        let server = Server::mount(vec![Directory::of_files(|place| file(&place.to_string()))]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
         let mut buffer = Buffer::new();
         let mut entries = Entries::new(&dir, &mut buffer);
@@ -587,20 +576,19 @@ fn entries_for_ever() {
         for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
             assert_eq!(entry.unwrap().file_name(), *number.to_string());
         }
-        machine::passed("hostile server: entries for ever", count as usize, "entries in constant memory");
+        machine::passed("hostile server: an endless directory", count as usize, "entries in constant memory");
     });
 }
 
 /// A `Listing` takes what its documentation says: 16 bytes an entry, the inode number, the name and its NUL.
 #[test]
-fn a_listing_of_millions() {
+fn listing_of_millions_takes_the_memory_it_promises() {
     const NAME: usize = 16;
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (1_000_000, 120) };
-    served("a_listing_of_millions", seconds, || {
+    served("hostile::listing_of_millions_takes_the_memory_it_promises", seconds, || {
         let name = |place: u64| format!("{:0NAME$x}", place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let answers = move |place| if place < count { file(&name(place)) } else { Answer::End };
-        let directory = Directory { answers: Arc::new(answers), cookie: None, batch: Batch::Full };
-        let server = Server::mount(vec![directory]).unwrap();
+        let server = Server::mount(vec![Directory::of_files(answers)]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
         let mut buffer = Buffer::with_capacity(1 << 20);
         assert!(Entries::new(&dir, &mut buffer).next().unwrap().is_some());
@@ -622,22 +610,25 @@ fn a_listing_of_millions() {
     });
 }
 
-/// Of this process, and so of the server too.
+/// Of this process, to which the server belongs.
 fn resident_pages() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("proc_pid_statm(5)")
 }
 
-/// Runs `body` in a process of its own that may mount.
-fn served(test: &str, seconds: u32, body: impl FnOnce()) {
-    child::run(test, seconds, || match File::open("/dev/fuse").and_then(|_| fuse::private_mounts()) {
-        Ok(()) => {
-            // SAFETY: the handler does nothing.
-            unsafe { libc::signal(libc::SIGUSR1, on_signal as extern "C" fn(_) as usize) };
-            body();
+/// Runs `part` of `test` in a process of its own, where it may mount a server.
+///
+/// The server shares the process with its reader, so that it can interrupt it. No other test does, so that the process can be
+/// ended when a reader hangs.
+fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
+    process::run(test, seconds, || {
+        signals::catch();
+        let outcome = match File::open("/dev/fuse") {
+            Ok(_) => in_own_namespace(|_| part()),
+            Err(error) => Err(format!("/dev/fuse ({error})")),
+        };
+        if let Err(missing) = outcome {
+            machine::skip(test, &missing);
         }
-        Err(error) => machine::skip(test, &format!("/dev/fuse and the right to mount ({error})")),
     });
 }
-
-extern "C" fn on_signal(_: c_int) {}

@@ -1,80 +1,57 @@
-//! Where the machine's limits are: no descriptor left, and directories nested deeper than any path or stack can follow.
+//! The machine's limits: no descriptor left, and directories nested deeper than any path or stack can follow.
 
-mod machine;
-mod mounted;
-
+use crate::file_systems::FileSystem;
+use crate::support::machine;
+use crate::support::process;
 use lendir::{Buffer, Entries, Entry, FileType, OFlags};
-use mounted::FileSystem;
 use rustix::fs::{AtFlags, Mode, fstat, mkdirat, mknodat, unlinkat};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::{io, thread};
 
-/// `open` says so; an iterator that is under way does not notice.
+/// Opening says so; an iterator that is under way does not notice.
 #[test]
-fn no_descriptor_is_left() {
-    machine::watchdog();
-    let dir = lendir::open("/proc/sys/kernel").unwrap();
-    let mut buffer = Buffer::with_capacity(0);
-    let expected = Entries::new(&dir, &mut buffer).count().unwrap();
-    let mut entries = Entries::new(&dir, &mut buffer);
-    entries.rewind().unwrap();
-    assert!(entries.next().unwrap().is_some());
-    // In a child, because the limit is that of a whole process. It allocates nothing, as it must not after a fork.
-    let is_as_stated = in_child(|| {
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the call reads `none`, which outlives it.
-        let is_limited = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) } == 0;
-        let is_refused =
-            |answer: io::Result<OwnedFd>| answer.is_err_and(|error| Errno::from_io_error(&error) == Some(Errno::MFILE));
-        is_limited
-            && is_refused(lendir::open(c"/"))
-            && is_refused(lendir::openat(&dir, c"."))
-            && entries.count().is_ok_and(|count| count == expected - 1)
-    });
-    assert!(is_as_stated);
-    machine::passed(
-        "limits: no descriptor is left",
-        3,
-        "calls: two that open are refused, the iterator under way goes on",
-    );
-}
+fn running_out_of_descriptors_is_an_error_of_open() {
+    // The limit is that of a whole process.
+    process::run("limits::running_out_of_descriptors_is_an_error_of_open", 60, || {
+        let dir = lendir::open("/proc/sys/kernel").unwrap();
+        let mut buffer = Buffer::with_capacity(0);
+        let expected = Entries::new(&dir, &mut buffer).count().unwrap();
+        let mut entries = Entries::new(&dir, &mut buffer);
+        entries.rewind().unwrap();
+        assert!(entries.next().unwrap().is_some());
 
-/// Whether `test` is true in a child process, which may do only what is async-signal-safe.
-fn in_child(test: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child runs nothing but `test`, and then ends without returning.
-    unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            libc::_exit(libc::c_int::from(test()));
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..getrlimit(Resource::Nofile) }).unwrap();
+        for refused in [lendir::open("/"), lendir::openat(&dir, ".")] {
+            assert_eq!(Errno::from_io_error(&refused.unwrap_err()), Some(Errno::MFILE));
         }
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1
-    }
+        assert_eq!(entries.count().unwrap(), expected - 1);
+    });
+    let what = "calls: two that open are refused, the iterator under way goes on";
+    machine::passed("limits: no descriptor is left", 3, what);
 }
 
 #[test]
-fn however_deep() {
-    machine::watchdog();
-    let depth = if machine::runs_long() { 100_000 } else { 10_000 };
-    let tmpfs = FileSystem::named("tmpfs");
-    match tmpfs.mounted(|_, _| {}, |mounted| descend_and_remove(&mounted.at, depth)) {
-        Ok(()) => machine::passed(
-            "limits: however deep",
-            depth,
-            "levels read and removed with two descriptors and a stack of 64 KiB",
-        ),
-        Err(missing) => machine::skip("limits: however deep", &missing),
-    }
+fn any_depth_takes_two_descriptors_and_little_stack() {
+    // Descriptors are counted, so no other test may open any.
+    const TEST: &str = "limits::any_depth_takes_two_descriptors_and_little_stack";
+    process::run(TEST, if machine::runs_long() { 1800 } else { 300 }, || {
+        let depth = if machine::runs_long() { 100_000 } else { 10_000 };
+        let row = "limits: however deep";
+        match FileSystem::named("tmpfs").mounted(|_, _| {}, |mounted| descend_and_remove(&mounted.at, depth)) {
+            Ok(()) => {
+                let what = "levels read and removed with two descriptors and a stack of 64 KiB";
+                machine::passed(row, depth, what);
+            }
+            Err(missing) => machine::skip(row, &missing),
+        }
+    });
 }
 
 fn descend_and_remove(path: &Path, depth: usize) {
     let test = || {
-        // Descriptors of its own, so that it can count them.
-        // SAFETY: no other thread is told of a descriptor that is made from here on.
-        assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
         nest(path, depth);
         let open_before = open_descriptors();
         let mut buffer = Buffer::new();
@@ -114,7 +91,7 @@ fn nest(path: &Path, depth: usize) {
 }
 
 fn open_descriptors() -> u64 {
-    Entries::new(&lendir::open("/proc/thread-self/fd").unwrap(), &mut Buffer::with_capacity(0)).count().unwrap()
+    Entries::new(&lendir::open("/proc/self/fd").unwrap(), &mut Buffer::with_capacity(0)).count().unwrap()
 }
 
 /// Visits everything below `dir`, however deep it is: with two descriptors, one buffer, and 24 bytes for each level.

@@ -1,42 +1,28 @@
-//! `/proc` as it really is: processes that come and go while it is read, zombies, and what other users may see.
+//! `/proc`: processes that come and go while it is read, zombies, and what other users may see.
 
-mod machine;
-mod mounted;
-
+use crate::file_systems::HIDING_PROC;
+use crate::support::machine;
+use crate::support::process::{self, NOBODY, Process, as_nobody};
 use lendir::{Buffer, Entries, Listing};
 use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, geteuid, waitid};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-/// A process that is killed and reaped at the latest when the test is over.
-struct Process(Child);
-
 impl Process {
-    fn start(command: &mut Command) -> Self {
-        // SAFETY: `prctl` is async-signal-safe and this operation touches no memory.
-        let command = unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            })
-        };
-        Self(command.spawn().unwrap())
-    }
-
     fn sleeping() -> Self {
         Self::start(Command::new("sleep").arg("1000"))
     }
 
-    /// One with many threads and many descriptors: more than one batch of the smallest buffer.
-    fn crowd() -> Self {
-        let mut command = Command::new("/proc/self/exe");
-        command.args(["--exact", "killed_midway"]).env("LENDIR_CROWD", "1").stdout(Stdio::null());
-        let crowd = Self::start(&mut command);
+    /// The part of `test` in another process: [`be_a_crowd`].
+    fn crowd(test: &str) -> Self {
+        process::part(test, 1000, be_a_crowd);
+        let crowd = process::start(test);
         let count = |dir| pids(&mut Entries::new(&crowd.open(dir), &mut Buffer::new())).len();
         while count("task") < CROWD || count("fd") < CROWD {
             thread::sleep(Duration::from_millis(1));
@@ -59,23 +45,12 @@ impl Process {
     }
 
     fn wait_for_zombie(&self) {
-        // SAFETY: zeros are valid for this plain C structure, which the call only writes to.
-        let answer = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            libc::waitid(libc::P_PID, self.id(), &raw mut info, libc::WEXITED | libc::WNOWAIT)
-        };
-        assert_eq!(answer, 0);
+        let pid = WaitId::Pid(Pid::from_child(&self.0));
+        waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     }
 
     fn reap(&mut self) {
         self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -88,8 +63,8 @@ fn pids(entries: &mut Entries<'_>) -> Vec<u32> {
 }
 
 #[test]
-fn every_living_process_comes_once_in_a_storm_of_forks() {
-    machine::watchdog();
+fn living_processes_come_once_while_others_fork() {
+    let _watchdog = machine::watchdog();
     let sleeping: Vec<Process> = (0..8).map(|_| Process::sleeping()).collect();
     let _storm = [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])));
     let staying = sleeping.iter().map(Process::id).chain([std::process::id(), 1]);
@@ -111,13 +86,13 @@ fn every_living_process_comes_once_in_a_storm_of_forks() {
             seen_in_all.extend(pids);
         }
     }
-    assert!(seen_in_all.len() > staying.len() + 100, "that was no storm");
-    machine::passed("procfs: forks and exits", 2 * scans, "scans with every living process once");
+    assert!(seen_in_all.len() > staying.len() + 100, "few processes came and went");
+    machine::passed("procfs: forks and exits", 2 * scans, "scans with every living process exactly once");
 }
 
 const CROWD: usize = 600;
 
-/// What the process does that is killed.
+/// Many threads and many descriptors: more than one batch of the smallest buffer.
 fn be_a_crowd() {
     let _descriptors: Vec<_> = (0..CROWD).map(|_| File::open("/dev/null").unwrap()).collect();
     let sleep = || thread::sleep(Duration::from_secs(1000));
@@ -128,13 +103,10 @@ fn be_a_crowd() {
 }
 
 #[test]
-fn killed_midway() {
-    if std::env::var_os("LENDIR_CROWD").is_some() {
-        return be_a_crowd();
-    }
-    machine::watchdog();
+fn killed_process_ends_like_any_directory() {
+    let _watchdog = machine::watchdog();
     for dir in ["task", "fd"] {
-        let mut crowd = Process::crowd();
+        let mut crowd = Process::crowd("procfs::killed_process_ends_like_any_directory");
         let dir = crowd.open(dir);
         let mut buffer = Buffer::with_capacity(0);
         let mut entries = Entries::new(&dir, &mut buffer);
@@ -155,10 +127,10 @@ fn killed_midway() {
 }
 
 #[test]
-fn reaped_midway() {
-    machine::watchdog();
+fn reaped_process_is_removed() {
+    let _watchdog = machine::watchdog();
     for dir in ["task", "fd"] {
-        let mut crowd = Process::crowd();
+        let mut crowd = Process::crowd("procfs::reaped_process_is_removed");
         let dir = crowd.open(dir);
         let mut buffer = Buffer::with_capacity(0);
         let mut entries = Entries::new(&dir, &mut buffer);
@@ -172,8 +144,8 @@ fn reaped_midway() {
 }
 
 #[test]
-fn the_net_of_a_zombie_is_one_error() {
-    machine::watchdog();
+fn net_of_a_zombie_is_one_error() {
+    let _watchdog = machine::watchdog();
     let mut zombie = Process::start(&mut Command::new("true"));
     zombie.wait_for_zombie();
     let net = zombie.open("net");
@@ -200,28 +172,10 @@ fn assert_one_error(entries: &mut Entries<'_>, expected: Errno) {
     }
 }
 
-/// Runs `test` in a thread that is nobody: with the rights of no user who owns anything here.
-fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
-    let test = || {
-        // The system calls themselves, because those of the C library change every thread.
-        // SAFETY: they touch no memory but to read the empty list of groups.
-        unsafe {
-            assert_eq!(libc::syscall(libc::SYS_setgroups, 0, std::ptr::null::<u32>()), 0);
-            assert_eq!(libc::syscall(libc::SYS_setresgid, NOBODY, NOBODY, NOBODY), 0);
-            assert_eq!(libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY), 0);
-        }
-        test()
-    };
-    thread::scope(|scope| scope.spawn(test).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-const NOBODY: u32 = 65534;
-
 #[test]
 fn map_files_are_refused_while_reading() {
-    machine::watchdog();
-    // SAFETY: `geteuid` touches no memory.
-    if unsafe { libc::geteuid() } != 0 {
+    let _watchdog = machine::watchdog();
+    if !geteuid().is_root() {
         return machine::skip("map_files", "root, to open them and then read them as nobody");
     }
     let sleeping = Process::sleeping();
@@ -237,13 +191,13 @@ fn map_files_are_refused_while_reading() {
     let mut entries = Entries::new(&map_files, &mut buffer);
     entries.rewind().unwrap();
     assert!(entries.next().unwrap().is_some(), "they are not refused to root");
-    machine::passed("procfs: map_files", 2, "readers: nobody gets `EACCES`, root the entries");
+    machine::passed("procfs: map_files", 2, "readers: the user nobody gets `EACCES`, root the entries");
 }
 
 #[test]
 fn hidepid_hides_the_processes_of_others() {
-    machine::watchdog();
-    let outcome = mounted::HIDING_PROC.mounted(
+    let _watchdog = machine::watchdog();
+    let outcome = HIDING_PROC.mounted(
         |_, _| {},
         |mounted| {
             let own = Process::start(Command::new("sleep").arg("1000").uid(NOBODY).gid(NOBODY));
@@ -267,7 +221,11 @@ fn hidepid_hides_the_processes_of_others() {
         },
     );
     match outcome {
-        Ok(()) => machine::passed("procfs: hidepid=2", 2, "readers: nobody sees no process of others, root sees all"),
+        Ok(()) => machine::passed(
+            "procfs: hidepid=2",
+            2,
+            "readers: the user nobody sees only its own processes, root sees all",
+        ),
         Err(missing) => machine::skip("procfs: hidepid=2", &missing),
     }
 }

@@ -1,27 +1,24 @@
-//! One suite of cases on every file system that can be mounted here, and the table of what passed where.
+//! One suite of cases on every file system, and the table of what passed where. `file_systems` has the list.
 
-mod machine;
-mod mounted;
-mod readers;
-mod scan;
-
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, SortedEntry};
-use mounted::{Contents, FILE_SYSTEMS, FileSystem, Mounted, Part};
-use readers::READERS;
+use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem};
+use crate::mounted::{Mounted, Part};
+use crate::readers::READERS;
+use crate::support::machine;
+use crate::support::scan::{self, End, Found, Scan, names};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, SortedEntry};
 use rustix::fs::{AtFlags, CWD, Mode, RawDir, makedev, mknodat, statat};
-use scan::Found;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
-use std::fs::{self, DirEntry};
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, symlink};
+use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// A question put to every file system that `asks` for nothing it does not have.
+/// A case, run on every file system that has what it asks for.
 struct Case {
     name: &'static str,
     asks: Asks,
@@ -30,7 +27,7 @@ struct Case {
 
 #[derive(Clone, Copy)]
 enum Asks {
-    /// Directories that hold still.
+    /// Directories that do not change.
     Reading,
     /// The contents made by [`fill`].
     OurContents,
@@ -39,17 +36,17 @@ enum Asks {
 }
 
 const CASES: [Case; 15] = [
-    Case { name: "all types", asks: Asks::OurContents, run: all_types_are_told_or_resolved },
-    Case { name: "all names", asks: Asks::OurContents, run: all_names_come_back },
-    Case { name: "0 to 20,000 entries", asks: Asks::OurContents, run: every_entry_comes_once },
+    Case { name: "all types", asks: Asks::OurContents, run: types_are_told_or_resolved },
+    Case { name: "all names", asks: Asks::OurContents, run: names_come_back },
+    Case { name: "0 to 20,000 entries", asks: Asks::OurContents, run: entries_come_once },
     Case { name: "beside `std`", asks: Asks::Reading, run: std_reads_the_same },
     Case { name: "beside Go, Python and find", asks: Asks::Reading, run: other_readers_read_the_same },
-    Case { name: "sorted", asks: Asks::Reading, run: a_listing_has_the_same_in_order },
+    Case { name: "sorted", asks: Asks::Reading, run: listing_is_sorted },
     Case { name: "buffers", asks: Asks::Reading, run: every_buffer_reads_the_same },
-    Case { name: "seek", asks: Asks::Reading, run: after_a_cookie_comes_what_came_after_it },
-    Case { name: "rewind", asks: Asks::Reading, run: rewinding_begins_again_after_every_count },
-    Case { name: "marker never early", asks: Asks::Reading, run: the_end_marker_loses_nothing },
-    Case { name: "a call less where a marker is", asks: Asks::Removing, run: the_last_call_is_saved_where_a_marker_is },
+    Case { name: "seek", asks: Asks::Reading, run: seek_resumes_behind_each_cookie },
+    Case { name: "rewind", asks: Asks::Reading, run: rewind_begins_again },
+    Case { name: "marker never early", asks: Asks::Reading, run: end_marker_loses_nothing },
+    Case { name: "one call less with a marker", asks: Asks::Removing, run: end_marker_saves_the_last_call },
     Case { name: "removed before reading", asks: Asks::Removing, run: removed_before_reading },
     Case { name: "removed midway", asks: Asks::Removing, run: removed_midway },
     Case { name: "tree removed", asks: Asks::Removing, run: removed_with_the_whole_tree },
@@ -58,7 +55,7 @@ const CASES: [Case; 15] = [
 
 #[test]
 fn every_file_system_passes_every_case() {
-    machine::watchdog();
+    let _watchdog = machine::watchdog();
     for (name, missing) in READERS.iter().filter_map(|reader| reader.as_ref().err()) {
         machine::skip(&format!("{name} on every file system"), missing);
     }
@@ -84,7 +81,7 @@ enum Verdict {
 
 struct Row {
     system: &'static FileSystem,
-    /// What each case said, or what is missing here.
+    /// The verdict of each case, or what this machine lacks.
     outcome: Result<Vec<Verdict>, String>,
 }
 
@@ -170,10 +167,10 @@ fn fill(at: &Path, part: Part, system: &FileSystem) {
 
 fn counts(system: &FileSystem) -> &'static [usize] {
     let counts = &[0, 1, 2, 16, 1024, 20_000];
-    if system.is_slow_to_fill() && !machine::runs_long() { &counts[..5] } else { counts }
+    if system.is_slow_to_fill && !machine::runs_long() { &counts[..5] } else { counts }
 }
 
-/// The directories of regular files, each with all the names in it.
+/// The directories of regular files, each with all its names.
 fn contents(system: &FileSystem) -> BTreeMap<String, BTreeSet<Vec<u8>>> {
     let numbers = |count: &usize| (0..*count).map(|number| number.to_string().into_bytes()).collect();
     let mut contents: BTreeMap<_, _> = counts(system).iter().map(|count| (count.to_string(), numbers(count))).collect();
@@ -203,7 +200,7 @@ fn make(dir: &Path, name: &OsStr, file_type: FileType) {
     }
 }
 
-/// Directories to be removed, which hold nothing but directories, so that cgroup2 can have them too.
+/// Directories to be removed. They hold only directories, so that cgroup2 can have them too.
 fn fill_doomed(at: &Path, part: Part) {
     for dir in ["before", "tree/a/b", "after", "saved", "midway"] {
         fs::create_dir_all(at.join(dir)).unwrap();
@@ -215,14 +212,14 @@ fn fill_doomed(at: &Path, part: Part) {
     }
 }
 
-/// Where the directories to be removed are, on a file system that can have them.
+/// The path of the directories to be removed, on a file system that can have them.
 struct Doomed(PathBuf);
 
 impl Doomed {
     fn path(mounted: &Mounted) -> PathBuf {
         match mounted.system.contents {
             Contents::Kernel { .. } => mounted.at.join(format!("lendir-{}", std::process::id())),
-            _ => mounted.at.join("doomed"),
+            Contents::Written | Contents::Packed | Contents::Merged => mounted.at.join("doomed"),
         }
     }
 
@@ -231,7 +228,7 @@ impl Doomed {
         match mounted.system.contents {
             Contents::Written | Contents::Merged => {}
             Contents::Kernel { takes_directories: true, .. } => fill_doomed(&path, Part::All),
-            _ => return None,
+            Contents::Kernel { takes_directories: false, .. } | Contents::Packed => return None,
         }
         Some(Self(path))
     }
@@ -253,30 +250,29 @@ fn remove_directories(dir: &Path) {
     fs::remove_dir(dir).unwrap();
 }
 
-/// The directories that hold still.
+/// The directories that do not change while the cases run.
 fn still(mounted: &Mounted) -> impl Iterator<Item = PathBuf> {
     let names = match mounted.system.contents {
         Contents::Kernel { still, takes_directories } => {
             let made = Doomed::path(mounted).join("midway").display().to_string();
             still.iter().map(ToString::to_string).chain(takes_directories.then_some(made)).collect()
         }
-        _ => contents(mounted.system).into_keys().chain(["types".to_owned()]).collect::<Vec<_>>(),
+        Contents::Written | Contents::Packed | Contents::Merged => {
+            contents(mounted.system).into_keys().chain(["types".to_owned()]).collect::<Vec<_>>()
+        }
     };
     names.into_iter().map(|name| mounted.at.join(name))
 }
 
 fn all(dir: &Path) -> Vec<Found> {
-    let dir = lendir::open(dir).unwrap();
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&dir, &mut buffer);
-    let mut seen = Vec::new();
-    while let Some(entry) = entries.next().unwrap() {
-        seen.push(entry.into());
-    }
-    seen
+    scan::all(&mut Entries::new(&lendir::open(dir).unwrap(), &mut Buffer::new()))
 }
 
-/// That these come next, in this order.
+fn by_name(found: Vec<Found>) -> Vec<Found> {
+    scan::sorted(found, Order::Bytes)
+}
+
+/// These come next, in this order.
 fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     for (index, expected) in expected.iter().enumerate() {
         let entry = entries.next().unwrap();
@@ -284,7 +280,7 @@ fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display
     }
 }
 
-/// That these come next and then no more.
+/// These come next, and then no more.
 fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     assert_next(entries, expected, what);
     for _ in 0..2 {
@@ -293,13 +289,13 @@ fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display
     }
 }
 
-fn all_types_are_told_or_resolved(mounted: &Mounted) {
+fn types_are_told_or_resolved(mounted: &Mounted) {
     let dir = lendir::open(mounted.at.join("types")).unwrap();
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&dir, &mut buffer);
     let mut seen = BTreeMap::new();
     while let Some(entry) = entries.next().unwrap() {
-        assert_eq!(entry.file_type() != FileType::Unknown, mounted.system.has_types(), "{entry:?}");
+        assert_eq!(entry.file_type() != FileType::Unknown, mounted.system.has_types, "{entry:?}");
         seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.resolve_file_type().unwrap());
     }
     let expected = TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into();
@@ -313,19 +309,16 @@ fn all_types_are_told_or_resolved(mounted: &Mounted) {
     assert_eq!(seen, expected);
 }
 
-fn all_names_come_back(mounted: &Mounted) {
-    let mut names: Vec<_> = all(&mounted.at.join("names")).into_iter().map(|seen| seen.name).collect();
-    names.sort_unstable();
-    assert!(names.iter().eq(&contents(mounted.system)["names"]));
+fn names_come_back(mounted: &Mounted) {
+    let found = by_name(all(&mounted.at.join("names")));
+    assert!(names(&found).into_iter().eq(&contents(mounted.system)["names"]));
 }
 
-fn every_entry_comes_once(mounted: &Mounted) {
+fn entries_come_once(mounted: &Mounted) {
     let contents = contents(mounted.system);
     for count in counts(mounted.system) {
         let path = mounted.at.join(count.to_string());
-        let mut names: Vec<_> = all(&path).into_iter().map(|seen| seen.name).collect();
-        names.sort_unstable();
-        assert!(names.iter().eq(&contents[&count.to_string()]), "{count}");
+        assert!(names(&by_name(all(&path))).into_iter().eq(&contents[&count.to_string()]), "{count}");
         let dir = lendir::open(&path).unwrap();
         assert_eq!(Entries::new(&dir, &mut Buffer::new()).count().unwrap(), *count as u64);
     }
@@ -334,38 +327,34 @@ fn every_entry_comes_once(mounted: &Mounted) {
 fn std_reads_the_same(mounted: &Mounted) {
     for dir in still(mounted) {
         let ours = all(&dir);
-        let theirs: Vec<DirEntry> = fs::read_dir(&dir).unwrap().map(Result::unwrap).collect();
-        assert_eq!(ours.len(), theirs.len(), "{}", dir.display());
-        for (ours, theirs) in ours.into_iter().zip(theirs) {
-            assert_eq!((&*ours.name, ours.ino), (theirs.file_name().as_bytes(), theirs.ino()));
-            let mode = statat(CWD, theirs.path(), AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode;
-            assert!([FileType::Unknown, FileType::from_raw_mode(mode)].contains(&ours.file_type), "{ours:?}");
+        let scan = Scan { found: ours.clone(), end: End::Complete };
+        assert_eq!(scan.bare(), Scan::by_std(&dir), "{}", dir.display());
+        for found in ours {
+            let path = dir.join(OsStr::from_bytes(&found.name));
+            let mode = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode;
+            assert!([FileType::Unknown, FileType::from_raw_mode(mode)].contains(&found.file_type), "{found:?}");
         }
     }
 }
 
 fn other_readers_read_the_same(mounted: &Mounted) {
     let dirs: Vec<_> = still(mounted).collect();
-    let mut ours: Vec<_> = dirs.iter().flat_map(|dir| all(dir)).map(|seen| seen.name).collect();
-    ours.sort_unstable();
+    let ours = by_name(dirs.iter().flat_map(|dir| all(dir)).collect());
     for reader in READERS.iter().flatten() {
         let mut told = reader.read(&dirs);
         told.names.sort_unstable();
-        assert!(told.is_content && told.names == ours, "{}", reader.name);
+        assert!(told.is_content && told.names == names(&ours), "{}", reader.name);
     }
 }
 
-fn a_listing_has_the_same_in_order(mounted: &Mounted) {
+fn listing_is_sorted(mounted: &Mounted) {
     let mut buffer = Buffer::with_capacity(0);
     let mut listing = Listing::new();
     for path in still(mounted) {
         let dir = lendir::open(&path).unwrap();
         let entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
-        listing.read(entries).unwrap();
-        let mut expected = all(&path);
-        expected.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let sorted = listing.iter().map(|entry| (entry.name(), entry.file_type(), entry.ino()));
-        assert!(sorted.eq(expected.iter().map(|seen| (&*seen.name, seen.file_type, seen.ino))), "{}", path.display());
+        let scan = Scan { found: all(&path), end: End::Complete };
+        assert!(Scan::by_listing(&mut listing, entries) == scan.sorted(Order::Bytes), "{}", path.display());
     }
 }
 
@@ -388,7 +377,7 @@ fn assert_every_buffer_reads_the_same(mounted: &Mounted, marker: impl Fn(&OwnedF
     }
 }
 
-fn after_a_cookie_comes_what_came_after_it(mounted: &Mounted) {
+fn seek_resumes_behind_each_cookie(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         let dir = lendir::open(&path).unwrap();
@@ -406,7 +395,7 @@ fn after_a_cookie_comes_what_came_after_it(mounted: &Mounted) {
     }
 }
 
-fn rewinding_begins_again_after_every_count(mounted: &Mounted) {
+fn rewind_begins_again(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         let dir = lendir::open(&path).unwrap();
@@ -420,7 +409,7 @@ fn rewinding_begins_again_after_every_count(mounted: &Mounted) {
     }
 }
 
-/// More entries than this are looked at in steps, except in the long form.
+/// Cases look at more entries than this in steps.
 const FEW: usize = 600;
 
 fn step(entries: &[Found]) -> usize {
@@ -432,7 +421,7 @@ fn step(entries: &[Found]) -> usize {
     }
 }
 
-fn the_end_marker_loses_nothing(mounted: &Mounted) {
+fn end_marker_loses_nothing(mounted: &Mounted) {
     assert_every_buffer_reads_the_same(mounted, |dir| EndMarker::of(dir).unwrap());
     if let Some(end) = mounted.system.end_cookie() {
         for dir in still(mounted) {
@@ -452,8 +441,9 @@ fn cookies_with_dots(dir: &Path) -> Vec<u64> {
     cookies
 }
 
-/// Once the last entry is lent the directory is removed: only an iterator that asks the kernel again hears of that.
-fn the_last_call_is_saved_where_a_marker_is(mounted: &Mounted) {
+/// The directory is removed once its last entry is lent. An iterator that asks the kernel again finds that out; one that
+/// believes a marker does not ask.
+fn end_marker_saves_the_last_call(mounted: &Mounted) {
     let path = Doomed::path(mounted).join("saved");
     fs::create_dir(path.join("child")).unwrap();
     let dir = lendir::open(&path).unwrap();
@@ -484,13 +474,12 @@ fn removed_midway(mounted: &Mounted) {
     let dir = lendir::open(&path).unwrap();
     let mut buffer = Buffer::with_capacity(0);
     let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
-    let mut seen: Vec<Found> = vec![entries.next().unwrap().expect("not the end").into()];
+    let mut found = vec![Found::from(&entries.next().unwrap().expect("not the end"))];
     remove_directories(&path);
-    while let Some(entry) = entries.next().unwrap() {
-        seen.push(entry.into());
-    }
-    assert!(seen.len() < expected.len() && expected.starts_with(&seen), "what was in the buffer is delivered");
-    assert_gone(&mut entries);
+    let rest = Scan::of(&mut entries);
+    found.extend(rest.found);
+    assert!(found.len() < expected.len() && expected.starts_with(&found), "what was in the buffer is delivered");
+    assert_eq!(rest.end, End::Removed);
 }
 
 fn removed_with_the_whole_tree(mounted: &Mounted) {

@@ -1,15 +1,82 @@
-//! A trap for this thread's system calls: chosen calls are answered with a chosen error, the others go through.
+//! A trap for the system calls of one thread: chosen calls end with a chosen error, all others go through.
 //!
-//! It sits in the kernel (seccomp), because `lendir` makes its system calls without the C library's help. There is no way
-//! back: a test that sets it runs in a process of its own.
+//! It sits in the kernel (seccomp), because `lendir` makes its system calls without the C library. A thread cannot take it
+//! back, and its handler is that of the whole process: a test that sets it runs in a process of its own.
 
-use libc::{c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
+use crate::errnos::{ERRNOS, name_of};
+use libc::{EINTR, c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
+use rustix::thread::set_no_new_privs;
+use std::fmt;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The system calls that can be made to fail.
-const TRAPPED: [c_long; 5] =
-    [libc::SYS_getdents64, libc::SYS_openat, libc::SYS_lseek, libc::SYS_fstatfs, libc::SYS_newfstatat];
+/// How often in a row a call is interrupted.
+const BURST: u32 = 100;
+
+/// The calls of a kind that end with an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    First,
+    Second,
+    Last,
+    Every,
+}
+
+/// An error at certain calls of a kind that an operation makes `calls` times.
+#[derive(Clone, Copy)]
+pub struct Fault {
+    pub errno: c_int,
+    pub at: At,
+    call: c_long,
+    calls: u32,
+}
+
+impl Fault {
+    /// Each error at the first, the second, the last and every one of `calls`.
+    pub fn sweep(call: c_long, calls: u32) -> impl Iterator<Item = Self> {
+        let ats = [At::First, At::Second, At::Last, At::Every];
+        ERRNOS.into_iter().flat_map(move |(_, errno)| ats.map(|at| Self { errno, at, call, calls }))
+    }
+
+    /// The number of the first call that fails.
+    pub fn first(self) -> u32 {
+        match self.at {
+            At::First | At::Every => 1,
+            At::Second => 2,
+            At::Last => self.calls,
+        }
+    }
+
+    /// Whether the caller is to see that the call of this number fails. `EINTR` is nothing to see.
+    pub fn is_seen_at(self, number: u32) -> bool {
+        self.errno != EINTR && (self.at == At::Every || number == self.first())
+    }
+
+    /// How many interruptions there are besides the calls that go through.
+    pub fn interruptions(self) -> u32 {
+        match (self.errno, self.at) {
+            (EINTR, At::Every) => BURST * self.calls,
+            (EINTR, At::First | At::Second | At::Last) => BURST,
+            _ => 0,
+        }
+    }
+
+    /// From now on the calls fail so. An interruption comes in a burst.
+    pub fn set(self) {
+        let first = self.first();
+        fail(self.call, self.errno, move |number| match (self.errno, self.at) {
+            (EINTR, At::Every) => number % (BURST + 1) != 0,
+            (EINTR, At::First | At::Second | At::Last) => (first..first + BURST).contains(&number),
+            _ => self.is_seen_at(number),
+        });
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:?} of {} calls", name_of(self.errno), self.at, self.calls)
+    }
+}
 
 /// The sixth argument of the calls that the trap itself makes; those it traps take five at most.
 const OWN: u32 = u32::from_ne_bytes(*b"trap");
@@ -52,8 +119,8 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
     PLAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets the trap for this thread and those it starts.
-pub fn set_for_good() -> io::Result<()> {
+/// Sets the trap for these `calls`, each of which takes five arguments at most, in this thread and those it starts.
+pub fn set_for_good(calls: &[c_long]) -> io::Result<()> {
     let step = |code: u32, jt, jf, k| sock_filter { code: u16::try_from(code).expect("BUG: 16 bits"), jt, jf, k };
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
     let skip_if = |value, yes, no| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, value);
@@ -61,7 +128,7 @@ pub fn set_for_good() -> io::Result<()> {
 
     // `struct seccomp_data`: the call's number at 0, its sixth argument at 56, low half first on a little-endian machine.
     let mut filter = vec![load(56), skip_if(OWN, 0, 1), answer(libc::SECCOMP_RET_ALLOW), load(0)];
-    for call in TRAPPED {
+    for &call in calls {
         filter.push(skip_if(u32::try_from(call).expect("BUG: a system call's number"), 0, 1));
         filter.push(answer(libc::SECCOMP_RET_TRAP));
     }
@@ -69,25 +136,27 @@ pub fn set_for_good() -> io::Result<()> {
     let program =
         sock_fprog { len: u16::try_from(filter.len()).expect("BUG: a short filter"), filter: filter.as_mut_ptr() };
 
-    // SAFETY: zero is a value of every field; the handler has the signature that SA_SIGINFO asks for.
+    // SAFETY: zeros are a valid `sigaction`.
     let action = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_trap as extern "C" fn(_, _, _) as usize;
         action.sa_flags = libc::SA_SIGINFO;
         action
     };
-    let (on, off): (c_ulong, c_ulong) = (1, 0);
-    // SAFETY: `action` and `program`, and the filter that it points to, are read during the calls only.
+    set_no_new_privs(true)?;
+    // SAFETY:
+    // - the calls only read `action`, `program` and the filter that it points to, all of which outlive them;
+    // - `on_trap` has the signature that SA_SIGINFO asks for. It is no more than the answer to a system call: see `PLAN`.
     let failed = unsafe {
         libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) != 0
-            || libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, off, off, off) != 0
             || libc::prctl(libc::PR_SET_SECCOMP, c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const program) != 0
     };
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: with SA_SIGINFO the third argument is the interrupted thread's context, which is ours until the return.
+    // SAFETY: with SA_SIGINFO the third argument is the context of the interrupted thread, and nothing else uses it before the
+    // return.
     let context = unsafe { &mut *context.cast::<ucontext_t>() };
     let (call, arguments) = registers(context);
     let mut plan = plan();
@@ -117,7 +186,8 @@ fn go_through(call: c_long, arguments: [c_long; 5]) -> c_long {
 fn hide(records: *mut u8, len: usize) {
     let mut at = 0;
     while at < len {
-        // SAFETY: the kernel has just written `len` bytes of records there: `d_reclen` stands at 16, `d_type` at 18.
+        // SAFETY: the kernel has just written `len` bytes of whole records there, to memory that its caller had to lend it.
+        // Each has its length at 16 and its type at 18.
         unsafe {
             let record = records.add(at);
             at += usize::from(record.add(16).cast::<u16>().read_unaligned());

@@ -1,21 +1,23 @@
-//! What this machine lacks is said aloud: a skipped test prints one line that `cargo test` does not capture. How long a
-//! test may run is said here too, and what came of it.
+//! The machine and the test run: which tests it skips, which form of them it runs, how long one may take, what passed.
 //!
-//! `LENDIR_SCOREBOARD=FILE` appends all of that to a file, of which `.ci/trust` makes `tests/SCOREBOARD.md`. Each line there
-//! begins with what it is: `passed`, `skipped`, or the name of a table.
-#![allow(dead_code, reason = "no test uses all of it")]
+//! A skipped test prints one line, which `cargo test` does not capture. `LENDIR_SCOREBOARD=FILE` appends rows to a file,
+//! from which `.ci/trust` makes `tests/SCOREBOARD.md`. Each line there begins with its kind: `passed`, `skipped`, or the name
+//! of a table.
 
 use std::fs::File;
 use std::io::Write;
-use std::process::Command;
+use std::process::{Command, exit};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
-/// Says that `test` was skipped, and for want of what.
+/// Reports that `test` is skipped because this machine lacks `missing`.
 pub fn skip(test: &str, missing: &str) {
     say(&format!("\nSKIPPED {test}: {missing}"));
     score("skipped", &format!("| {test} | {missing} |"));
 }
 
-/// Says that all of `cases` passed, in a row of the scoreboard; a case that fails ends the run before this.
+/// Reports that all `cases` of `test` passed: a case that fails ends the test before this.
 pub fn passed(test: &str, cases: usize, what: &str) {
     say(&format!("{test}: {cases} {what}"));
     score("passed", &format!("| {test} | {cases} of {cases} | {what} |"));
@@ -29,7 +31,7 @@ pub fn table(name: &str, text: &str) {
     }
 }
 
-/// Prints past libtest, which captures only what the `print` macros write.
+/// Prints past libtest, which captures only the `print` macros.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -37,13 +39,13 @@ pub fn say(text: &str) {
 fn score(kind: &str, line: &str) {
     if let Some(path) = std::env::var_os("LENDIR_SCOREBOARD") {
         let file = File::options().append(true).create(true).open(path);
-        // In one piece, because tests run beside each other.
+        // One write, because tests run beside each other.
         let written = file.and_then(|mut file| file.write_all(format!("{kind}\t{line}\n").as_bytes()));
         written.expect("LENDIR_SCOREBOARD names a file that can be written");
     }
 }
 
-/// Whether strace is here and may trace; if not, says that `test` is skipped.
+/// Whether strace is here and may trace; if not, reports that `test` is skipped.
 pub fn can_trace(test: &str) -> bool {
     let can = Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|output| output.status.success());
     if !can {
@@ -57,8 +59,26 @@ pub fn runs_long() -> bool {
     std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
 }
 
-/// Ends this process by `SIGALRM` when its tests are not done long after they should be: a hang is a failure.
-pub fn watchdog() {
-    // SAFETY: `alarm` touches no memory of this process.
-    unsafe { libc::alarm(if runs_long() { 1800 } else { 300 }) };
+/// Ends this process unless it is dropped in time: a test that hangs fails.
+#[must_use = "dropping it stops it"]
+pub struct Watchdog {
+    _running: Sender<()>,
+}
+
+impl Watchdog {
+    pub fn new(seconds: u64) -> Self {
+        let (running, stopped) = channel();
+        thread::spawn(move || {
+            if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+                say(&format!("FAILED: a test has run for {seconds} s"));
+                exit(1);
+            }
+        });
+        Self { _running: running }
+    }
+}
+
+/// For a test that takes seconds in the short form and minutes in the long one.
+pub fn watchdog() -> Watchdog {
+    Watchdog::new(if runs_long() { 1800 } else { 300 })
 }

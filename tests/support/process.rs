@@ -1,34 +1,96 @@
-//! A test in a process of its own: what it does to the process ends with it, and a hang is a failure.
+//! Other processes: one that runs a part of a test, one that ends with the test, and a thread with fewer rights.
 
+use super::machine::Watchdog;
+use rustix::fs::{Gid, Uid};
+use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::env;
-use std::process::{Command, Stdio, exit};
+use std::os::unix::process::CommandExt;
+use std::panic::resume_unwind;
+use std::process::{Child, Command, Stdio, exit};
+use std::thread;
 
-const TEST: &str = "LENDIR_CHILD";
-/// No exit code of libtest: a name that matches no test would end in success, having tested nothing.
+/// In the environment of a process that runs a part of a test: the full name of the test.
+const PART_OF: &str = "LENDIR_PART_OF";
+/// libtest never exits with this code. It exits with 0 when no test has the given name, having tested nothing.
 const DONE: i32 = 42;
 
-/// Runs `body` in a new process that runs nothing but `test`. A failure in there fails here, and so does staying in there
-/// for more than `seconds`.
-pub fn run(test: &str, seconds: u32, body: impl FnOnce()) {
-    run_under(&[], test, seconds, body);
+/// Runs `part` in a new process. A failure in there fails here, and so does a run of more than `seconds`.
+///
+/// The new process runs nothing but `test`, which calls this; it is named with its module.
+pub fn run(test: &str, seconds: u64, part: impl FnOnce()) {
+    self::part(test, seconds, part);
+    finish(start(test), test);
 }
 
-/// The same, with the new process started by `tracer`, a program and its arguments.
-pub fn run_under(tracer: &[&str], test: &str, seconds: u32, body: impl FnOnce()) {
-    if env::var(TEST).is_ok_and(|running| running == test) {
-        // SAFETY: no memory is passed.
-        unsafe { libc::alarm(seconds) };
-        body();
+/// Runs `part` and ends this process, if it was started to run the part of `test`; or else does nothing.
+pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
+    if env::var(PART_OF).is_ok_and(|running| running == test) {
+        let _watchdog = Watchdog::new(seconds);
+        part();
         exit(DONE);
     }
-    let itself = env::current_exe().unwrap();
-    let mut words = tracer.iter().map(AsRef::as_ref).chain([itself.as_os_str()]);
-    let status = Command::new(words.next().expect("BUG: the test itself is one"))
-        .args(words)
-        .args([test, "--exact", "--nocapture"])
-        .env(TEST, test)
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
+}
+
+/// Runs the [`part`] of `test` in a new process that `tracer` starts, a program that takes a command as its last arguments.
+pub fn run_under(mut tracer: Command, test: &str) {
+    tracer.arg(env::current_exe().unwrap());
+    finish(start_as(tracer, test), test);
+}
+
+/// Starts the [`part`] of `test` in a new process.
+pub fn start(test: &str) -> Process {
+    start_as(Command::new(env::current_exe().unwrap()), test)
+}
+
+fn start_as(mut command: Command, test: &str) -> Process {
+    command.args([test, "--exact", "--nocapture"]).env(PART_OF, test).stdout(Stdio::null());
+    Process::start(&mut command)
+}
+
+fn finish(mut process: Process, test: &str) {
+    let status = process.0.wait().unwrap();
     assert_eq!(status.code(), Some(DONE), "{test} in a process of its own: {status}");
+}
+
+/// A process that is killed and reaped when this is dropped, and killed when the thread that started it ends.
+pub struct Process(pub Child);
+
+impl Process {
+    pub fn start(command: &mut Command) -> Self {
+        // SAFETY: the closure runs between `fork` and `exec`. It makes one system call, which is async-signal-safe.
+        let command = unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The user and the group without rights.
+pub const NOBODY: u32 = 65534;
+
+/// Runs `test` in a thread without privileges: as nobody if this process is root's, or else as its user.
+///
+/// The processes that it starts have none either.
+pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
+    in_thread(|| {
+        if geteuid().is_root() {
+            // These change one thread. Those of the C library change all threads.
+            set_thread_groups(&[]).unwrap();
+            let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+            set_thread_res_gid(group, group, group).unwrap();
+            set_thread_res_uid(user, user, user).unwrap();
+        }
+        test()
+    })
+}
+
+/// Runs `test` in a new thread, so that the changes it makes to its thread end with it.
+pub fn in_thread<T: Send>(test: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(test).join()).unwrap_or_else(|panic| resume_unwind(panic))
 }

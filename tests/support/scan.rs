@@ -1,9 +1,12 @@
-//! A scan: everything that one reading of a directory delivered, and how it ended.
-#![allow(dead_code, reason = "no test uses all of it")]
+//! One reading of a directory: the entries that it delivered, how it ended, and how a [`Listing`] must sort them.
 
-use lendir::{Entries, Entry, FileType, Listing, Order};
+use lendir::{Entries, Entry, FileType, Listing, Order, SortedEntry};
 use std::ffi::c_int;
+use std::fs::{self, DirEntry};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirEntryExt, FileTypeExt};
+use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
@@ -11,6 +14,7 @@ pub struct Scan {
     pub end: End,
 }
 
+/// An entry. Its cookie is 0 where the reader does not tell it, its type is unknown where the directory does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub name: Vec<u8>,
@@ -22,28 +26,13 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Complete,
-    /// `ENOENT`, as `Entries::removed` says.
+    /// `ENOENT`, as [`Entries::removed`] says.
     Removed,
     Error(c_int),
 }
 
-impl From<Entry<'_>> for Found {
-    fn from(entry: Entry<'_>) -> Self {
-        Self { name: entry.name().to_vec(), file_type: entry.file_type(), ino: entry.ino(), cookie: entry.cookie() }
-    }
-}
-
-impl PartialEq<Entry<'_>> for Found {
-    fn eq(&self, entry: &Entry<'_>) -> bool {
-        self.name == entry.name()
-            && self.file_type == entry.file_type()
-            && self.ino == entry.ino()
-            && self.cookie == entry.cookie()
-    }
-}
-
 impl Scan {
-    /// By `Entries`, to the end and a little further: it is fused.
+    /// By `Entries`: to the end, and three calls beyond it, because it is fused.
     pub fn of(entries: &mut Entries<'_>) -> Self {
         let mut found = Vec::new();
         let end = loop {
@@ -51,7 +40,7 @@ impl Scan {
                 Ok(Some(entry)) => {
                     assert_eq!(entry.name_cstr().to_bytes(), entry.name());
                     assert!(!matches!(entry.name(), b"" | b"." | b".."));
-                    found.push(entry.into());
+                    found.push(Found::from(&entry));
                 }
                 Ok(None) => break End::Complete,
                 Err(error) => break End::Error(errno(&error)),
@@ -66,38 +55,117 @@ impl Scan {
     }
 
     /// By a `Listing`, whatever it held before.
-    pub fn by(listing: &mut Listing, entries: Entries<'_>) -> Self {
+    pub fn by_listing(listing: &mut Listing, entries: Entries<'_>) -> Self {
         let end = match listing.read(entries) {
             Err(error) => End::Error(errno(&error)),
             Ok(()) if listing.removed() => End::Removed,
             Ok(()) => End::Complete,
         };
-        let listed = listing.iter().map(|entry| {
-            assert_eq!(entry.name_cstr().to_bytes(), entry.name());
-            Found { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: 0 }
-        });
-        let found: Vec<_> = listed.collect();
-        for entry in [found.first(), found.last()].into_iter().flatten() {
-            assert_eq!(listing.find(&entry.name).expect("it is there").name(), entry.name);
-        }
-        Self { found, end }
+        Self { found: listed(listing), end }
     }
 
-    /// The same as a `Listing` has it: in order, and without cookies.
-    pub fn listed(&self, order: Order) -> Self {
-        let mut found = self.found.clone();
-        match order {
-            Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
-            Order::AsciiCaseless => found.sort_by_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
-            Order::Inode => found.sort_by_key(|entry| (entry.ino, entry.name.clone())),
-            Order::Directory => {}
-            _ => panic!("no oracle for {order:?}"),
+    /// By `std::fs::read_dir`: names and inode numbers.
+    pub fn by_std(path: &Path) -> Self {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(path).unwrap() {
+            match entry {
+                Ok(entry) => found.push(Found::by_std(&entry)),
+                Err(error) => return Self { found, end: End::Error(errno(&error)) },
+            }
         }
-        for entry in &mut found {
-            entry.cookie = 0;
-        }
-        Self { found, end: self.end }
+        Self { found, end: End::Complete }
     }
+
+    /// The same scan by a reader that tells names and inode numbers only.
+    pub fn bare(mut self) -> Self {
+        for entry in &mut self.found {
+            (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
+        }
+        self
+    }
+
+    /// The same scan by a `Listing` of this order.
+    pub fn sorted(self, order: Order) -> Self {
+        Self { found: sorted(self.found, order), ..self }
+    }
+}
+
+/// All entries that are left, to an end without an error.
+pub fn all(entries: &mut Entries<'_>) -> Vec<Found> {
+    let scan = Scan::of(entries);
+    assert_eq!(scan.end, End::Complete);
+    scan.found
+}
+
+/// What a `Listing` holds, in its order.
+pub fn listed(listing: &Listing) -> Vec<Found> {
+    let found: Vec<_> = listing.iter().map(Found::from).collect();
+    for entry in [found.first(), found.last()].into_iter().flatten() {
+        assert_eq!(listing.find(&entry.name).expect("it is listed").name(), entry.name);
+    }
+    found
+}
+
+/// The order of a `Listing`, stated once for all tests. A `Listing` has no cookies.
+pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
+    match order {
+        Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
+        Order::AsciiCaseless => found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
+        Order::Inode => found.sort_by(|a, b| (a.ino, &a.name).cmp(&(b.ino, &b.name))),
+        Order::Directory => {}
+        _ => panic!("no statement of {order:?}"),
+    }
+    for entry in &mut found {
+        entry.cookie = 0;
+    }
+    found
+}
+
+pub fn names(found: &[Found]) -> Vec<&[u8]> {
+    found.iter().map(|entry| &*entry.name).collect()
+}
+
+impl Found {
+    pub fn by_std(entry: &DirEntry) -> Self {
+        Self { name: entry.file_name().into_vec(), ino: entry.ino(), file_type: FileType::Unknown, cookie: 0 }
+    }
+}
+
+impl From<&Entry<'_>> for Found {
+    fn from(entry: &Entry<'_>) -> Self {
+        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: entry.cookie() }
+    }
+}
+
+impl From<SortedEntry<'_>> for Found {
+    fn from(entry: SortedEntry<'_>) -> Self {
+        assert_eq!(entry.name_cstr().to_bytes(), entry.name());
+        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: 0 }
+    }
+}
+
+impl PartialEq<Entry<'_>> for Found {
+    fn eq(&self, entry: &Entry<'_>) -> bool {
+        self.name == entry.name()
+            && self.file_type == entry.file_type()
+            && self.ino == entry.ino()
+            && self.cookie == entry.cookie()
+    }
+}
+
+/// The type of an entry as `std` tells it, which asks the file system where the directory does not tell it.
+pub fn type_by_std(entry: &DirEntry) -> FileType {
+    let file_type = entry.file_type().unwrap();
+    let answers = [
+        (file_type.is_file(), FileType::RegularFile),
+        (file_type.is_dir(), FileType::Directory),
+        (file_type.is_symlink(), FileType::Symlink),
+        (file_type.is_fifo(), FileType::Fifo),
+        (file_type.is_socket(), FileType::Socket),
+        (file_type.is_char_device(), FileType::CharacterDevice),
+        (file_type.is_block_device(), FileType::BlockDevice),
+    ];
+    answers.into_iter().find(|answer| answer.0).expect("a type").1
 }
 
 pub fn errno(error: &io::Error) -> c_int {

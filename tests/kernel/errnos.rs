@@ -1,0 +1,25 @@
+//! The errors that tests make calls end with.
+
+use libc::{
+    EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, ESTALE, c_int,
+};
+
+pub const ERRNOS: [(&str, c_int); 13] = [
+    ("EIO", EIO),
+    ("EINTR", EINTR),
+    ("EAGAIN", EAGAIN),
+    ("ENOENT", ENOENT),
+    ("ESTALE", ESTALE),
+    ("EACCES", EACCES),
+    ("EINVAL", EINVAL),
+    ("EOVERFLOW", EOVERFLOW),
+    ("ENOMEM", ENOMEM),
+    ("ENOTDIR", ENOTDIR),
+    ("EBADF", EBADF),
+    ("ENOSYS", ENOSYS),
+    ("ELOOP", ELOOP),
+];
+
+pub fn name_of(errno: c_int) -> &'static str {
+    ERRNOS.iter().find(|(_, number)| *number == errno).expect("BUG: an error of the table").0
+}

@@ -1,0 +1,106 @@
+//! The file systems that tests run on. To add one, add a line to [`FILE_SYSTEMS`]: `suite`, `churn` and `storm` run on it then.
+//!
+//! A line says how the tables call it, where its entries come from, the cookie of the last entry if that means the end, and
+//! the shell commands that mount it at `at`. They run in an empty directory that has `at`, and `source` for another directory
+//! to mount; they may make an `image` there. A server goes on running as the last command. A program that they need belongs to
+//! a package in `.ci/packages`; where it is missing, the tests say SKIPPED.
+
+use Contents::{Kernel, Merged, Packed, Written};
+use std::fs;
+
+#[rustfmt::skip]
+pub static FILE_SYSTEMS: [FileSystem; 16] = [
+    line("tmpfs",           Written, MAX_SINCE_6_14, "mount -t tmpfs none at"),
+    line("ramfs",           Written, NO_MARKER,      "mount -t ramfs none at"),
+    line("ext2",            Written, HASHED,         "mkfs.ext2 -q image 256M; mount -o loop image at"),
+    line("ext4",            Written, HASHED,         "mkfs.ext4 -q image 256M; mount -o loop image at"),
+    line("ext4 ^filetype",  Written, HASHED,         "mkfs.ext4 -q -O ^filetype image 256M; mount -o loop image at").without_types(),
+    line("ext4 ^dir_index", Written, NO_MARKER,      "mkfs.ext4 -q -O ^dir_index image 256M; mount -o loop image at").slow_to_fill(),
+    line("xfs",             Written, NO_MARKER,      "truncate -s 400M image; mkfs.xfs -q image; mount -o loop image at"),
+    line("btrfs",           Written, MAX,            "truncate -s 256M image; mkfs.btrfs -q image; mount -o loop image at"),
+    line("squashfs",        Packed,  NO_MARKER,      "mksquashfs source image -quiet -no-progress; mount -o loop image at"),
+    line("overlay",         Written, NO_MARKER,      "mkdir work up; mount -t overlay -o lowerdir=source,upperdir=up,workdir=work o at"),
+    line("overlay, merged", Merged,  NO_MARKER,      "mkdir work up; mount -t overlay -o lowerdir=source,upperdir=up,workdir=work o at"),
+    line("FUSE (bindfs)",   Written, NO_MARKER,      "exec bindfs -f source at"),
+    line("proc",            PROC,    NO_MARKER,      "mount -t proc none at"),
+    line("sysfs",           SYS,     MAX,            "mount -t sysfs none at"),
+    line("cgroup2",         CGROUP,  MAX,            "mount -t cgroup2 none at"),
+    line("devtmpfs",        DEV,     MAX_SINCE_6_14, "mount -t devtmpfs none at"),
+];
+
+pub static HIDING_PROC: FileSystem = line("proc, hidepid=2", PROC, NO_MARKER, "mount -t proc -o hidepid=2 none at");
+
+const PROC: Contents = kernel(&["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"], false);
+const SYS: Contents = kernel(&["class/tty", "class/net/lo", "devices/system/cpu", "kernel"], false);
+const CGROUP: Contents = kernel(&["."], true);
+const DEV: Contents = kernel(&[], true);
+
+/// Where the entries of a file system come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// It is empty at first and can be written.
+    Written,
+    /// It is made from the directory `source`, and can only be read.
+    Packed,
+    /// It can be written; half of its entries come from the directory `source`, the other half lies above.
+    Merged,
+    /// The kernel makes them, the same for the whole machine. The directories `still` do not change while a test runs.
+    Kernel { still: &'static [&'static str], takes_directories: bool },
+}
+
+const fn kernel(still: &'static [&'static str], takes_directories: bool) -> Contents {
+    Kernel { still, takes_directories }
+}
+
+/// The cookie of the last entry, if it means the end, and the first version of Linux that has it.
+type Marker = Option<(u64, (u32, u32))>;
+
+const NO_MARKER: Marker = None;
+const MAX: Marker = Some((i32::MAX as u64, (0, 0)));
+const MAX_SINCE_6_14: Marker = Some((i32::MAX as u64, (6, 14)));
+/// Of ext2, ext3 and ext4, to a process of this width.
+const HASHED: Marker =
+    Some((if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 }, (0, 0)));
+
+/// A file system and how to mount it; [`mounted`](Self::mounted) does.
+pub struct FileSystem {
+    pub name: &'static str,
+    pub contents: Contents,
+    pub script: &'static str,
+    marker: Marker,
+    /// Whether its directories tell the types of their entries.
+    pub has_types: bool,
+    /// Whether the time to fill a directory grows with the square of its entries: 20,000 take seconds.
+    pub is_slow_to_fill: bool,
+}
+
+const fn line(name: &'static str, contents: Contents, marker: Marker, script: &'static str) -> FileSystem {
+    FileSystem { name, contents, script, marker, has_types: true, is_slow_to_fill: false }
+}
+
+impl FileSystem {
+    const fn without_types(self) -> Self {
+        Self { has_types: false, ..self }
+    }
+
+    const fn slow_to_fill(self) -> Self {
+        Self { is_slow_to_fill: true, ..self }
+    }
+
+    /// Those whose entries a test makes.
+    pub fn local() -> impl Iterator<Item = &'static Self> {
+        FILE_SYSTEMS.iter().filter(|system| !matches!(system.contents, Kernel { .. }))
+    }
+
+    pub fn named(name: &str) -> &'static Self {
+        FILE_SYSTEMS.iter().find(|system| system.name == name).expect("BUG: there is a line of this name")
+    }
+
+    /// The cookie of the last entry, if it means the end on this kernel.
+    pub fn end_cookie(&self) -> Option<u64> {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut release = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+        let release = (release.next().unwrap_or(0), release.next().unwrap_or(0));
+        self.marker.filter(|(_, since)| release >= *since).map(|(cookie, _)| cookie)
+    }
+}

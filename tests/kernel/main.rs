@@ -1,0 +1,36 @@
+//! Tests that mount, inject faults or serve a hostile file system. They say SKIPPED where they lack root or a program of
+//! `.ci/packages`. A module a topic; a new test belongs in
+//!
+//! - `suite`: a case that every file system must pass;
+//! - `churn`: a scan while others change the directory; `storm`: one while signals come;
+//! - `faults`: a system call that ends with an error;
+//! - `hostile`: a server that answers with whatever it likes;
+//! - `procfs`: processes that come and go, or belong to others;
+//! - `limits`: descriptors, depth.
+//!
+//! A new file system is a line of `file_systems`.
+//!
+//! Support: `mounted` mounts file systems in a namespace of one test, `fuse` is the hostile server, `trap` makes system calls
+//! fail, `errnos` has their errors, `signals` interrupts them, `readers` are other programs to compare with, and `support` is
+//! shared with the other test binaries. All tests run as threads of one process: whatever changes the whole process, or counts
+//! its descriptors or its memory, goes into another one by `support::process`. A test that any machine can run belongs in
+//! `tests/it`.
+
+mod churn;
+mod errnos;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+mod faults;
+mod file_systems;
+mod fuse;
+mod hostile;
+mod limits;
+mod mounted;
+mod procfs;
+mod readers;
+mod signals;
+mod storm;
+mod suite;
+#[path = "../support/mod.rs"]
+mod support;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod trap;
