@@ -131,7 +131,8 @@ impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a Fd {
 impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a mut Fd {
     #[inline]
     fn borrow_fd(self) -> BorrowedFd<'a> {
-        self.as_fd()
+        let shared: &'a Fd = self;
+        shared.as_fd()
     }
 }
 
