@@ -2,13 +2,16 @@
 
 mod error;
 mod handover;
+mod identity;
 mod levels;
+mod pending;
 mod spread;
 
 pub use error::WalkError;
 
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
-use levels::{AtHand, Level, Levels, Mounts, Pending, Step, Unread};
+use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
+use pending::Pending;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use spread::Shared;
 use std::ffi::{CStr, OsStr};

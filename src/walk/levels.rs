@@ -17,13 +17,14 @@
 //! noted when it closed the level.
 
 use super::error::WalkError;
+use super::identity::{Identity, Mount};
+use super::pending::{Kind, Pending};
+use crate::EndMarker;
 use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
-use crate::{EndMarker, FileType};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, SeekFrom, Statx, StatxFlags, statx};
+use rustix::fs::SeekFrom;
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use std::ffi::{CStr, CString};
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicUsize,
@@ -38,8 +39,6 @@ const DEFAULT_OPEN: usize = 32;
 pub(super) struct Levels {
     /// Empty when nothing is left.
     stack: Vec<Level>,
-    /// The level above the first, if this thread answers for it: see [`Split`].
-    above: Option<Arc<Split>>,
     /// Of `stack[1..]`, as many as are closed: their identity, or the error that kept it from being noted.
     closed: Vec<Result<Identity, Errno>>,
     pending: Pending,
@@ -121,7 +120,6 @@ impl Default for Levels {
     fn default() -> Self {
         Self {
             stack: Vec::new(),
-            above: None,
             closed: Vec::new(),
             pending: Pending::default(),
             path: Vec::new(),
@@ -142,7 +140,6 @@ impl Levels {
         self.path.clear();
         self.path.extend_from_slice(path);
         self.path.push(0);
-        self.above = None;
         self.stack.push(Level::new(root, 0, 0, path.len(), 0));
         self.unread = Unread::Root;
         if self.mounts != Mounts::All {
@@ -191,7 +188,7 @@ impl Levels {
         if top.next < self.pending.len() {
             self.enter()
         } else if self.is_post_order && !top.is_left {
-            self.leave()
+            self.visit_again()
         } else if self.is_closed_above() {
             self.come_back().map(|()| Step::On)
         } else {
@@ -334,6 +331,7 @@ impl Levels {
                 (below.names, below.next) = (level.names, level.names);
                 let error = WalkError::new(level.path(path), level.depth, errno);
                 stack.remove(stack.len() - 2);
+                // Where it was split, others may never be done with it: nobody is the last at the levels above it.
                 stack.iter().filter_map(|level| level.split.as_ref()).for_each(|split| split.add_part());
                 Err(error)
             }
@@ -344,22 +342,19 @@ impl Levels {
     /// it, the visit is theirs.
     #[cold]
     #[inline(never)]
-    fn leave(&mut self) -> Result<Step, WalkError> {
+    fn visit_again(&mut self) -> Result<Step, WalkError> {
         if self.is_closed_above() {
             self.come_back()?;
         }
-        let top = self.stack.last_mut().expect("BUG: there is no level");
-        if let Some(split) = top.split.take() {
-            if !split.give_up_part(self.stack.len() > 1) {
+        let is_first = self.stack.len() == 1;
+        if let Some(split) = self.stack.last_mut().and_then(|top| top.split.take()) {
+            if !split.give_up_part(!is_first) {
                 self.pop();
                 return Ok(Step::On);
             }
-            if self.stack.len() == 1 {
-                self.above.clone_from(&split.above);
+            if let (true, Some(above)) = (is_first, &split.above) {
+                self.come_up(above)?;
             }
-        }
-        if let Some(above) = self.above.take() {
-            self.come_up(above)?;
         }
         let top = self.stack.last_mut().expect("BUG: there is no level");
         top.is_left = true;
@@ -368,8 +363,8 @@ impl Levels {
         Ok(Step::AtHand)
     }
 
-    /// Puts the level above the first below it: this thread is the last below both.
-    fn come_up(&mut self, split: Arc<Split>) -> Result<(), WalkError> {
+    /// Makes the level above the first one the first: this thread has a part in it now.
+    fn come_up(&mut self, split: &Arc<Split>) -> Result<(), WalkError> {
         let first = &self.stack[0];
         let opened = split.identity.and_then(|identity| {
             let dir = open_above(first.dir(), first.depth - split.depth)?;
@@ -378,7 +373,7 @@ impl Levels {
         let path = &self.path[..split.path_end];
         let dir = opened.map_err(|errno| WalkError::new(path, split.depth, errno))?;
         let mut level = Level::new(dir, split.depth, split.name, split.path_end, 0);
-        level.split = Some(split);
+        level.split = Some(Arc::clone(split));
         self.stack.insert(0, level);
         Ok(())
     }
@@ -409,7 +404,7 @@ impl Levels {
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
 
         let mut part = self.without_work();
-        part.pending = Pending(self.pending.0[names.start..behind].to_vec());
+        part.pending = self.pending.copy(names.start..behind);
         part.path = [level.path(&self.path), &[0]].concat();
         part.stack.push(Level::new(dir, level.depth, level.name, level.path_end, 0));
         if self.is_post_order {
@@ -421,8 +416,8 @@ impl Levels {
 
     /// Makes the level at `index` one that several threads have a part in, and so those above it.
     fn share(&mut self, index: usize) -> Arc<Split> {
-        let Self { stack, above, closed, .. } = self;
-        let mut shared = above.clone();
+        let Self { stack, closed, .. } = self;
+        let mut shared = None;
         for (at, level) in stack[..=index].iter_mut().enumerate() {
             let split = level.split.take().unwrap_or_else(|| {
                 let identity = match &level.dir {
@@ -522,26 +517,6 @@ impl Mounts {
     }
 }
 
-/// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mount {
-    Id(u64),
-    Device(u32, u32),
-}
-
-impl Mount {
-    #[cold]
-    #[inline(never)]
-    fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let answer = ask(dir, StatxFlags::MNT_ID)?;
-        Ok(if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-            Self::Device(answer.stx_dev_major, answer.stx_dev_minor)
-        } else {
-            Self::Id(answer.stx_mnt_id)
-        })
-    }
-}
-
 /// A level in post-order that several threads have a part in. The last to be done with its part makes the second visit.
 ///
 /// One of these threads came down to the level, and has a part in the level above too. If it is not the last, it leaves a part
@@ -573,122 +548,5 @@ impl Split {
             above.parts.fetch_sub(1, Relaxed);
         }
         is_last
-    }
-}
-
-/// How to know a directory again. An inode number alone is soon given to another one; its birth time nobody can set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: (u32, u32),
-    ino: u64,
-    /// `None` where the file system has none, as /proc.
-    birth: Option<(i64, u32)>,
-}
-
-impl Identity {
-    fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let answer = ask(dir, StatxFlags::INO | StatxFlags::BTIME)?;
-        let has_birth = answer.stx_mask & StatxFlags::BTIME.bits() != 0;
-        Ok(Self {
-            device: (answer.stx_dev_major, answer.stx_dev_minor),
-            ino: answer.stx_ino,
-            birth: has_birth.then_some((answer.stx_btime.tv_sec, answer.stx_btime.tv_nsec)),
-        })
-    }
-
-    /// `dir`, or `ENOENT` if it is another directory.
-    fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
-        if Self::of(dir.as_fd())? == self { Ok(dir) } else { Err(Errno::NOENT) }
-    }
-}
-
-fn ask(dir: BorrowedFd<'_>, what: StatxFlags) -> Result<Statx, Errno> {
-    retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, what))
-}
-
-/// Names of directories that are still to do, in runs: each level's behind those of the level above it.
-///
-/// ```text
-/// kind  name      NUL  kind  name      NUL
-/// D     adduser   0    D     apt       0
-/// ```
-#[derive(Debug, Default)]
-pub(super) struct Pending(Vec<u8>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    /// A directory, by its `d_type`.
-    Directory = b'D',
-    /// It may be one.
-    Unknown = b'U',
-    /// The caller does not want to go below it.
-    Skipped = b'S',
-}
-
-impl Pending {
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline]
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
-    }
-
-    #[inline]
-    pub(super) fn push_if_directory(&mut self, file_type: FileType, name: &CStr) {
-        let kind = match file_type {
-            FileType::Directory => Kind::Directory,
-            FileType::Unknown => Kind::Unknown,
-            _ => return,
-        };
-        self.0.push(kind as u8);
-        self.0.extend_from_slice(name.to_bytes_with_nul());
-    }
-
-    #[inline]
-    fn at(&self, at: usize) -> (Kind, &CStr) {
-        let (kind, name) = self.0[at..].split_first().expect("BUG: no name is left");
-        let kind = match *kind {
-            b'D' => Kind::Directory,
-            b'U' => Kind::Unknown,
-            _ => Kind::Skipped,
-        };
-        (kind, CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL"))
-    }
-
-    /// Where the second half of the names in `run` begins: behind the first, if there is only one or it is long.
-    fn half(&self, run: Range<usize>) -> usize {
-        let middle = run.start.midpoint(run.end);
-        let last_of_first = self.0[run.start..middle].iter().rposition(|byte| *byte == 0).map(|nul| run.start + nul);
-        let first_behind = || self.0[middle..].iter().position(|byte| *byte == 0).map(|nul| middle + nul);
-        last_of_first.or_else(first_behind).expect("BUG: a name without its NUL") + 1
-    }
-
-    /// Gives up the names from `names` to `behind` once they are more than those that follow. Returns where these begin.
-    #[inline]
-    fn forget(&mut self, names: usize, behind: usize) -> usize {
-        let left = self.0.len() - behind;
-        if behind - names <= left {
-            return behind;
-        }
-        self.0.copy_within(behind.., names);
-        self.0.truncate(names + left);
-        names
-    }
-
-    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next name begins.
-    pub(super) fn skip(&mut self, mut at: usize, name: &[u8]) -> Option<usize> {
-        while at < self.len() {
-            let behind = at + 1 + self.at(at).1.to_bytes_with_nul().len();
-            if &self.0[at + 1..behind - 1] == name {
-                self.0[at] = Kind::Skipped as u8;
-                return Some(behind);
-            }
-            at = behind;
-        }
-        None
     }
 }
