@@ -11,7 +11,7 @@ pub use error::WalkError;
 
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
 use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
-use pending::Pending;
+use pending::{Kind, Pending};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use spread::Shared;
 use std::ffi::{CStr, OsStr};
@@ -312,8 +312,8 @@ impl<'a> Dir<'a> {
         self.last = self.pending.len();
         match self.entries.next() {
             Ok(Some(entry)) => {
-                if self.below == Below::Wanted {
-                    self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
+                if let (Some(kind), Below::Wanted) = (Kind::of(entry.file_type()), self.below) {
+                    self.pending.push(kind, entry.name_cstr());
                 }
                 Ok(Some(entry))
             }
@@ -353,7 +353,9 @@ impl<'a> Dir<'a> {
         let result = listing.read_rest(&mut self.entries);
         if self.below == Below::Wanted {
             for entry in &*listing {
-                self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
+                if let Some(kind) = Kind::of(entry.file_type()) {
+                    self.pending.push(kind, entry.name_cstr());
+                }
             }
         }
         self.last = self.pending.len();

@@ -504,7 +504,8 @@ fn open_by_names(dir: BorrowedFd<'_>, names: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 impl Mounts {
-    #[inline]
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
     fn open(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         match self {
             Self::All => open_below(dir, name),
