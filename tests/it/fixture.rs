@@ -1,7 +1,7 @@
 //! Directories to read, and the examples that read them.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A temporary directory with `count` empty files, named by numbers as processes are.
@@ -27,4 +27,30 @@ pub fn example(name: &str) -> Command {
 
 pub fn run(command: &mut Command) -> Output {
     command.output().expect("the program runs")
+}
+
+/// Runs it with a standard output that nobody reads any more.
+#[allow(clippy::incompatible_msrv, reason = "only the crate and its examples keep to the oldest Rust")]
+pub fn run_into_broken_pipe(command: &mut Command) -> Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
+}
+
+/// Checks that `--help` prints the text at the head of the example's source.
+pub fn check_help(name: &str) {
+    let output = run(example(name).arg("--help"));
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    let help = String::from_utf8(output.stdout).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).with_extension("rs");
+    let source = std::fs::read_to_string(source).unwrap();
+    assert!(help.starts_with(&format!("Usage: {name} ")) && help.contains("Exit status: 0"), "{help}");
+    assert!(source.contains(&format!("\n\nconst HELP: &str = \"\\\n{help}\";\n\nuse ")), "{help}");
+}
+
+/// Checks that the example prints nothing for `args` but one line, which says `complaint` and leads to `--help`.
+pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
+    let output = run(example(name).args(args));
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}; try --help\n"));
 }
