@@ -42,7 +42,7 @@ const SAME: [(&[&str], &[&str]); 5] = [
 ];
 
 /// Every type that needs no privilege, names of many lengths and bytes.
-fn mixed() -> TempDir {
+pub fn mixed() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
     for name in ["directory", "Directory", ".hidden", "-f"] {
@@ -239,7 +239,7 @@ fn a_directory_that_cannot_be_opened_is_reported_with_its_path() {
 }
 
 /// Even root is refused what permissions refuse: without the capabilities that override them.
-fn as_anybody(command: &mut Command) -> &mut Command {
+pub fn as_anybody(command: &mut Command) -> &mut Command {
     const CAP_DAC_OVERRIDE: libc::c_ulong = 1;
     const CAP_DAC_READ_SEARCH: libc::c_ulong = 2;
     // SAFETY: `prctl` is async-signal-safe and this operation touches no memory.
@@ -312,7 +312,7 @@ fn control_characters_are_question_marks_on_a_terminal() {
 }
 
 /// All that the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
-fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
+pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let screen = openpt(flags).ok()?;
     unlockpt(&screen).ok()?;

@@ -14,6 +14,7 @@
 mod contract;
 mod costs;
 mod errors;
+mod find;
 mod fixture;
 mod listing;
 mod ls;
