@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 /// Does what the arguments ask for, and returns whether it could read all of it. An error is one of `out` or of usage.
-fn find(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<bool> {
+pub(crate) fn find(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<bool> {
     let mut found = Found { out, file_type: None, text: OsString::new(), end: b'\n', terminal: false, complete: true };
     let (mut sorted, mut one_mount, mut roots) = (false, false, Vec::new());
     while let Some(arg) = args.next() {
@@ -128,11 +128,12 @@ fn tree(root: &Path, sorted: bool, one_mount: bool, found: &mut Found<impl Write
             for entry in &listing {
                 found.entry(&parent, entry.name(), || entry.resolve_file_type(&dir))?;
             }
-        }
-        while let Some(entry) = dir.next().transpose() {
-            match entry {
-                Ok(entry) => found.entry(&parent, entry.name(), || entry.resolve_file_type())?,
-                Err(error) => found.complain(error)?,
+        } else {
+            while let Some(entry) = dir.next().transpose() {
+                match entry {
+                    Ok(entry) => found.entry(&parent, entry.name(), || entry.resolve_file_type())?,
+                    Err(error) => found.complain(error)?,
+                }
             }
         }
     }
