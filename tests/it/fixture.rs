@@ -1,5 +1,6 @@
 //! Directories to read, and the examples that read them.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -14,7 +15,7 @@ pub fn numbered(count: usize) -> TempDir {
 }
 
 pub fn make_file(path: &Path) {
-    std::fs::File::create_new(path).expect("a new file");
+    File::create_new(path).expect("a new file");
 }
 
 /// The example that `cargo test` built beside this very program.
@@ -29,12 +30,25 @@ pub fn run(command: &mut Command) -> Output {
     command.output().expect("the program runs")
 }
 
-/// Runs it with a standard output that nobody reads any more.
+/// Checks that the example ends quietly, as if it were done, when nobody reads its standard output any more.
 #[allow(clippy::incompatible_msrv, reason = "only the crate and its examples keep to the oldest Rust")]
-pub fn run_into_broken_pipe(command: &mut Command) -> Output {
+pub fn check_broken_pipe(name: &str, args: &[&str]) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
+    let output = run_into(example(name).args(args), writer);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// Checks that the example reports that its standard output cannot be written to.
+pub fn check_full_device(name: &str, args: &[&str]) {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = run_into(example(name).args(args), full);
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
+    assert!(output.stderr.starts_with(format!("{name}: No space left on device").as_bytes()), "{output:?}");
+}
+
+fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
+    command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
 }
 
 /// Checks that `--help` prints the text at the head of the example's source.

@@ -1,6 +1,6 @@
 //! The example `pids`, as a program: against what `ps -e` says of children made for it.
 
-use crate::fixture::{check_help, check_usage_error, example, run, run_into_broken_pipe};
+use crate::fixture::{check_broken_pipe, check_full_device, check_help, check_usage_error, example, run};
 use crate::machine::skip;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -210,6 +210,10 @@ fn a_process_that_ends_midway_is_left_out() {
 
 #[test]
 fn broken_pipe_is_quiet() {
-    let output = run_into_broken_pipe(&mut pids());
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    check_broken_pipe("pids", &[]);
+}
+
+#[test]
+fn full_device_is_reported() {
+    check_full_device("pids", &[]);
 }

@@ -1,6 +1,6 @@
 //! The example `watch`, as a program: processes that the test starts appear and vanish before its eyes.
 
-use crate::fixture::{check_help, check_usage_error, example, run, run_into_broken_pipe};
+use crate::fixture::{check_broken_pipe, check_full_device, check_help, check_usage_error, example, run};
 use crate::machine::watchdog;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::symlink;
@@ -101,6 +101,10 @@ fn wrong_usage_is_named() {
 
 #[test]
 fn broken_pipe_is_quiet() {
-    let output = run_into_broken_pipe(&mut example("watch"));
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    check_broken_pipe("watch", &["-c", "1"]);
+}
+
+#[test]
+fn full_device_is_reported() {
+    check_full_device("watch", &["-c", "1"]);
 }
