@@ -10,6 +10,7 @@ Lists files, then the entries of directories, a name a line. PATH is . by defaul
   -p            print a / after the name of a directory
   --sort=ORDER  name      by bytes, the default
                 caseless  by bytes, A to Z as a to z
+                path      by bytes, a directory as if its name ended in /
                 inode     by inode number
                 none      in the order of the directory
   --help        print this text
@@ -49,6 +50,7 @@ fn ls(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Res
             b"--help" => return out.write_all(HELP.as_bytes()).map(|()| true),
             b"--sort=name" => order = Order::Bytes,
             b"--sort=caseless" => order = Order::AsciiCaseless,
+            b"--sort=path" => order = Order::Path,
             b"--sort=inode" => order = Order::Inode,
             b"--sort=none" => order = Order::Directory,
             b"--" => paths.extend(args.by_ref()),

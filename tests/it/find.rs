@@ -1,13 +1,13 @@
 //! The example `find`, as a program: against the system's `find`.
 
 use crate::fixture::{
-    check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, numbered, run,
+    check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
+    run_on_terminal, run_unprivileged,
 };
-use crate::ls::{as_anybody, mixed, run_on_terminal};
 use crate::machine::skip;
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -36,20 +36,17 @@ fn system_has_find(test: &str) -> bool {
     found
 }
 
-/// Checks that both print the same paths, as many errors and agree whether there was one. Returns the paths.
+/// Checks that both print the same paths and as many errors, and end with the same status. Returns the paths.
 fn assert_same(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<String> {
+    let args = [ours, &["-0", "--"], roots].concat();
+    let output = run_unprivileged(example("find").current_dir(dir).args(&args));
     let mut system = Command::new("find");
-    system.current_dir(dir).env("LC_ALL", "C").args(roots).args(theirs).arg("-print0");
-    assert_same_output(example("find").current_dir(dir).arg("-0").args(ours).arg("--").args(roots), &mut system)
-}
-
-fn assert_same_output(ours: &mut Command, theirs: &mut Command) -> Vec<String> {
-    let (output, expected) = (run(ours), run(theirs));
+    let expected = run_unprivileged(system.current_dir(dir).args(roots).args(theirs).arg("-print0"));
     let paths = sorted_paths(&output);
-    assert!(paths == sorted_paths(&expected), "{ours:?}: {paths:#?}\n{theirs:?}: {:#?}", sorted_paths(&expected));
+    assert_eq!(paths, sorted_paths(&expected), "{args:?}");
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).lines().count();
-    assert_eq!(errors(&output), errors(&expected), "{ours:?}: {}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), expected.status.code(), "{ours:?}");
+    assert_eq!(errors(&output), errors(&expected), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), expected.status.code(), "{args:?}");
     paths
 }
 
@@ -178,16 +175,12 @@ fn agrees_with_the_system_on_what_may_not_be_read() {
         make_file(&root.path().join(name).join("file"));
     }
     set_modes(|mode| mode);
-    let mut reports = Vec::new();
-    for args in [&[][..], &["none"], &["search only/below"], &["list only/file"], &["none/file"]] {
-        let (mut ours, mut theirs) = (example("find"), Command::new("find"));
-        ours.current_dir(root.path()).arg("-0").args(args);
-        theirs.current_dir(root.path()).args(args).arg("-print0");
-        assert_same_output(as_anybody(&mut ours), as_anybody(&mut theirs));
-        reports.extend(run(&mut ours).stderr);
+    for roots in [&[][..], &["none"], &["search only/below"], &["list only/file"], &["none/file"]] {
+        assert_same(root.path(), roots, &[], &[]);
     }
-    let reports = String::from_utf8(reports).unwrap();
-    assert!(reports.contains("find: ./none: Permission denied"), "{reports}");
+    let output = run_unprivileged(example("find").current_dir(root.path()));
+    let report = String::from_utf8(output.stderr).unwrap();
+    assert!(report.contains("find: ./none: Permission denied"), "{report}");
     set_modes(|_| 0o700);
 }
 

@@ -1,21 +1,17 @@
 //! The example `ls`, as a program: against `LC_ALL=C ls`.
 
 use crate::fixture::{
-    check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, numbered, run,
+    check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
+    run_on_terminal, run_unprivileged,
 };
 use crate::machine::{can_trace, skip};
-use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{DirEntryExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 fn ls(dir: &Path, args: &[&str]) -> Output {
     run(example("ls").current_dir(dir).args(args))
@@ -42,29 +38,6 @@ const SAME: [(&[&str], &[&str]); 5] = [
     (&["-A", "--sort=none"], &["-1AU"]),
     (&["--sort=none", "-pA"], &["-1AUp"]),
 ];
-
-/// Every type that needs no privilege, names of many lengths and bytes.
-pub fn mixed() -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    let dir = root.path();
-    for name in ["directory", "Directory", ".hidden", "-f"] {
-        fs::create_dir(dir.join(name)).unwrap();
-    }
-    for (name, target) in [("link", "nowhere"), ("link to a directory", "directory"), ("link to a file", "plain")] {
-        symlink(target, dir.join(name)).unwrap();
-    }
-    rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("fifo"), rustix::fs::Mode::RWXU).unwrap();
-    drop(UnixListener::bind(dir.join("socket")).unwrap());
-    let letters = ["plain", "a", "A", "ab", "aB", "Ab", "b", "B", "_", "[", "~", " ", "\t", "\n", "é"];
-    let odd: [&[u8]; 5] = [b"\xff", b"\xff\xfe", b"\x01", b"\x80 \xc3", b"two\nlines"];
-    for name in letters.iter().map(|name| name.as_bytes()).chain(odd) {
-        make_file(&dir.join(OsStr::from_bytes(name)));
-    }
-    for len in [7, 8, 9, 16, 255] {
-        make_file(&dir.join("x".repeat(len)));
-    }
-    root
-}
 
 fn system_has_ls(test: &str) -> bool {
     let found = Command::new("ls").arg("-1AUp").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -167,6 +140,17 @@ fn caseless_order_breaks_ties_by_bytes() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "[\n_\nAB\nAb\naB\nab\nB\nb\nC\n~\n");
 }
 
+#[test]
+fn path_order_takes_the_slash_of_a_directory_for_a_part_of_its_name() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["ab", "a-b", "a.b", "a0"] {
+        make_file(&root.path().join(name));
+    }
+    fs::create_dir(root.path().join("a")).unwrap();
+    let output = ls(root.path(), &["-p", "--sort=path"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "a-b\na.b\na/\na0\nab\n");
+}
+
 /// Opened, but read with an error: `EINVAL` from the `net` of a process that has ended and waits to be reaped.
 #[test]
 fn a_read_error_does_not_end_the_listing() {
@@ -232,26 +216,11 @@ fn a_directory_that_cannot_be_opened_is_reported_with_its_path() {
     for path in ["missing", "plain/", "locked"] {
         let mut ls = example("ls");
         ls.current_dir(root.path()).args(["directory", path, "link to a directory"]);
-        let output = run(as_anybody(&mut ls));
+        let output = run_unprivileged(&mut ls);
         assert_eq!(output.status.code(), Some(2), "{path}");
         assert_eq!(output.stdout, b"directory:\n\nlink to a directory:\n", "{path}");
         let report = String::from_utf8(output.stderr).unwrap();
         assert!(report.starts_with(&format!("ls: {path}: ")) && report.lines().count() == 1, "{report}");
-    }
-}
-
-/// Even root is refused what permissions refuse: without the capabilities that override them.
-pub fn as_anybody(command: &mut Command) -> &mut Command {
-    const CAP_DAC_OVERRIDE: libc::c_ulong = 1;
-    const CAP_DAC_READ_SEARCH: libc::c_ulong = 2;
-    // SAFETY: `prctl` is async-signal-safe and this operation touches no memory.
-    unsafe {
-        command.pre_exec(|| {
-            for capability in [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH] {
-                libc::prctl(libc::PR_CAPBSET_DROP, capability); // EPERM: it is not there to be dropped
-            }
-            Ok(())
-        })
     }
 }
 
@@ -306,24 +275,4 @@ fn control_characters_are_question_marks_on_a_terminal() {
     let lines = ["new?line/tab?", "", "new?line:", "?[31mred", "rub?out", "tab?", "?31mred", "é", "\u{fffd}?", ""];
     assert_eq!(shown, lines.join("\r\n"));
     assert!(errors.starts_with("ls: miss?ing: No such file"), "{errors}");
-}
-
-/// All that the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
-pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let screen = openpt(flags).ok()?;
-    unlockpt(&screen).ok()?;
-    let mut child = command
-        .stdout(ioctl_tiocgptpeer(&screen, flags).ok()?)
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    drop(command); // and with it the terminal, which nobody but the child has open now
-    let mut shown = Vec::new();
-    let end = File::from(screen).read_to_end(&mut shown);
-    assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EIO), "the child closed the terminal");
-    let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    child.wait().expect("a child to reap");
-    Some((String::from_utf8(shown).unwrap(), errors))
 }

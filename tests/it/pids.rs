@@ -2,21 +2,22 @@
 
 use crate::fixture::{check_broken_pipe, check_full_device, check_help, check_usage_error, example, run};
 use crate::machine::skip;
+use crate::support::process::Process;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
 
 fn pids() -> Command {
     example("pids")
 }
 
-/// Processes with command names of our choice, ended and reaped on drop.
+/// Processes with command names of our choice.
 struct Children {
     dir: tempfile::TempDir,
-    processes: Vec<Child>,
+    processes: Vec<Process>,
 }
 
 impl Children {
@@ -26,13 +27,13 @@ impl Children {
             // The kernel takes the command name from the path that was executed, which may be a link.
             let path = children.dir.path().join(OsStr::from_bytes(name));
             symlink("/bin/sleep", &path).unwrap();
-            children.processes.push(Command::new(path).arg0("sleep").arg("600").spawn().unwrap());
+            children.processes.push(Process::start(Command::new(path).arg0("sleep").arg("600")));
         }
         children
     }
 
     fn ids(&self) -> Vec<u32> {
-        self.processes.iter().map(Child::id).collect()
+        self.processes.iter().map(|process| process.0.id()).collect()
     }
 
     /// The lines that begin with the PID of one of them.
@@ -49,15 +50,6 @@ impl Children {
             .filter(is_ours)
             .map(|line| line.trim_ascii_start().to_vec())
             .collect()
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            process.kill().expect("a child to end");
-            process.wait().expect("a child to reap");
-        }
     }
 }
 

@@ -1,26 +1,28 @@
 //! The example `watch`, as a program: processes that the test starts appear and vanish before its eyes.
 
 use crate::fixture::{check_broken_pipe, check_full_device, check_help, check_usage_error, example, run};
-use crate::machine::watchdog;
+use crate::machine::{Watchdog, watchdog};
+use crate::support::process::Process;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 /// A `watch` that runs until it is dropped, and its lines after the first.
 struct Watch {
-    program: Child,
     lines: Lines<BufReader<ChildStdout>>,
+    _program: Process,
+    _watchdog: Watchdog,
 }
 
 impl Watch {
     fn start() -> Self {
-        watchdog();
-        let mut program = example("watch").args(["-n", "0.02"]).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+        let watchdog = watchdog();
+        let mut program = Process::start(example("watch").args(["-n", "0.02"]).stdout(Stdio::piped()));
+        let mut lines = BufReader::new(program.0.stdout.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
         assert!(first.starts_with("watching ") && first.ends_with(" processes"), "{first}");
-        Self { program, lines }
+        Self { lines, _program: program, _watchdog: watchdog }
     }
 
     /// The next line that is wanted; lines about other processes are passed over.
@@ -29,24 +31,17 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.program.kill().expect("a child to end");
-        self.program.wait().expect("a child to reap");
-    }
-}
-
 #[test]
 fn reports_a_process_that_appears_and_vanishes() {
     let mut watch = Watch::start();
-    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-    let appeared = format!("+ {} ", child.id());
+    let child = Process::start(Command::new("sleep").arg("600"));
+    let pid = child.0.id();
+    let appeared = format!("+ {pid} ");
     // A child that is seen before its exec still has the name of this program, so only that it has one is certain.
     assert!(watch.wait_for(|line| line.starts_with(&appeared)).len() > appeared.len());
 
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let vanished = format!("- {}", child.id());
+    drop(child);
+    let vanished = format!("- {pid}");
     watch.wait_for(|line| line == vanished);
 }
 
@@ -58,19 +53,19 @@ fn control_characters_are_printed_as_question_marks() {
     symlink("/bin/sh", &path).unwrap();
     let mut shell = Command::new(path);
     shell.arg0("sh").args(["-c", "read start; (read stop); :"]).stdin(Stdio::piped());
-    let mut shell = shell.spawn().unwrap();
+    let mut shell = Process::start(&mut shell);
 
     let mut watch = Watch::start();
-    let mut stdin = shell.stdin.take().unwrap();
+    let mut stdin = shell.0.stdin.take().unwrap();
     stdin.write_all(b"start\n").unwrap();
     watch.wait_for(|line| line.starts_with("+ ") && line.ends_with(" a?b?c??"));
     drop(stdin);
-    assert!(shell.wait().unwrap().success());
+    assert!(shell.0.wait().unwrap().success());
 }
 
 #[test]
 fn ends_after_a_number_of_scans_and_says_their_cost() {
-    watchdog();
+    let _watchdog = watchdog();
     for (count, begin, end) in [("1", "1 scan took ", "s\n"), ("3", "3 scans took ", "s each\n")] {
         let output = run(example("watch").args(["-n", "0.01", "-c", count]));
         assert_eq!(output.status.code(), Some(0));
