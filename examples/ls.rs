@@ -3,7 +3,7 @@
 const HELP: &str = "\
 Usage: ls [-Aip] [--sort=ORDER] [--] [PATH]...
 
-Lists files, then the entries of directories, a name a line. PATH is . by default.
+Lists files, then the entries of directories, one name per line. PATH is . by default.
 
   -A            list names that begin with a dot too; . and .. are never listed
   -i            print inode numbers

@@ -128,7 +128,7 @@ fn agrees_with_the_system_on_every_root() {
 }
 
 #[test]
-fn the_root_of_all_keeps_its_one_slash() {
+fn slash_of_the_root_directory_is_not_doubled() {
     let mut find = example("find").args(["-xs", "/"]).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(find.stdout.take().unwrap()).lines().map(Result::unwrap);
     let first = fs::read_dir("/").unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
@@ -158,8 +158,8 @@ fn agrees_with_the_system_beyond_path_max() {
 }
 
 #[test]
-fn agrees_with_the_system_on_what_may_not_be_read() {
-    const TEST: &str = "agrees_with_the_system_on_what_may_not_be_read";
+fn agrees_with_the_system_on_unreadable_directories() {
+    const TEST: &str = "agrees_with_the_system_on_unreadable_directories";
     if !system_has_find(TEST) {
         return;
     }

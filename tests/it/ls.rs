@@ -141,7 +141,7 @@ fn caseless_order_breaks_ties_by_bytes() {
 }
 
 #[test]
-fn path_order_takes_the_slash_of_a_directory_for_a_part_of_its_name() {
+fn path_order_counts_the_slash_of_a_directory() {
     let root = tempfile::tempdir().unwrap();
     for name in ["ab", "a-b", "a.b", "a0"] {
         make_file(&root.path().join(name));
