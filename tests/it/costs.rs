@@ -1,6 +1,10 @@
 //! Allocations, counted: none per entry, none per directory, one per `Buffer`, and those of a `Listing`.
 
 #[allow(dead_code, reason = "the test runs what `main` calls")]
+#[path = "../../examples/find.rs"]
+mod find;
+
+#[allow(dead_code, reason = "the test runs what `main` calls")]
 #[path = "../../examples/pids.rs"]
 mod pids;
 
@@ -150,6 +154,19 @@ fn pids_allocates_nothing_per_process() {
     let again = list(many.path(), &mut out);
     assert_eq!(out.split(|byte| *byte == b'\n').count(), 1001);
     assert_eq!(once, again, "allocations for 1 and for 1000 processes");
+}
+
+#[test]
+fn find_allocates_nothing_per_entry() {
+    let (few, many) = (numbered(1), numbered(5000));
+    let mut out = Vec::with_capacity(1 << 20);
+    let mut list = |dir: &Path, count: usize| {
+        out.clear();
+        let costs = allocated(|| assert!(find::find([dir.into()].into_iter(), &mut out).unwrap()));
+        assert_eq!(out.split(|byte| *byte == b'\n').count(), 2 + count);
+        costs
+    };
+    assert_eq!(list(few.path(), 1), list(many.path(), 5000), "allocations for 1 and for 5000 files");
 }
 
 /// A `Listing` takes what its documentation says and, once it has held as large a directory, allocates nothing.

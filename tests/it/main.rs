@@ -5,15 +5,16 @@
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls;
-//! - `ls`, `pids`, `watch`: an example, run as a program.
+//! - `find`, `ls`, `pids`, `watch`: an example, run as a program.
 //!
-//! `fixture` makes directories to read. `support` is shared with the other test binaries: skipping a test, a part of it in
+//! `fixture` makes directories to read and runs the examples. `support` is shared with the other test binaries: skipping a test, a part of it in
 //! another process, all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file
 //! system belongs in `tests/kernel`.
 
 mod contract;
 mod costs;
 mod errors;
+mod find;
 mod fixture;
 mod listing;
 mod ls;
