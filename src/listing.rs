@@ -5,7 +5,6 @@ use crate::sort::{self, Case, Place};
 use crate::{Entries, FileType};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::RawMode;
-use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
@@ -141,7 +140,6 @@ impl Listing {
     ///
     /// - Those of [`Entries::next`].
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - `EIO` for a name of more than 8190 bytes. Linux itself refuses names of 4096 bytes and more with `EIO`.
     /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], after everything has been read. An entry
     ///   without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here: the entry has been removed since.
     #[allow(
@@ -170,10 +168,6 @@ impl Listing {
         let (mut used, mut len) = (0, 0);
         while let Some(entry) = entries.next()? {
             let name = entry.name_cstr().to_bytes_with_nul();
-            // With its NUL, because `Order::Path` counts the byte there.
-            if name.len() > Place::MAX_LEN {
-                return Err(Errno::IO.into());
-            }
             let end = used + INO_SIZE + name.len();
             let (ino, copy) = match record(&mut self.arena, used, name.len()) {
                 Some(record) => record,
@@ -221,7 +215,10 @@ impl Listing {
         let (places, keys) = (&mut places[..*len], &mut keys[..*len]);
         let Some(case) = order.case() else {
             if *order == Order::Inode {
-                places.sort_unstable_by_key(|place| (ino(*place, arena), place.name(arena), *place));
+                places.sort_unstable_by(|a, b| {
+                    let by_name = || (a.name(arena), a).cmp(&(b.name(arena), b));
+                    ino(*a, arena).cmp(&ino(*b, arena)).then_with(by_name)
+                });
             }
             return;
         };
@@ -344,7 +341,7 @@ fn ino(place: Place, arena: &[u8]) -> u64 {
 #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
 #[inline]
 fn tag(file_type: FileType) -> u8 {
-    (file_type.as_raw_mode() >> 12 & 0xf) as u8
+    (file_type.as_raw_mode() >> 12) as u8
 }
 
 #[inline]

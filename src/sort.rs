@@ -39,36 +39,36 @@ use core::{fmt, mem};
 /// each name in the slice.
 ///
 /// ```text
-///  63             18   17    16        4   3   0
-/// +-----------------+------+------------+-------+
-/// |      start      | tied |    len     |  tag  |
-/// +-----------------+------+------------+-------+
+///  63                21   20   19   16 15            0
+/// +--------------------+------+-------+---------------+
+/// |       start        | tied |  tag  |      len      |
+/// +--------------------+------+-------+---------------+
 /// ```
 ///
 /// The start is at the top, so that places compare as their names were stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(u64);
 
-#[allow(clippy::cast_possible_truncation, reason = "`new` has checked each part")]
+#[allow(clippy::cast_possible_truncation, reason = "`new` put in no more bits than come out")]
 impl Place {
+    const LEN_BITS: u32 = 16;
     const TAG_BITS: u32 = 4;
-    const LEN_BITS: u32 = 13;
 
-    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
-    const LEN_SHIFT: u32 = Self::TAG_BITS;
     const LEN_MASK: u64 = (1 << Self::LEN_BITS) - 1;
+    const TAG_SHIFT: u32 = Self::LEN_BITS;
+    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
     /// Set by the sort: the key of this name equals the key of the name before it.
-    const TIED: u64 = 1 << (Self::LEN_SHIFT + Self::LEN_BITS);
-    const START_SHIFT: u32 = Self::LEN_SHIFT + Self::LEN_BITS + 1;
+    const TIED: u64 = 1 << (Self::TAG_SHIFT + Self::TAG_BITS);
+    const START_SHIFT: u32 = Self::TAG_SHIFT + Self::TAG_BITS + 1;
 
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
-    pub(crate) const MAX_LEN: usize = Self::LEN_MASK as usize;
 
+    /// The excess bits of a part are cut off, so that they never spoil another part.
     #[inline]
     pub(crate) fn new(start: usize, len: usize, tag: u8) -> Self {
-        let (start, tag) = (start as u64, u64::from(tag));
-        assert!(start <= Self::MAX_START && len <= Self::MAX_LEN && tag <= Self::TAG_MASK, "BUG: does not fit a place");
-        Self(start << Self::START_SHIFT | (len as u64) << Self::LEN_SHIFT | tag)
+        let (start, len, tag) = (start as u64, len as u64, u64::from(tag));
+        debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK && tag <= Self::TAG_MASK);
+        Self(start << Self::START_SHIFT | (tag & Self::TAG_MASK) << Self::TAG_SHIFT | len & Self::LEN_MASK)
     }
 
     #[inline]
@@ -78,17 +78,17 @@ impl Place {
 
     #[inline]
     pub(crate) fn len(self) -> usize {
-        (self.0 >> Self::LEN_SHIFT & Self::LEN_MASK) as usize
+        (self.0 & Self::LEN_MASK) as usize
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> u8 {
+        (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
     #[inline]
     pub(crate) fn end(self) -> usize {
         self.start() + self.len()
-    }
-
-    #[inline]
-    pub(crate) fn tag(self) -> u8 {
-        (self.0 & Self::TAG_MASK) as u8
     }
 
     #[inline]
