@@ -66,7 +66,7 @@ fn each_refused_allocation_is_an_error() {
     assert_eq!(all.len(), COUNT);
 
     let mut cases = 0;
-    for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+    for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory] {
         for (for_good, already) in [(false, 0), (true, 0), (false, 100), (true, 100)] {
             for number in 1.. {
                 let mut listing = Listing::with_order(order);

@@ -183,7 +183,7 @@ fn listing_memory_is_bounded_and_reused() {
     // Just over half of what the memory of the listing grows to, where most of it is still unused.
     let (small, large) = (directory(300), directory(40_000));
     let mut buffer = Buffer::new();
-    for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+    for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory] {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
             // The path is copied to the stack, so that opening allocates nothing either.

@@ -110,6 +110,10 @@ pub fn listed(listing: &Listing) -> Vec<Found> {
 pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
     match order {
         Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
+        Order::Path => found.sort_by_cached_key(|entry| {
+            let ending: &[u8] = if entry.file_type == FileType::Directory { b"/" } else { b"" };
+            [&entry.name, ending].concat()
+        }),
         Order::AsciiCaseless => found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
         Order::Inode => found.sort_by(|a, b| (a.ino, &a.name).cmp(&(b.ino, &b.name))),
         Order::Directory => {}
