@@ -9,7 +9,8 @@ mod find;
 mod pids;
 
 use crate::fixture::{make_file, numbered};
-use lendir::{Buffer, EndMarker, Entries, Listing, Order};
+use crate::support::scan::ORDERS;
+use lendir::{Buffer, EndMarker, Entries, Listing};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::CString;
@@ -183,7 +184,7 @@ fn listing_memory_is_bounded_and_reused() {
     // Just over half of what the memory of the listing grows to, where most of it is still unused.
     let (small, large) = (directory(300), directory(40_000));
     let mut buffer = Buffer::new();
-    for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+    for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
             // The path is copied to the stack, so that opening allocates nothing either.
