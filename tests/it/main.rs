@@ -7,9 +7,9 @@
 //! - `costs`: the allocations of a call; `system_calls`: its system calls;
 //! - `find`, `ls`, `pids`, `watch`: an example, run as a program.
 //!
-//! `fixture` makes directories to read and runs the examples. `support` is shared with the other test binaries: skipping a test, a part of it in
-//! another process, all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file
-//! system belongs in `tests/kernel`.
+//! `fixture` makes directories to read and runs the examples. `support` is shared with the other test binaries: it skips a
+//! test, runs a part of one in another process, and holds all that one reading of a directory delivered. A test that mounts,
+//! injects faults or needs a hostile file system belongs in `tests/kernel`.
 
 mod contract;
 mod costs;
