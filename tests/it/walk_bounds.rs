@@ -1,0 +1,2 @@
+//! How deep, how wide, with how few descriptors, on how small a stack.
+
