@@ -105,9 +105,10 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut listing = Listing::new();
     loop {
         match walk.next() {
+            Ok(Some(dir)) if dir.is_post() => visits.push(second_visit(dir)),
             Ok(Some(dir)) => {
                 let plan = plan(dir.path());
-                visit(dir, plan, &mut listing, &mut visits);
+                first_visit(dir, plan, &mut listing, &mut visits);
             }
             Ok(None) => break,
             Err(error) => visits.push(Visit::from(&error)),
@@ -117,16 +118,16 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     visits
 }
 
-fn visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut Vec<Visit>) {
+fn second_visit(mut dir: Dir<'_>) -> Visit {
+    assert!(dir.next().unwrap().is_none(), "a second visit has no entries");
+    Visit { path: dir.path().to_owned(), depth: dir.depth(), what: What::Second }
+}
+
+fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut Vec<Visit>) {
     let (path, depth) = (dir.path().to_owned(), dir.depth());
     if depth > 0 {
         assert_eq!(Some(OsStr::from_bytes(dir.name().to_bytes())), path.file_name());
     }
-    if dir.is_post() {
-        assert!(dir.next().unwrap().is_none(), "a second visit has no entries");
-        return visits.push(Visit { path, depth, what: What::Second });
-    }
-
     assert!(dir.parent().is_none());
     dir.skip(); // before the first entry there is nothing to skip
     let mut found = Vec::new();

@@ -3,11 +3,11 @@
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::{io, iter};
 use tempfile::TempDir;
 
 /// A temporary directory that others may read, and a tree of any depth in it.
@@ -68,18 +68,22 @@ pub fn make(at: &Path, paths: &[&str]) {
 
 /// Directories in one another, named `m`.
 pub fn chain(at: &Path, depth: usize) {
-    nest(at, depth, &["m"]);
+    nest(at, iter::repeat_n(CHAIN, depth));
 }
 
 /// The same, with a directory `a` and a directory `z` beside each, so that a walk has to come back to each level.
 pub fn comb(at: &Path, depth: usize) {
-    // Most file systems list them in this order, in that of names, or in the reverse: `m` is never the last.
-    nest(at, depth, &["a", "m", "z"]);
+    nest(at, iter::repeat_n(COMB, depth));
 }
 
-fn nest(at: &Path, depth: usize, names: &[&str]) {
+pub const CHAIN: &[&str] = &["m"];
+/// Most file systems list them in this order, in that of names, or in the reverse: `m` is never the last.
+pub const COMB: &[&str] = &["a", "m", "z"];
+
+/// Levels of directories with these names, each in the `m` of the level above.
+pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>) {
     let mut dir = lendir::open(at).unwrap();
-    for _ in 0..depth {
+    for names in levels {
         for name in names {
             mkdirat(&dir, *name, Mode::RWXU).unwrap();
         }
