@@ -2,7 +2,9 @@
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
-use lendir::{Buffer, Dir, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry};
+use lendir::{
+    Buffer, Dir, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry, Walk, WalkError,
+};
 use std::os::fd::AsFd;
 use std::path::Path;
 

@@ -227,12 +227,8 @@ fn walk_takes_four_calls_a_directory() {
     if !temporary_directories_have_types() {
         return skip(TEST, "a temporary directory whose file system has types");
     }
-    let looks: [fn(&mut Dir<'_>); 4] = [
-        read_all_of,
-        |dir| drop(dir.next().unwrap()),
-        |_| (),
-        |dir| dir.read(&mut Listing::new()).unwrap(),
-    ];
+    let looks: [fn(&mut Dir<'_>); 4] =
+        [read_all_of, |dir| drop(dir.next().unwrap()), |_| (), |dir| dir.read(&mut Listing::new()).unwrap()];
     assert_totals(TEST, &[("close", 4 * 6), ("getdents64", 4 * 2 * 6), ("openat", 4 * 6)], || {
         let tree = Tree::of(&["a/b/c/f", "a/d/", "e/f", "f"]);
         let _counted = Counted::begin();
@@ -285,7 +281,8 @@ fn level_that_is_closed_early_takes_four_calls_more() {
     };
     let Some(totals) = totals(TEST, part) else { return };
     let (dirs, closed) = (1 + 3 * LEVELS, totals["statx"] / 2);
-    let expected = [("close", dirs + closed), ("getdents64", 2 * dirs), ("openat", dirs + closed), ("statx", 2 * closed)];
+    let expected =
+        [("close", dirs + closed), ("getdents64", 2 * dirs), ("openat", dirs + closed), ("statx", 2 * closed)];
     assert!(totals.iter().map(|(call, times)| (call.as_str(), *times)).eq(expected), "{totals:?}");
     assert!((LEVELS - 5..LEVELS).contains(&closed), "{closed} levels");
 }

@@ -217,7 +217,8 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
             let mut todo = Vec::new();
             for (at, entry) in found.iter().enumerate() {
                 // What is said of a directory that is leaked is not heard.
-                if entry.file_type == FileType::Directory && (plan.then == Then::Forget || !is_pruned(at, &entry.name)) {
+                if entry.file_type == FileType::Directory && (plan.then == Then::Forget || !is_pruned(at, &entry.name))
+                {
                     todo.push(path.join(OsStr::from_bytes(&entry.name)));
                 }
             }

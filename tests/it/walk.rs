@@ -322,7 +322,10 @@ fn parent_serves_calls_that_take_a_name() {
         if let Some(parent) = dir.parent() {
             chmodat(parent, dir.name(), Mode::RWXU | Mode::RGRP, AtFlags::empty()).unwrap();
             let (by_name, by_dir) = (rustix::fs::statat(parent, dir.name(), AtFlags::empty()), rustix::fs::fstat(&dir));
-            assert_eq!((by_name.as_ref().unwrap().st_ino, 0o740), (by_dir.as_ref().unwrap().st_ino, by_dir.unwrap().st_mode & 0o777));
+            assert_eq!(
+                (by_name.as_ref().unwrap().st_ino, 0o740),
+                (by_dir.as_ref().unwrap().st_ino, by_dir.unwrap().st_mode & 0o777)
+            );
             seen += 1;
         }
     });

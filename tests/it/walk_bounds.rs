@@ -79,7 +79,9 @@ fn no_more_descriptors_are_open_than_stated() {
         for is_post_order in [false, true] {
             for max_open in [0, 1, 4, 5, 32, 1000] {
                 let mut most = 0;
-                trace(&mut walk(tree.path(), max_open, is_post_order), |_| most = most.max(open_descriptors() - before));
+                trace(&mut walk(tree.path(), max_open, is_post_order), |_| {
+                    most = most.max(open_descriptors() - before)
+                });
                 assert!(most <= max_open.max(4), "{most} open, {max_open} allowed");
                 // Levels are kept open if they may be.
                 assert!(most == max_open.max(4) || max_open > 50 && most == 51, "{most} open");

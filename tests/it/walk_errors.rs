@@ -49,7 +49,8 @@ fn bad_root_is_one_error_with_its_path() {
 fn descriptor_that_cannot_be_read_is_one_error() {
     let tree = Tree::of(&["file", "d/"]);
     let only_a_path = lendir::openat_with(CWD, tree.path(), lendir::OFlags::PATH).unwrap();
-    for (root, errno) in [(fs::File::open(tree.path().join("file")).unwrap().into(), libc::ENOTDIR), (only_a_path, libc::EBADF)]
+    for (root, errno) in
+        [(fs::File::open(tree.path().join("file")).unwrap().into(), libc::ENOTDIR), (only_a_path, libc::EBADF)]
     {
         // The root is lent: it is open. Whoever does not read it has the error from the walk.
         for (lend, found) in [(0, 0), (1, 1)] {
@@ -92,7 +93,8 @@ fn forbidden_directories_have_the_errors_of_std() {
                 tree::random(&dir.join("z"), mode);
             }
         });
-        let chmod_all = |mode: &dyn Fn(u32) -> u32| (0..8).for_each(|m| chmod(&tree.path().join(format!("mode-{m}")), mode(m)));
+        let chmod_all =
+            |mode: &dyn Fn(u32) -> u32| (0..8).for_each(|m| chmod(&tree.path().join(format!("mode-{m}")), mode(m)));
         chmod_all(&|mode| mode << 6);
         for plan in [Plan::ALL, Plan::sorted(ORDERS[0])] {
             for is_post_order in [false, true] {
@@ -103,7 +105,10 @@ fn forbidden_directories_have_the_errors_of_std() {
                         let walk = Walk::open(tree.path()).unwrap().max_open(max_open);
                         let walk = if is_post_order { walk.post_order() } else { walk };
                         let mut walk = if same_mount { walk.same_mount() } else { walk };
-                        assert!(walked(&mut walk, |_| plan) == expected, "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}");
+                        assert!(
+                            walked(&mut walk, |_| plan) == expected,
+                            "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}"
+                        );
                     }
                 }
             }
@@ -150,7 +155,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
             let visits = walked(&mut walk, |_| Plan::ALL);
             let error = Visit { path: victim, depth: 1, what: What::Error(libc::ENOTDIR) };
             assert_eq!(visits.iter().filter(|visit| **visit == error).count(), 1);
-            assert_eq!(visits.len(), if is_post_order { 6 } else { 3 } , "{visits:?}");
+            assert_eq!(visits.len(), if is_post_order { 6 } else { 3 }, "{visits:?}");
         }
     }
 }
