@@ -369,6 +369,7 @@ impl<'a> Dir<'a> {
     #[inline]
     pub fn skip(&mut self) {
         self.pending.truncate(self.last);
+        self.names = self.names.min(self.last);
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read).
@@ -402,7 +403,9 @@ impl<'a> Dir<'a> {
     /// Costs: nothing, and if it is dropped before its end, the rest is not read.
     #[inline]
     pub fn leave(&mut self) {
-        self.below = Below::Left;
+        if self.below == Below::Wanted {
+            self.below = Below::Left;
+        }
         self.pending.truncate(self.level.names());
         self.last = self.level.names();
     }

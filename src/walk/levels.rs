@@ -132,11 +132,17 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// Begins a tree at `root`, whose paths begin with `path`.
-    pub(super) fn begin(&mut self, root: OwnedFd, path: &[u8]) {
+    /// Leaves the tree. The memory stays for the next one.
+    pub(super) fn clear(&mut self) {
         self.stack.clear();
         self.closed.clear();
         self.pending.truncate(0);
+        self.unread = Unread::Nothing;
+    }
+
+    /// Begins a tree at `root`, whose paths begin with `path`.
+    pub(super) fn begin(&mut self, root: OwnedFd, path: &[u8]) {
+        self.clear();
         self.path.clear();
         self.path.extend_from_slice(path);
         self.path.push(0);

@@ -85,7 +85,7 @@ impl Walk {
     pub(super) fn share(&mut self) {
         let Some(shared) = &self.shared else { return };
         if shared.is_over() {
-            self.levels = self.levels.without_work();
+            self.levels.clear();
         } else if let Some(share) = self.levels.split() {
             shared.give(share);
         }
@@ -101,7 +101,7 @@ impl Walk {
     }
 
     pub(super) fn stop(&mut self) {
-        self.levels = self.levels.without_work();
+        self.levels.clear();
         if let Some(shared) = &self.shared {
             shared.end();
         }
