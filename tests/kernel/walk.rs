@@ -1,0 +1,229 @@
+//! The walk where others change the tree, calls fail, or the file system lies. Shared here: the ways to walk, what a walk told,
+//! and what it must tell.
+
+mod changes;
+mod churn;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+mod faults;
+mod hostile;
+mod mounts;
+mod permissions;
+mod procfs;
+mod swaps;
+
+use crate::support::scan::errno;
+use lendir::{FileType, Listing, Walk, WalkError};
+use libc::c_int;
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// A way to walk a tree.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub name: &'static str,
+    options: fn(Walk) -> Walk,
+    is_sorted: bool,
+}
+
+const fn way(name: &'static str, options: fn(Walk) -> Walk) -> Way {
+    Way { name, options, is_sorted: false }
+}
+
+pub const WAYS: [Way; 6] = [
+    way("plain", |walk| walk),
+    way("few open", |walk| walk.max_open(4)),
+    way("in post-order", |walk| walk.post_order().max_open(4)),
+    way("on one mount", |walk| walk.same_mount().max_open(4)),
+    SORTED,
+    SORTED_IN_POST_ORDER,
+];
+
+/// The two whose order a test knows. They close levels early.
+pub const SORTED: Way = Way { is_sorted: true, ..way("sorted", |walk| walk.max_open(4)) };
+pub const SORTED_IN_POST_ORDER: Way =
+    Way { is_sorted: true, ..way("sorted in post-order", |walk| walk.same_mount().post_order().max_open(4)) };
+
+impl Way {
+    pub fn begin(self, root: impl AsRef<Path>) -> Run {
+        let root = lendir::open(root.as_ref()).unwrap();
+        let listing = self.is_sorted.then(Listing::new);
+        Run { walk: (self.options)(Walk::new(root)), listing, told: Told::default() }
+    }
+
+    pub fn walk(self, root: impl AsRef<Path>) -> Told {
+        self.begin(root).finish()
+    }
+}
+
+/// What a walk told: paths relative to its root, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    pub entries: Vec<PathBuf>,
+    /// The directories, at their first visit.
+    pub visited: Vec<PathBuf>,
+    /// The directories, at their second visit.
+    pub left: Vec<PathBuf>,
+    pub errors: Vec<(PathBuf, c_int)>,
+}
+
+impl Told {
+    /// What there is to tell of the tree at `root`, by `std`.
+    pub fn by_std(root: &Path) -> Self {
+        let mut told = Self::default();
+        let mut to_do = vec![PathBuf::new()];
+        while let Some(dir) = to_do.pop() {
+            for entry in fs::read_dir(root.join(&dir)).unwrap().map(Result::unwrap) {
+                let path = dir.join(entry.file_name());
+                if entry.file_type().unwrap().is_dir() {
+                    to_do.push(path.clone());
+                }
+                told.entries.push(path);
+            }
+            told.visited.push(dir);
+        }
+        told.sorted()
+    }
+
+    /// The same in an order to compare by, without the second visits.
+    pub fn sorted(mut self) -> Self {
+        self.entries.sort_unstable();
+        self.visited.sort_unstable();
+        self.errors.sort_unstable();
+        self.left.clear();
+        self
+    }
+
+    /// The same if nothing was seen of these directories but that they are there.
+    pub fn without<Dir: AsRef<Path>>(mut self, directories: &[Dir]) -> Self {
+        let is_in = |path: &Path| directories.iter().any(|dir| path.starts_with(dir));
+        self.entries.retain(|path| !path.parent().is_some_and(is_in));
+        self.visited.retain(|path| !is_in(path));
+        self
+    }
+
+    pub fn with_errors<P: Into<PathBuf>>(mut self, errors: impl IntoIterator<Item = (P, c_int)>) -> Self {
+        self.errors = errors.into_iter().map(|(path, errno)| (path.into(), errno)).collect();
+        self.errors.sort_unstable();
+        self
+    }
+}
+
+/// A walk that is under way.
+pub struct Run {
+    walk: Walk,
+    /// If it is sorted.
+    listing: Option<Listing>,
+    pub told: Told,
+}
+
+impl Run {
+    /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
+    pub fn step(&mut self) -> bool {
+        let Told { entries, visited, left, errors } = &mut self.told;
+        assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
+        let mut note = |error: &WalkError| errors.push((error.path().to_owned(), errno(error.io_error())));
+        let mut dir = match self.walk.next() {
+            Ok(Some(dir)) => dir,
+            Ok(None) => return false,
+            Err(error) => {
+                note(&error);
+                return true;
+            }
+        };
+        let path = dir.path();
+        assert_eq!(dir.depth(), path.components().count());
+        if dir.is_post() {
+            assert!(dir.next().unwrap().is_none());
+            left.push(path.to_owned());
+            return true;
+        }
+        visited.push(path.to_owned());
+        if let Some(listing) = &mut self.listing {
+            let _ = dir.read(listing).map_err(|error| note(&error));
+            entries.extend(listing.iter().map(|entry| path.join(entry.name_os())));
+        } else {
+            loop {
+                match dir.next() {
+                    Ok(Some(entry)) => entries.push(path.join(entry.name_os())),
+                    Ok(None) => break,
+                    Err(error) => note(&error),
+                }
+            }
+        }
+        true
+    }
+
+    /// Goes on until `dir` has been visited.
+    pub fn until(&mut self, dir: impl AsRef<Path>) {
+        while self.told.visited.last().is_none_or(|last| last != dir.as_ref()) {
+            assert!(self.step(), "it never came to {}", dir.as_ref().display());
+        }
+    }
+
+    /// Goes on to the end, and asks beyond it.
+    pub fn finish(mut self) -> Told {
+        while self.step() {}
+        assert!(!self.step(), "the end holds");
+        self.told
+    }
+}
+
+/// `rm -r` on the second visits, safe against others that swap directories for links. Whatever others removed before is no
+/// error, nor is a directory to which they added something.
+pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
+    let mut walk = Walk::new(root).post_order();
+    loop {
+        let mut dir = match walk.next() {
+            Ok(Some(dir)) => dir,
+            Ok(None) => return Ok(()),
+            Err(error) if error.io_error().kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if dir.is_post() {
+            if let Some(parent) = dir.parent() {
+                remove(parent, dir.name(), AtFlags::REMOVEDIR)?;
+            }
+            continue;
+        }
+        while let Some(entry) = dir.next()? {
+            if entry.resolve_file_type()? != FileType::Directory {
+                remove(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+            }
+        }
+    }
+}
+
+fn remove(dir: impl AsFd, name: &std::ffi::CStr, flags: AtFlags) -> io::Result<()> {
+    match unlinkat(dir, name, flags) {
+        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes the files `files`, and the directories on the way to them. One that ends with a slash is a directory.
+pub fn plant<P: AsRef<str>>(root: &Path, files: impl IntoIterator<Item = P>) {
+    for file in files {
+        let path = root.join(file.as_ref());
+        if file.as_ref().ends_with('/') {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::create_dir_all(path.parent().expect("BUG: below the root")).unwrap();
+            fs::write(path, "").unwrap();
+        }
+    }
+}
+
+/// The level `depth` of a [`comb`].
+pub fn level(depth: usize) -> PathBuf {
+    vec!["d"; depth].into_iter().collect()
+}
+
+/// A directory in a directory, `depth` levels deep, each of which has something left to do on the way back: after `d` the walk
+/// comes back to each level for `z`.
+pub fn comb(root: &Path, depth: usize) {
+    plant(root, (0..=depth).map(|depth| level(depth).join("z/file").display().to_string()));
+}
