@@ -22,36 +22,40 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// A way to walk a tree.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Way {
-    pub name: &'static str,
-    options: fn(Walk) -> Walk,
-    is_sorted: bool,
+    pub is_sorted: bool,
+    pub is_post_order: bool,
+    pub is_on_one_mount: bool,
+    pub max_open: Option<usize>,
 }
 
-const fn way(name: &'static str, options: fn(Walk) -> Walk) -> Way {
-    Way { name, options, is_sorted: false }
-}
+pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: None };
+/// Its order is known, and it closes levels early.
+pub const SORTED: Way = Way { is_sorted: true, max_open: Some(4), ..PLAIN };
 
 pub const WAYS: [Way; 6] = [
-    way("plain", |walk| walk),
-    way("few open", |walk| walk.max_open(4)),
-    way("in post-order", |walk| walk.post_order().max_open(4)),
-    way("on one mount", |walk| walk.same_mount().max_open(4)),
+    PLAIN,
+    Way { is_sorted: false, ..SORTED },
+    Way { is_sorted: false, is_post_order: true, ..SORTED },
+    Way { is_sorted: false, is_on_one_mount: true, ..SORTED },
     SORTED,
-    SORTED_IN_POST_ORDER,
+    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
 ];
-
-/// The two whose order a test knows. They close levels early.
-pub const SORTED: Way = Way { is_sorted: true, ..way("sorted", |walk| walk.max_open(4)) };
-pub const SORTED_IN_POST_ORDER: Way =
-    Way { is_sorted: true, ..way("sorted in post-order", |walk| walk.same_mount().post_order().max_open(4)) };
 
 impl Way {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
-        let root = lendir::open(root.as_ref()).unwrap();
-        let listing = self.is_sorted.then(Listing::new);
-        Run { walk: (self.options)(Walk::new(root)), listing, told: Told::default() }
+        let mut walk = Walk::new(lendir::open(root.as_ref()).unwrap());
+        if self.is_post_order {
+            walk = walk.post_order();
+        }
+        if self.is_on_one_mount {
+            walk = walk.same_mount();
+        }
+        if let Some(descriptors) = self.max_open {
+            walk = walk.max_open(descriptors);
+        }
+        Run { walk, listing: self.is_sorted.then(Listing::new), told: Told::default() }
     }
 
     pub fn walk(self, root: impl AsRef<Path>) -> Told {

@@ -1,6 +1,6 @@
 //! What a walk tells if the test itself changes the tree between two steps, so that each outcome is known.
 
-use super::{SORTED, SORTED_IN_POST_ORDER, Told, comb, level, plant};
+use super::{SORTED, Told, Way, comb, level, plant};
 use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
@@ -14,6 +14,14 @@ use std::path::{Path, PathBuf};
 const DEPTH: usize = 8;
 /// Of the levels that are closed while the walk is at the deepest one.
 const CLOSED: usize = 3;
+
+/// Their order is known.
+const WAYS: [Way; 4] = [
+    SORTED,
+    Way { is_post_order: true, ..SORTED },
+    Way { is_on_one_mount: true, ..SORTED },
+    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
+];
 
 /// A change, made when the walk has told the directory `at`.
 struct Change {
@@ -126,11 +134,12 @@ fn whatever_is_moved_away_nothing_from_outside_is_lent() {
         for (number, change) in changes.iter().enumerate() {
             check(change, &scratch.join(number.to_string()));
         }
-        2 * changes.len()
+        WAYS.len() * changes.len()
     });
     match outcome {
         Ok(cases) => {
-            let what = "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
+            let what =
+                "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
             machine::passed(row, cases, what);
         }
         Err(missing) => machine::skip(row, &missing),
@@ -161,7 +170,7 @@ fn levels_are_found_by_name_where_dots_are_refused() {
             for (number, change) in changes.iter().enumerate() {
                 check(change, &scratch.join(number.to_string()));
             }
-            2 * changes.len()
+            WAYS.len() * changes.len()
         })
     });
     match outcome {
@@ -175,8 +184,8 @@ fn allow(mode: u32, dir: &Path) {
 }
 
 fn check(change: &Change, scratch: &Path) {
-    for way in [SORTED, SORTED_IN_POST_ORDER] {
-        let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(way.name).join(name));
+    for (number, way) in WAYS.into_iter().enumerate() {
+        let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
         // It has the names that the walk looks for.
         plant(&beside, ["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
@@ -186,10 +195,10 @@ fn check(change: &Change, scratch: &Path) {
         (change.make)(&tree, &beside);
         let told = run.finish();
 
-        let what = format!("{}, {}", change.what, way.name);
+        let what = format!("{}, {way:?}", change.what);
         let expected = all.without(&change.missed).with_errors(change.errors.clone());
         assert_eq!(told.clone().sorted(), expected, "{what}");
-        if way.name == SORTED_IN_POST_ORDER.name {
+        if way.is_post_order {
             let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);
             let mut left = told.left;
             left.sort_unstable();
@@ -205,9 +214,8 @@ fn twin_with_the_same_inode_number_is_refused() {
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
-            let ways = [SORTED, SORTED_IN_POST_ORDER];
-            for way in ways {
-                let scratch = mounted.at.join(way.name);
+            for (number, way) in WAYS.into_iter().enumerate() {
+                let scratch = mounted.at.join(number.to_string());
                 let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(name));
                 comb(&tree, DEPTH);
                 fs::create_dir(&beside).unwrap();
@@ -230,9 +238,9 @@ fn twin_with_the_same_inode_number_is_refused() {
 
                 let lost = level(CLOSED);
                 let expected = all.without(&[lost.join("z")]).with_errors([(lost, ENOENT)]);
-                assert_eq!(run.finish().sorted(), expected, "{}", way.name);
+                assert_eq!(run.finish().sorted(), expected, "{way:?}");
             }
-            ways.len()
+            WAYS.len()
         },
     );
     match outcome {
