@@ -128,6 +128,14 @@ impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a Fd {
     }
 }
 
+impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a mut Fd {
+    #[inline]
+    fn borrow_fd(self) -> BorrowedFd<'a> {
+        let shared: &'a Fd = self;
+        shared.as_fd()
+    }
+}
+
 impl<'a> BorrowFd<'a> for BorrowedFd<'a> {
     #[inline]
     fn borrow_fd(self) -> BorrowedFd<'a> {

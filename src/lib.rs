@@ -1,12 +1,13 @@
-//! Reads Linux directories at the speed of the kernel.
+//! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
 //! - [`open`], [`openat`] and [`openat_with`] open a directory.
 //! - [`Buffer`] is the memory that the kernel writes entries to; one serves thousands of directories.
-//! - [`Entries`] is the iterator: it lends each [`Entry`], its name still in the buffer, until the next turn.
-//! - [`EndMarker`] lets it skip the last system call where the file system says that there is no more.
-//! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory.
-//! - [`Order`] is how it sorts: by bytes, without regard to ASCII case, by inode, or not at all.
-//! - [`SortedEntry`] is one of its entries, and [`SortedEntries`] the iterator over them.
+//! - [`Entries`] is the iterator over one directory: it lends each [`Entry`], its name still in the buffer, until the next turn.
+//! - [`EndMarker`] lets it skip the last system call where the file system marks the last entry.
+//! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
+//!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
+//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends entries.
+//!   [`WalkError`] is an error with its path.
 //!
 //! ```
 //! use lendir::{Buffer, Entries};
@@ -16,52 +17,243 @@
 //! let mut entries = Entries::new(&proc, &mut buffer);
 //! while let Some(entry) = entries.next()? {
 //!     if let Some(pid) = entry.numeric_name() {
-//!         let process = lendir::openat(&proc, entry.name_cstr()); // `proc` stays usable while `entry` lives
-//!         println!("{pid} {}", if process.is_ok() { "is here" } else { "is gone" });
+//!         println!("{pid}");
 //!     }
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! A tree is the same loop in another one:
+//!
+//! ```
+//! let mut walk = lendir::Walk::open("/sys/class")?;
+//! while let Some(mut dir) = walk.next()? {
+//!     let path = dir.path();
+//!     while let Some(entry) = dir.next()? {
+//!         println!("{}", path.join(entry.name_os()).display());
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! [`Entries`], [`Walk`] and [`Dir`] lend, so they are no [`Iterator`]: there is no `for` and no `collect`. Write
+//! `while let Some(entry) = entries.next()? {`, and copy what you keep (`entry.name().to_vec()`).
+//!
 //! # Which call do I want?
 //!
 //! | I want to | call |
 //! |---|---|
-//! | look at each entry once | [`Entries::next`] in a `while let` |
+//! | look at each entry of a directory | [`Entries::next`] in a `while let` |
+//! | return the first entry that matches | [`Entries::find`] |
 //! | only count | [`Entries::count`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
 //! | have the entries sorted, or find one by name | [`Listing::read`], [`Listing::find`] |
-//! | open or stat each entry next | [`Order::Inode`], or [`Entries`] as it comes |
-//! | read the same directory every second | [`Entries::rewind`] |
+//! | have them in the order of whole paths, as git has | [`Order::Path`] |
+//! | read one descriptor again | [`Entries::rewound`]; [`Entries::rewind`] if the iterator is still there |
 //! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
-//! | go below | [`openat`] with [`Entry::name_cstr`]; [`openat_with`] and [`OFlags::NOFOLLOW`] where links are not trusted |
-//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] where it must be certain |
+//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] if it must be certain |
+//! | open, stat or remove an entry | its [`name_cstr`](Entry::name_cstr) relative to its [`dir`](Entry::dir); [`openat`] for directories |
 //! | read many small directories of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
-//! | know whether a directory was removed while I read | [`Entries::removed`] |
+//! | know whether a directory was removed while I read | [`Entries::removed`], [`Dir::removed`] |
+//! | walk a tree | [`Walk::open`], [`Walk::next`], [`Dir::next`] |
+//! | walk it sorted | [`Dir::read`] |
+//! | not go below an entry, or a directory | [`Dir::skip`], [`Dir::skip_name`]; [`Dir::leave`] |
+//! | stay on one file system | [`Walk::same_mount`] |
+//! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_post`] |
+//! | walk on all cores | [`Walk::spread`] |
+//! | stop early | drop the walk; [`Dir::stop`] on several threads |
+//! | walk many trees in the same memory | [`Walk::reset`] |
 //!
 //! # Recipes
 //!
-//! Where a recipe uses `rustix`, that is `rustix = { version = "1.1", features = ["fs"] }` among your own dependencies; the
-//! temporary directories are those of `tempfile`.
+//! Where a recipe uses `rustix`, add `rustix = { version = "1.1", features = ["fs"] }` to your dependencies; `tempfile` makes the
+//! temporary directories.
 //!
-//! **Visit a tree** with one buffer, and one [`Listing`] for each level that is open: a directory is read to its end before
-//! those below it are opened, relative to it, so that renames above it do no harm.
+//! **Scan again and again**, with directory and buffer in a struct. Two fields are borrowed side by side if `self` is taken
+//! apart first:
+//!
+//! ```
+//! use lendir::{Buffer, Entries};
+//! use std::io;
+//! use std::os::fd::OwnedFd;
+//!
+//! struct Inbox {
+//!     dir: OwnedFd,
+//!     buffer: Buffer,
+//!     letters: u64,
+//! }
+//!
+//! impl Inbox {
+//!     fn scan(&mut self) -> io::Result<()> {
+//!         let Self { dir, buffer, letters } = self;
+//!         *letters = 0;
+//!         let mut entries = Entries::rewound(dir, buffer)?;
+//!         while let Some(entry) = entries.next()? {
+//!             *letters += u64::from(entry.name().ends_with(b".eml"));
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let path = tempfile::tempdir()?;
+//! let mut inbox = Inbox { dir: lendir::open(path.path())?, buffer: Buffer::new(), letters: 0 };
+//! std::fs::write(path.path().join("1.eml"), "")?;
+//! for _ in 0..2 {
+//!     inbox.scan()?;
+//!     assert_eq!(inbox.letters, 1);
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Read a file** relative to its directory. [`openat`] of this crate opens directories; `rustix::fs::openat` opens anything:
+//!
+//! ```
+//! use lendir::{Buffer, Entries};
+//! use rustix::fs::{Mode, OFlags};
+//! use std::fs::File;
+//! use std::io::Read;
+//!
+//! let proc = lendir::open("/proc/self")?;
+//! let mut buffer = Buffer::new();
+//! let mut entries = Entries::new(&proc, &mut buffer);
+//! let mut text = String::new();
+//! if let Some(entry) = entries.find(|entry| entry.name() == b"comm")? {
+//!     let file = rustix::fs::openat(entry.dir(), entry.name_cstr(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+//!     File::from(file).read_to_string(&mut text)?;
+//! }
+//! assert!(!text.is_empty());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Total size** of a tree on one mount, with its errors told and not fatal. The example `du` counts hard links once and uses
+//! all cores.
+//!
+//! ```
+//! use lendir::Walk;
+//! use rustix::fs::{AtFlags, statat};
+//!
+//! let mut walk = Walk::open("/etc")?.same_mount();
+//! let mut bytes = 0;
+//! loop {
+//!     match walk.next() {
+//!         Ok(None) => break,
+//!         Err(error) => eprintln!("{error}"), // and go on with the rest
+//!         Ok(Some(mut dir)) => {
+//!             while let Some(entry) = dir.next()? {
+//!                 if let Ok(stat) = statat(entry.dir(), entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW) {
+//!                     bytes += stat.st_size;
+//!                 }
+//!             }
+//!         }
+//!     }
+//! }
+//! println!("{bytes} bytes");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Find and prune by name.** [`Dir::skip`] is for the entry just lent. The example `find` is a whole program.
+//!
+//! ```
+//! let mut walk = lendir::Walk::open("/usr/share/doc")?;
+//! while let Some(mut dir) = walk.next()? {
+//!     let path = dir.path();
+//!     while let Some(entry) = dir.next()? {
+//!         if entry.name().starts_with(b"copyright") {
+//!             println!("{}", path.join(entry.name_os()).display());
+//!         } else if entry.name() == b".git" {
+//!             dir.skip();
+//!         }
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Sorted**, whole paths in the order of `git ls-files`, if the directories are printed where they stand:
+//!
+//! ```
+//! use lendir::{Listing, Order, Walk};
+//!
+//! let mut listing = Listing::with_order(Order::Path);
+//! let mut walk = Walk::open("/sys/class/net")?;
+//! while let Some(mut dir) = walk.next()? {
+//!     dir.read(&mut listing)?;
+//!     for entry in &listing {
+//!         if entry.name() == b"power" {
+//!             dir.skip_name(entry.name()); // prune here, too
+//!         }
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Remove a tree**, however deep, and safe against others who swap directories in it for links. The example `rm` says more
+//! of its errors.
+//!
+//! ```
+//! use lendir::{FileType, Walk};
+//! use rustix::fs::{AtFlags, unlinkat};
+//!
+//! fn remove_tree(path: &std::path::Path) -> std::io::Result<()> {
+//!     let mut walk = Walk::open(path)?.post_order();
+//!     while let Some(mut dir) = walk.next()? {
+//!         if let Some(parent) = dir.parent() {
+//!             unlinkat(parent, dir.name(), AtFlags::REMOVEDIR)?; // a second visit: it is empty by now
+//!         }
+//!         while let Some(entry) = dir.next()? {
+//!             if entry.resolve_file_type()? != FileType::Directory {
+//!                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+//!             }
+//!         }
+//!     }
+//!     std::fs::remove_dir(path)
+//! }
+//! # let dir = tempfile::tempdir()?;
+//! # std::fs::create_dir_all(dir.path().join("a/b/c"))?;
+//! # std::fs::write(dir.path().join("a/b/file"), "")?;
+//! # remove_tree(&dir.path().join("a"))?;
+//! # assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **`chmod` before entering.** A directory is opened only when the walk comes to it:
+//!
+//! ```
+//! use lendir::{FileType, Walk};
+//! use rustix::fs::{AtFlags, Mode, chmodat};
+//!
+//! # let made = tempfile::tempdir()?;
+//! # std::fs::create_dir(made.path().join("locked"))?;
+//! # let path = made.path();
+//! let mut walk = Walk::open(path)?;
+//! while let Some(mut dir) = walk.next()? {
+//!     while let Some(entry) = dir.next()? {
+//!         if entry.file_type() == FileType::Directory {
+//!             chmodat(entry.dir(), entry.name_cstr(), Mode::RWXU, AtFlags::empty())?;
+//!         }
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! **Strict pre-order**, where the entries below a directory stand right behind it, as `tree` prints them: a [`Walk`] lends all
+//! entries of a directory first. This one keeps a [`Listing`] and a descriptor for each level that is open:
 //!
 //! ```
 //! use lendir::{Buffer, Entries, FileType, Listing, OFlags};
 //! use std::io::{self, ErrorKind};
 //! use std::os::fd::OwnedFd;
 //!
-//! fn visit(dir: &OwnedFd, buffer: &mut Buffer, spare: &mut Vec<Listing>, found: &mut u64) -> io::Result<()> {
+//! fn print(dir: &OwnedFd, depth: usize, buffer: &mut Buffer, spare: &mut Vec<Listing>) -> io::Result<()> {
 //!     let mut listing = spare.pop().unwrap_or_default();
 //!     listing.read(Entries::new(dir, buffer))?;
 //!     for entry in &listing {
-//!         *found += 1;
+//!         println!("{:depth$}{}", "", entry.name().escape_ascii());
 //!         if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
 //!             match lendir::openat_with(dir, entry.name_cstr(), OFlags::NOFOLLOW) {
-//!                 Ok(below) => visit(&below, buffer, spare, found)?,
-//!                 // No directory, or gone since it was read.
+//!                 Ok(below) => print(&below, depth + 1, buffer, spare)?,
+//!                 // No directory, gone since it was read, or not to be entered.
 //!                 Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => {}
+//!                 Err(error) if error.kind() == ErrorKind::PermissionDenied => eprintln!("{error}"),
 //!                 Err(error) => return Err(error),
 //!             }
 //!         }
@@ -70,13 +262,9 @@
 //!     Ok(())
 //! }
 //!
-//! let mut found = 0;
-//! visit(&lendir::open("/sys/class")?, &mut Buffer::new(), &mut Vec::new(), &mut found)?;
+//! print(&lendir::open("/sys/class/net")?, 0, &mut Buffer::new(), &mut Vec::new())?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
-//!
-//! For trees of any depth, `tests/limits.rs` in the repository descends 100,000 levels with two descriptors and a 64 KiB
-//! stack: it leaves a level by its cookie and enters it again by `..`.
 //!
 //! **Compare with a sorted list** of names, in one pass over both:
 //!
@@ -103,23 +291,6 @@
 //! }
 //! println!("{removed} removed, {added} added");
 //! # assert_eq!(removed, 1);
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Count** without looking, and **rescan** one open descriptor instead of opening the directory again:
-//!
-//! ```
-//! use lendir::{Buffer, Entries};
-//!
-//! let inbox = tempfile::tempdir()?;
-//! let dir = lendir::open(inbox.path())?;
-//! let mut buffer = Buffer::new();
-//! assert_eq!(Entries::new(&dir, &mut buffer).count()?, 0);
-//!
-//! std::fs::write(inbox.path().join("letter"), "")?;
-//! let mut entries = Entries::new(&dir, &mut buffer);
-//! entries.rewind()?; // `dir` stood at the end
-//! assert_eq!(entries.count()?, 1);
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -164,20 +335,21 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The examples `pids` (scan /proc), `ls` (sort, several directories) and `watch` (rescan) are programs to start from.
+//! The examples are programs to start from: `pids` scans /proc, `ls` sorts, `watch` rescans; `find`, `rm` and `du` walk.
 //!
 //! # What the kernel promises while others change the directory
 //!
-//! On local file systems an entry that is there throughout a scan is returned exactly once. One that is made, removed or
-//! renamed meanwhile may be returned or not; hashed ext4 can return a renamed one twice, NFS, 9p and CIFS even one that
-//! stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs
-//! shows what was made after `open` only after `rewind`. None of this is mended here: it would take a memory of all names.
+//! On local file systems the kernel returns an entry that stays throughout a scan exactly once, with one exception: on tmpfs an
+//! entry can come twice if everything behind the reader is removed between two `getdents64`. An entry that is made, removed or
+//! renamed meanwhile may come or not; hashed ext4 can return a renamed one twice, NFS, 9p and CIFS even one that stays. A program
+//! that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs shows an entry made after
+//! `open` only after `rewind`. lendir does not hide this: that would mean remembering every name.
 //!
 //! # What it costs
 //!
-//! A small directory is `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
-//! allocates; a [`Buffer`] is one allocation, and a [`Listing`] stops allocating once it has held as large a directory.
-//! Each item says what it costs; `cargo bench --bench counts` counts reading and `cargo bench --bench ratios` times it.
+//! A small directory takes `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
+//! allocates; a [`Buffer`] is one allocation, and a [`Listing`] and a [`Walk`] stop allocating once they have held as much. Each
+//! item says what it costs; `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 

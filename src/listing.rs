@@ -3,8 +3,9 @@
 use crate::entry::{canonical_decimal, resolved};
 use crate::sort::{self, Case, Place};
 use crate::{Entries, FileType};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::RawMode;
+use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
@@ -26,28 +27,37 @@ use std::{fmt, io, slice};
 ///         println!("{path}/{}", entry.name().escape_ascii());
 ///     }
 /// }
-/// assert!(listing.find(b"pci").is_none_or(|entry| entry.name() == b"pci"));
+/// assert!(listing.find("pci").is_none_or(|entry| entry.name() == b"pci"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
 /// # What it costs
 ///
-/// 16 bytes an entry beside its name, the name's NUL and its inode number, in memory that grows by doubling. Once it has held
-/// a directory as large, nothing is allocated.
+/// 16 bytes an entry beside its name, the name's NUL and its inode number, in memory that grows by doubling. No allocation
+/// for a directory that is no larger than one it has held before.
 #[derive(Default)]
 pub struct Listing {
-    /// Of each entry its inode number, 8 bytes, then its name with the NUL, in the order of the directory.
+    /// A record for each entry, in the order of the directory:
     ///
-    /// The other layout, where the kernel writes its records to where they stay, spares the copy: without any sort it takes
-    /// 0.04 to 0.08 of the bare loop less for 32 and for 1024 names, and 0.01 less for 100,000 (v4 in `benches/ladder`). But
-    /// a record has 11 bytes more, so that an entry would take 27 bytes beside its name and inode number instead of 16, and
-    /// names would be read back from where the kernel wrote, which is not to be had without `unsafe`.
+    /// ```text
+    /// +-------------+----------------+-----+-------------+----------------+-----+
+    /// |     ino     |      name      | NUL |     ino     |      name      | NUL | ...
+    /// +-------------+----------------+-----+-------------+----------------+-----+
+    ///  8 bytes,      ^ Place::start   ^ Place::end
+    ///  native-endian
+    /// ```
+    ///
+    /// While [`Order::Path`] sorts, the NUL of a directory is a `/` and part of its name.
+    ///
+    /// The records could stay where the kernel wrote them, without a copy. That is a little faster, but each entry would
+    /// take 11 bytes more, and reading them back would need `unsafe`. `cargo bench --bench ratios` measures it (v4).
     arena: Vec<u8>,
-    /// Where each name is, in the order asked for; beyond `len`, of an earlier directory.
+    /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
+    /// directories.
     places: Vec<Place>,
+    /// Memory for the sort, as long as `places` at least. [`fill`](Self::fill) writes the first key of each name.
+    keys: Vec<u64>,
     len: usize,
-    /// The first [key](Place::key) of each name, and what else the sort writes there.
-    words: Vec<u64>,
     order: Order,
     removed: bool,
 }
@@ -56,16 +66,38 @@ pub struct Listing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// By the bytes of the name, as `memcmp` compares them; a name stands before those it is the beginning of. That is
-    /// the order of `LC_ALL=C ls`, and of git's index but for directories.
+    /// By the bytes of the name, as `memcmp` compares them; a name stands before its own extensions. The order of
+    /// `LC_ALL=C ls`.
     #[default]
     Bytes,
-    /// By the bytes of the name with `A` to `Z` taken for `a` to `z`; names that differ in nothing else, by their bytes.
+    /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
+    ///
+    /// Whole paths come out sorted by their bytes if each directory is followed by what is below it. It is the order of
+    /// git's index and of its trees, in which a submodule counts as a file.
+    ///
+    /// The order depends on the type of each entry. Where the directory does not say it,
+    /// [`Listing::read`] asks the file system: one `fstatat` for each such entry.
+    Path,
+    /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
     AsciiCaseless,
-    /// By inode number, then by the bytes of the name: for who opens or stats each entry next.
+    /// By inode number, then by the bytes of the name.
+    ///
+    /// For rotating disks with cold caches, to open or stat each entry in the order in which inodes lie on the disk. Where
+    /// nothing has to seek, it gains nothing over [`Directory`](Self::Directory): measure before you choose it.
     Inode,
     /// As the kernel gave them.
     Directory,
+}
+
+impl Order {
+    /// How names compare, or `None` in an order that is not one of names.
+    fn case(self) -> Option<Case> {
+        match self {
+            Self::Bytes | Self::Path => Some(Case::Sensitive),
+            Self::AsciiCaseless => Some(Case::AsciiInsensitive),
+            Self::Inode | Self::Directory => None,
+        }
+    }
 }
 
 impl Listing {
@@ -94,19 +126,27 @@ impl Listing {
         Self { order, ..Self::default() }
     }
 
-    /// Reads what is left of `entries` and sorts it, in place of what the listing held.
+    /// Replaces the content of the listing by the rest of `entries`, sorted.
     ///
-    /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
+    /// **A second reading of one descriptor is empty, without an error**, because the first one left it at the end: read
+    /// [`Entries::rewound`] instead. Entries with the same name, which a broken file system can give, all stay, in the order
+    /// of the directory.
     ///
-    /// Costs: the system calls of [`Entries::next`]; no allocation where the directory is no larger than one read before.
+    /// Costs: the system calls of [`Entries::next`], and in [`Order::Path`] one `fstatat` for each entry of type
+    /// [`Unknown`](FileType::Unknown); no allocation for a directory that is no larger than one read before.
     ///
     /// # Errors
     ///
-    /// Those of [`Entries::next`], and [`OutOfMemory`](io::ErrorKind::OutOfMemory). What was read before the error is then
-    /// what the listing holds, sorted: whoever wants the part can have it.
+    /// After each of them the listing holds, sorted, what was read before it.
+    ///
+    /// - Those of [`Entries::next`].
+    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
+    /// - `EIO` for a name of more than 8190 bytes. Linux itself refuses names of 4096 bytes and more with `EIO`.
+    /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], after everything has been read. An entry
+    ///   without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here: the entry has been removed since.
     #[allow(
         clippy::inline_always,
-        reason = "the loop is a tenth faster where it knows whether there is an `EndMarker`"
+        reason = "out of line, or where it does not know whether there is an `EndMarker`, it costs a small directory more"
     )]
     #[inline(always)]
     pub fn read(&mut self, mut entries: Entries<'_>) -> io::Result<()> {
@@ -116,12 +156,13 @@ impl Listing {
     #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     pub(crate) fn read_rest(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
+        // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         let result = self.fill(entries);
         self.removed = entries.removed();
-        self.sort();
-        result
+        result.and(self.finish(entries.as_fd()))
     }
 
+    /// Reads the records and their keys.
     #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn fill(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
@@ -129,22 +170,24 @@ impl Listing {
         let (mut used, mut len) = (0, 0);
         while let Some(entry) = entries.next()? {
             let name = entry.name_cstr().to_bytes_with_nul();
+            // With its NUL, because `Order::Path` counts the byte there.
+            if name.len() > Place::MAX_LEN {
+                return Err(Errno::IO.into());
+            }
             let end = used + INO_SIZE + name.len();
             let (ino, copy) = match record(&mut self.arena, used, name.len()) {
                 Some(record) => record,
                 None => record(grow(&mut self.arena, end)?, used, name.len()).expect("BUG: it did not grow"),
             };
-            let (place, word) = if let (Some(place), Some(word)) = (self.places.get_mut(len), self.words.get_mut(len)) {
-                (place, word)
+            let (place, key) = if let (Some(place), Some(key)) = (self.places.get_mut(len), self.keys.get_mut(len)) {
+                (place, key)
             } else {
-                let words = grow(&mut self.words, len + 1)?;
-                (&mut grow(&mut self.places, len + 1)?[len], &mut words[len])
+                let keys = grow(&mut self.keys, len + 1)?;
+                (&mut grow(&mut self.places, len + 1)?[len], &mut keys[len])
             };
             *ino = entry.ino().to_ne_bytes();
-            *word = copy_name(copy, name);
-            #[allow(clippy::cast_possible_truncation, reason = "`d_type` is the 4 bits above the permissions")]
-            let d_type = (entry.file_type().as_raw_mode() >> 12) as u16;
-            *place = Place::new(used + INO_SIZE, name.len() - 1, d_type);
+            *key = copy_name(copy, name);
+            *place = Place::new(used + INO_SIZE, name.len() - 1, tag(entry.file_type()));
             used = end;
             len += 1;
             self.len = len;
@@ -152,22 +195,50 @@ impl Listing {
         Ok(())
     }
 
+    /// Resolves the types that the order needs, and sorts.
     #[inline(never)]
-    fn sort(&mut self) {
-        let Self { arena, places, len, words, order, .. } = self;
-        let (places, words) = (&mut places[..*len], &mut words[..*len]);
-        let case = match order {
-            Order::Bytes => Case::Sensitive,
-            Order::AsciiCaseless => Case::AsciiInsensitive,
-            Order::Inode => {
-                return places.sort_unstable_by(|a, b| {
-                    let by_name = || (a.name(arena), a).cmp(&(b.name(arena), b));
-                    ino(*a, arena).cmp(&ino(*b, arena)).then_with(by_name)
-                });
+    fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };
+        self.sort();
+        resolved
+    }
+
+    /// Asks for each type that the directory did not say. Returns the first error, after asking for all.
+    fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let mut result = Ok(());
+        for place in self.places[..self.len].iter_mut().filter(|place| file_type(**place) == FileType::Unknown) {
+            match (SortedEntry { place: *place, arena: &self.arena }).resolve_file_type(dir) {
+                Ok(file_type) => *place = Place::new(place.start(), place.len(), tag(file_type)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => result = result.and(Err(error)),
             }
-            Order::Directory => return,
+        }
+        result
+    }
+
+    fn sort(&mut self) {
+        let Self { arena, places, keys, len, order, .. } = self;
+        let (places, keys) = (&mut places[..*len], &mut keys[..*len]);
+        let Some(case) = order.case() else {
+            if *order == Order::Inode {
+                places.sort_unstable_by_key(|place| (ino(*place, arena), place.name(arena), *place));
+            }
+            return;
         };
-        sort::sort(places, words, arena, case);
+        if *order != Order::Path {
+            return sort::sort(places, keys, arena, case);
+        }
+        // While the names are sorted, the NUL of each directory is a `/` and part of its name.
+        for (place, key) in places.iter_mut().zip(&mut *keys).filter(|(place, _)| is_dir(**place)) {
+            arena[place.end()] = b'/';
+            *place = Place::new(place.start(), place.len() + 1, place.tag());
+            *key = place.key(0, arena);
+        }
+        sort::sort(places, keys, arena, case);
+        for place in places.iter_mut().filter(|place| is_dir(**place)) {
+            *place = Place::new(place.start(), place.len() - 1, place.tag());
+            arena[place.end()] = 0;
+        }
     }
 
     /// The order that it sorts in.
@@ -176,7 +247,7 @@ impl Listing {
         self.order
     }
 
-    /// Whether the directory went away while it was read: see [`Entries::removed`].
+    /// Whether the directory was removed before or while it was read: see [`Entries::removed`].
     #[must_use]
     pub fn removed(&self) -> bool {
         self.removed
@@ -196,16 +267,18 @@ impl Listing {
         self.len == 0
     }
 
-    /// The entry at place `index` in the order of the listing, if there are as many.
+    /// The entry at `index` in the order of the listing, if there are that many.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<SortedEntry<'_>> {
         self.places().get(index).map(|&place| SortedEntry { place, arena: &self.arena })
     }
 
-    /// The entry with this very name; of several, the first in the order of the listing.
+    /// The entry with this name; of several, the first in the order of the listing.
     ///
-    /// Costs: log2(n) comparisons of names in [`Order::Bytes`] and [`Order::AsciiCaseless`], n in the others.
+    /// Names are compared byte by byte in every order, so in [`Order::AsciiCaseless`] too `Version` does not find `version`.
+    ///
+    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Directory`].
     ///
     /// ```
     /// # use lendir::{Buffer, Entries, Listing};
@@ -213,21 +286,31 @@ impl Listing {
     /// # let mut buffer = Buffer::new();
     /// # let mut listing = Listing::new();
     /// # listing.read(Entries::new(&proc, &mut buffer))?;
-    /// assert!(listing.find(b"version").is_some());
+    /// assert!(listing.find("version").is_some());
     /// assert!(listing.find(b"Version").is_none());
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
-    pub fn find(&self, name: &[u8]) -> Option<SortedEntry<'_>> {
-        let places = self.places();
-        let first_from =
-            |case: Case| places.partition_point(|place| case.compare(place.name(&self.arena), name).is_lt());
-        let index = match self.order {
-            Order::Bytes => first_from(Case::Sensitive),
-            Order::AsciiCaseless => first_from(Case::AsciiInsensitive),
-            Order::Inode | Order::Directory => places.iter().position(|place| place.name(&self.arena) == name)?,
-        };
-        self.get(index).filter(|entry| entry.name() == name)
+    pub fn find(&self, name: impl AsRef<[u8]>) -> Option<SortedEntry<'_>> {
+        let name = name.as_ref();
+        match self.order.case() {
+            None => self.iter().find(|entry| entry.name() == name),
+            Some(_) if self.order == Order::Path => {
+                // The name stands at one place as a file, and at another as a directory.
+                let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
+                let find = |wanted_dir| {
+                    let wanted = || path(name, wanted_dir);
+                    self.find_after(name, |place| path(place.name(&self.arena), is_dir(*place)).lt(wanted()))
+                };
+                find(false).or_else(|| find(true))
+            }
+            Some(case) => self.find_after(name, |place| case.compare(place.name(&self.arena), name).is_lt()),
+        }
+    }
+
+    /// The first entry that is not `before`, if it has this name.
+    fn find_after(&self, name: &[u8], before: impl Fn(&Place) -> bool) -> Option<SortedEntry<'_>> {
+        self.get(self.places().partition_point(before)).filter(|entry| entry.name() == name)
     }
 
     /// The entries in the order of the listing.
@@ -257,46 +340,67 @@ fn ino(place: Place, arena: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Where an inode number goes, and after it a name of `len` bytes with its NUL.
+/// The type as the tag of a place: the 4 bits above the permissions in `st_mode`.
+#[allow(clippy::cast_possible_truncation, reason = "4 bits")]
+#[inline]
+fn tag(file_type: FileType) -> u8 {
+    (file_type.as_raw_mode() >> 12 & 0xf) as u8
+}
+
+#[inline]
+fn file_type(place: Place) -> FileType {
+    FileType::from_raw_mode(RawMode::from(place.tag()) << 12)
+}
+
+#[inline]
+fn is_dir(place: Place) -> bool {
+    file_type(place) == FileType::Directory
+}
+
+/// The memory of one record from `start` on, if there is enough: for the inode number, and for a name of `len` bytes with
+/// its NUL.
 #[inline]
 fn record(arena: &mut [u8], start: usize, len: usize) -> Option<(&mut [u8; INO_SIZE], &mut [u8])> {
     let (ino, name) = arena.get_mut(start..)?.split_first_chunk_mut()?;
     Some((ino, name.get_mut(..len)?))
 }
 
-/// Copies a name with its NUL, and gives the first of its [keys](Place::key), of bytes that the copy has at hand.
+/// Copies a name with its NUL into memory of the same length. Returns its first [key](Place::key).
 ///
-/// The copy is of two halves that overlap where `memcpy` would be a call for a few bytes.
+/// For a few bytes, a call of `memcpy` takes longer than the copy. So a short name is copied as two halves of fixed size,
+/// which overlap, and its key is made from these halves.
 #[inline]
 fn copy_name(to: &mut [u8], name: &[u8]) -> u64 {
     if name.len() > 32 {
         to.copy_from_slice(name);
         return u64::from_be_bytes(*name.first_chunk().expect("BUG: more than 32 bytes"));
     }
-    if let Some((head, _)) = copy_ends::<16>(to, name) {
+    if let Some((head, _)) = copy_halves::<16>(to, name) {
         return u64::from_be_bytes(*head.first_chunk().expect("BUG: 16 bytes"));
     }
-    if let Some((head, _)) = copy_ends::<8>(to, name) {
+    if let Some((head, _)) = copy_halves::<8>(to, name) {
         return u64::from_be_bytes(head);
     }
-    let behind = 8 * (8 - name.len());
-    if let Some((head, tail)) = copy_ends::<4>(to, name) {
-        return u64::from(u32::from_be_bytes(head)) << 32 | u64::from(u32::from_be_bytes(tail)) << behind;
+    // Where the halves overlap, both have the same bytes.
+    let missing_bits = 8 * (8 - name.len());
+    if let Some((head, tail)) = copy_halves::<4>(to, name) {
+        return u64::from(u32::from_be_bytes(head)) << 32 | u64::from(u32::from_be_bytes(tail)) << missing_bits;
     }
-    copy_ends::<2>(to, name).map_or(0, |(head, tail)| {
-        u64::from(u16::from_be_bytes(head)) << 48 | u64::from(u16::from_be_bytes(tail)) << behind
+    copy_halves::<2>(to, name).map_or(0, |(head, tail)| {
+        u64::from(u16::from_be_bytes(head)) << 48 | u64::from(u16::from_be_bytes(tail)) << missing_bits
     })
 }
 
+/// Copies the first `N` bytes and the last `N`, and returns them. `None` if there are fewer than `N`.
 #[inline]
-fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<([u8; N], [u8; N])> {
+fn copy_halves<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<([u8; N], [u8; N])> {
     let (head, tail) = (*from.first_chunk()?, *from.last_chunk()?);
     *to.first_chunk_mut()? = head;
     *to.last_chunk_mut()? = tail;
     Some((head, tail))
 }
 
-/// Makes `memory` at least `len` long. Its capacity doubles, of which 64 KiB at a time are written to.
+/// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.
 #[cold]
 fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<&mut [T]> {
     if len > memory.len() {
@@ -370,10 +474,10 @@ impl fmt::Debug for SortedEntries<'_> {
     }
 }
 
-/// One entry of a [`Listing`], which lends it for as long as it is not read anew.
+/// One entry of a [`Listing`], lent until the listing is next changed.
 ///
-/// The accessors never make a system call and never allocate, [`resolve_file_type`](Self::resolve_file_type) apart. The cookie
-/// is not kept.
+/// The accessors never make a system call and never allocate, except [`resolve_file_type`](Self::resolve_file_type). The
+/// cookie is not kept.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
     place: Place,
@@ -392,7 +496,7 @@ impl<'a> SortedEntry<'a> {
 
     /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
     ///
-    /// Costs: one look through the name for its NUL.
+    /// Costs: one scan of the name for its NUL.
     #[allow(clippy::missing_panics_doc, reason = "only a bug would")]
     #[inline]
     #[must_use]
@@ -407,7 +511,7 @@ impl<'a> SortedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// The number that the name is, if it is one in canonical decimal, as
+    /// The name as a number, if it is one in canonical decimal, as
     /// [`Entry::numeric_name`](crate::Entry::numeric_name).
     #[inline]
     #[must_use]
@@ -415,16 +519,17 @@ impl<'a> SortedEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// The type as the directory has it (`d_type`), as [`Entry::file_type`](crate::Entry::file_type).
+    /// The type as the directory has it (`d_type`), as [`Entry::file_type`](crate::Entry::file_type). In [`Order::Path`],
+    /// the type that [`Listing::read`] was told where the directory did not have it.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
     pub fn file_type(&self) -> FileType {
-        FileType::from_raw_mode(RawMode::from(self.place.tag()) << 12)
+        file_type(self.place)
     }
 
-    /// The type, asked of the file system where the directory, which is `dir`, did not have it, as
-    /// [`Entry::resolve_file_type`](crate::Entry::resolve_file_type).
+    /// The type, asked of the file system if the directory did not have it, as
+    /// [`Entry::resolve_file_type`](crate::Entry::resolve_file_type). `dir` is the directory that was read.
     ///
     /// Costs: nothing where [`file_type`](Self::file_type) is known, else one `fstatat`.
     ///
@@ -470,7 +575,7 @@ mod tests {
             listing.arena.push(0);
         }
         listing.len = names.len();
-        listing.words = listing.places.iter().map(|place| place.key(0, &listing.arena)).collect();
+        listing.keys = listing.places.iter().map(|place| place.key(0, &listing.arena)).collect();
         listing.sort();
         listing
     }

@@ -1,13 +1,19 @@
 //! `Walk`, `Dir`: a tree, directory by directory, and the contract of the walk.
 
 mod error;
+mod handover;
+mod identity;
 mod levels;
+mod pending;
+mod spread;
 
 pub use error::WalkError;
 
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
-use levels::{AtHand, Level, Levels, Mounts, Pending, Step};
+use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
+use pending::Pending;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use spread::Shared;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -77,21 +83,8 @@ use std::{fmt, mem};
 pub struct Walk {
     buffer: Buffer,
     levels: Levels,
-    unread: Unread,
-}
-
-/// The entries of the directory at hand that have not been looked at for directories.
-#[derive(Debug)]
-enum Unread {
-    Nothing,
-    /// All: it is the root, and has not been lent.
-    Root,
-    /// Those behind the position of its descriptor.
-    Rest,
-    /// A [`Dir`] is lent, which says so when it is dropped. If this is still here then, it was leaked.
-    Lent,
-    /// Those behind an error, which is still to be told.
-    Failed(WalkError),
+    /// With the other threads of [`spread`](Self::spread).
+    shared: Option<Shared>,
 }
 
 impl Walk {
@@ -120,9 +113,9 @@ impl Walk {
     }
 
     fn begin(root: OwnedFd, path: &[u8]) -> Self {
-        let mut walk = Self { buffer: Buffer::new(), levels: Levels::default(), unread: Unread::Root };
-        walk.levels.begin(root, path);
-        walk
+        let mut levels = Levels::default();
+        levels.begin(root, path);
+        Self { buffer: Buffer::new(), levels, shared: None }
     }
 
     /// Begins the tree at `root` as [`new`](Self::new) does, in the same memory and with the same options. The tree before it
@@ -146,7 +139,6 @@ impl Walk {
     /// Costs: the descriptors of the tree before it are closed; no allocation.
     pub fn reset(&mut self, root: OwnedFd) {
         self.levels.begin(root, b"");
-        self.unread = Unread::Root;
     }
 
     /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
@@ -207,12 +199,19 @@ impl Walk {
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_>>, WalkError> {
         // Keep the way through `openat` to the first `getdents64` in the caller's frame: see `Entries::find`.
-        if matches!(self.unread, Unread::Nothing) || !self.resume()? {
+        if matches!(self.levels.unread, Unread::Nothing) || !self.resume()? {
+            if self.shared.as_ref().is_some_and(|shared| shared.is_asked()) {
+                self.share();
+            }
             loop {
                 match self.levels.step()? {
                     Step::AtHand => break,
                     Step::On => {}
-                    Step::Done => return Ok(None),
+                    Step::Done => {
+                        if !self.take_share() {
+                            return Ok(None);
+                        }
+                    }
                 }
             }
         }
@@ -223,13 +222,17 @@ impl Walk {
     #[cold]
     #[inline(never)]
     fn resume(&mut self) -> Result<bool, WalkError> {
-        match mem::replace(&mut self.unread, Unread::Nothing) {
+        match mem::replace(&mut self.levels.unread, Unread::Nothing) {
             Unread::Nothing => return Ok(false),
             Unread::Root => {
                 self.levels.note_end_marker();
                 return Ok(true);
             }
             Unread::Failed(error) => return Err(error),
+            Unread::Stopped => {
+                self.stop();
+                return Ok(false);
+            }
             Unread::Rest => {}
             Unread::Lent => self.levels.rewind()?,
         }
@@ -242,22 +245,22 @@ impl Walk {
     #[inline(always)]
     fn lend(&mut self) -> Dir<'_> {
         let end_marker = self.levels.end_marker();
-        let AtHand { level, dir, parent, pending, path } = self.levels.at_hand();
+        let AtHand { level, dir, parent, pending, path, unread } = self.levels.at_hand();
         let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker);
-        self.unread = if level.is_left() {
+        *unread = if level.is_left() {
             entries.end();
             Unread::Nothing
         } else {
             Unread::Lent
         };
         let (last, names) = (pending.len(), level.names());
-        Dir { entries, parent, level, path, pending, last, names, goes_below: true, unread: &mut self.unread }
+        Dir { entries, parent, level, path, pending, last, names, below: Below::Wanted, unread }
     }
 }
 
 impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Walk").field("levels", &self.levels).field("unread", &self.unread).finish_non_exhaustive()
+        f.debug_struct("Walk").field("levels", &self.levels).finish_non_exhaustive()
     }
 }
 
@@ -280,8 +283,17 @@ pub struct Dir<'a> {
     last: usize,
     /// Where [`skip_name`](Self::skip_name) begins to look.
     names: usize,
-    goes_below: bool,
+    below: Below,
     unread: &'a mut Unread,
+}
+
+/// Whether the walk goes below a [`Dir`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    Wanted,
+    Left,
+    /// Nor anywhere else.
+    Stopped,
 }
 
 impl<'a> Dir<'a> {
@@ -300,7 +312,7 @@ impl<'a> Dir<'a> {
         self.last = self.pending.len();
         match self.entries.next() {
             Ok(Some(entry)) => {
-                if self.goes_below {
+                if self.below == Below::Wanted {
                     self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
                 }
                 Ok(Some(entry))
@@ -339,7 +351,7 @@ impl<'a> Dir<'a> {
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), WalkError> {
         let result = listing.read_rest(&mut self.entries);
-        if self.goes_below {
+        if self.below == Below::Wanted {
             for entry in &*listing {
                 self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
             }
@@ -388,9 +400,19 @@ impl<'a> Dir<'a> {
     /// Costs: nothing, and if it is dropped before its end, the rest is not read.
     #[inline]
     pub fn leave(&mut self) {
-        self.goes_below = false;
+        self.below = Below::Left;
         self.pending.truncate(self.level.names());
         self.last = self.level.names();
+    }
+
+    /// Ends the walk: [`Walk::next`] is `None` from here on, for all threads of [`Walk::spread`]. The entries of this directory
+    /// are still lent, if they are asked for.
+    ///
+    /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`], or when the walk is dropped.
+    #[inline]
+    pub fn stop(&mut self) {
+        self.leave();
+        self.below = Below::Stopped;
     }
 
     /// Its path: that of the root, as [`Walk::open`] was given it, and the names from there to here. Empty for the root of
@@ -457,7 +479,11 @@ impl<'a> Dir<'a> {
 impl Drop for Dir<'_> {
     #[inline]
     fn drop(&mut self) {
-        *self.unread = if self.goes_below && !self.entries.has_ended() { self.drain() } else { Unread::Nothing };
+        *self.unread = match self.below {
+            Below::Wanted if !self.entries.has_ended() => self.drain(),
+            Below::Wanted | Below::Left => Unread::Nothing,
+            Below::Stopped => Unread::Stopped,
+        };
     }
 }
 

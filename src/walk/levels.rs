@@ -17,29 +17,53 @@
 //! noted when it closed the level.
 
 use super::error::WalkError;
+use super::identity::{Identity, Mount};
+use super::pending::{Kind, Pending};
+use crate::EndMarker;
 use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
-use crate::{EndMarker, FileType};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, SeekFrom, Statx, StatxFlags, statx};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::SeekFrom;
+use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use std::ffi::{CStr, CString};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{AcqRel, Relaxed},
+};
 
 /// The first level, the one at hand, and two more on the way by names to a closed one.
 const MIN_OPEN: usize = 4;
 const DEFAULT_OPEN: usize = 32;
 
 #[derive(Debug)]
-pub(crate) struct Levels {
-    /// Never empty while the walk goes on.
+pub(super) struct Levels {
+    /// Empty when nothing is left.
     stack: Vec<Level>,
     /// Of `stack[1..]`, as many as are closed: their identity, or the error that kept it from being noted.
     closed: Vec<Result<Identity, Errno>>,
     pending: Pending,
     /// The path of the directory at hand, and a NUL.
     path: Vec<u8>,
+    pub(super) unread: Unread,
     max_open: usize,
     pub(super) mounts: Mounts,
     pub(super) is_post_order: bool,
+}
+
+/// The entries of the directory at hand that have not been looked at for directories.
+#[derive(Debug)]
+pub(super) enum Unread {
+    Nothing,
+    /// All: it is the root, and has not been lent.
+    Root,
+    /// Those behind the position of its descriptor.
+    Rest,
+    /// A [`Dir`](super::Dir) is lent, which says so when it is dropped. If this is still here then, it was leaked.
+    Lent,
+    /// Those behind an error, which is still to be told.
+    Failed(WalkError),
+    /// They are of no interest, nor is the rest of the tree.
+    Stopped,
 }
 
 #[derive(Debug)]
@@ -57,6 +81,7 @@ pub(super) struct Level {
     next: usize,
     /// Whether its second visit has been made.
     is_left: bool,
+    split: Option<Arc<Split>>,
 }
 
 /// Which directories the walk goes below.
@@ -78,6 +103,7 @@ pub(super) struct AtHand<'a> {
     pub(super) pending: &'a mut Pending,
     /// With its NUL.
     pub(super) path: &'a [u8],
+    pub(super) unread: &'a mut Unread,
 }
 
 /// The answer of [`Levels::step`].
@@ -97,6 +123,7 @@ impl Default for Levels {
             closed: Vec::new(),
             pending: Pending::default(),
             path: Vec::new(),
+            unread: Unread::Nothing,
             max_open: DEFAULT_OPEN,
             mounts: Mounts::All,
             is_post_order: false,
@@ -113,8 +140,8 @@ impl Levels {
         self.path.clear();
         self.path.extend_from_slice(path);
         self.path.push(0);
-        let dir = Some(root);
-        self.stack.push(Level { dir, depth: 0, name: 0, path_end: path.len(), names: 0, next: 0, is_left: false });
+        self.stack.push(Level::new(root, 0, 0, path.len(), 0));
+        self.unread = Unread::Root;
         if self.mounts != Mounts::All {
             self.mounts = Mounts::One(EndMarker::NONE);
         }
@@ -147,10 +174,10 @@ impl Levels {
 
     #[inline]
     pub(super) fn at_hand(&mut self) -> AtHand<'_> {
-        let Self { stack, pending, path, .. } = self;
+        let Self { stack, pending, path, unread, .. } = self;
         let (level, above) = stack.split_last().expect("BUG: there is no level");
         let parent = above.last().filter(|above| level.is_left && above.depth + 1 == level.depth);
-        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path }
+        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path, unread }
     }
 
     /// Opens the next directory, or takes a step towards it.
@@ -161,14 +188,20 @@ impl Levels {
         if top.next < self.pending.len() {
             self.enter()
         } else if self.is_post_order && !top.is_left {
-            self.leave()
+            self.visit_again()
         } else if self.is_closed_above() {
             self.come_back().map(|()| Step::On)
         } else {
-            self.pending.truncate(top.names);
-            self.stack.pop();
+            self.pop();
             Ok(Step::On)
         }
+    }
+
+    /// Closes the directory at hand.
+    #[inline]
+    fn pop(&mut self) {
+        let level = self.stack.pop().expect("BUG: there is no level");
+        self.pending.truncate(level.names);
     }
 
     /// Opens the first directory that is pending in the level at hand.
@@ -207,8 +240,7 @@ impl Levels {
     fn push(&mut self, dir: OwnedFd, name: usize) -> Step {
         let names = self.pending.len();
         let top = self.stack.last_mut().expect("BUG: there is no level");
-        let (dir, path_end) = (Some(dir), self.path.len() - 1);
-        let level = Level { dir, depth: top.depth + 1, name, path_end, names, next: names, is_left: false };
+        let level = Level::new(dir, top.depth + 1, name, self.path.len() - 1, names);
         if top.next == names && !self.is_post_order {
             *top = level; // and its descriptor is closed
         } else {
@@ -299,23 +331,108 @@ impl Levels {
                 (below.names, below.next) = (level.names, level.names);
                 let error = WalkError::new(level.path(path), level.depth, errno);
                 stack.remove(stack.len() - 2);
+                // Where it was split, others may never be done with it: nobody is the last at the levels above it.
+                stack.iter().filter_map(|level| level.split.as_ref()).for_each(|split| split.add_part());
                 Err(error)
             }
         }
     }
 
-    /// Makes the directory at hand ready for its second visit, with the one above it open.
+    /// Makes the directory at hand ready for its second visit, with the one above it open. If other threads are still below
+    /// it, the visit is theirs.
     #[cold]
     #[inline(never)]
-    fn leave(&mut self) -> Result<Step, WalkError> {
+    fn visit_again(&mut self) -> Result<Step, WalkError> {
         if self.is_closed_above() {
             self.come_back()?;
+        }
+        let is_first = self.stack.len() == 1;
+        if let Some(split) = self.stack.last_mut().and_then(|top| top.split.take()) {
+            if !split.give_up_part(!is_first) {
+                self.pop();
+                return Ok(Step::On);
+            }
+            if let (true, Some(above)) = (is_first, &split.above) {
+                self.come_up(above)?;
+            }
         }
         let top = self.stack.last_mut().expect("BUG: there is no level");
         top.is_left = true;
         self.path.truncate(top.path_end);
         self.path.push(0);
         Ok(Step::AtHand)
+    }
+
+    /// Makes the level above the first one the first: this thread has a part in it now.
+    fn come_up(&mut self, split: &Arc<Split>) -> Result<(), WalkError> {
+        let first = &self.stack[0];
+        let opened = split.identity.and_then(|identity| {
+            let dir = open_above(first.dir(), first.depth - split.depth)?;
+            identity.confirm(dir)
+        });
+        let path = &self.path[..split.path_end];
+        let dir = opened.map_err(|errno| WalkError::new(path, split.depth, errno))?;
+        let mut level = Level::new(dir, split.depth, split.name, split.path_end, 0);
+        level.split = Some(Arc::clone(split));
+        self.stack.insert(0, level);
+        Ok(())
+    }
+
+    /// No levels, for a thread that has nothing to do yet.
+    pub(super) fn without_work(&self) -> Self {
+        let Self { max_open, mounts, is_post_order, .. } = *self;
+        Self { max_open, mounts, is_post_order, ..Self::default() }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.unread, Unread::Stopped)
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.stack.is_empty()
+    }
+
+    /// Takes half of the directories that are pending at the shallowest level, for another thread; all of them if there are
+    /// others. Its descriptor is duplicated.
+    pub(super) fn split(&mut self) -> Option<Self> {
+        let ends = self.stack.iter().skip(1).map(|level| level.names).chain([self.pending.len()]);
+        let mut pending = self.stack.iter().zip(ends).enumerate().filter(|(_, (level, end))| level.next < *end);
+        let (index, (level, end)) = pending.find(|(_, (level, _))| level.dir.is_some())?;
+        let names = level.next..end;
+        let half = self.pending.half(names.clone());
+        let behind = if half == names.end && pending.next().is_none() { return None } else { half };
+        let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
+
+        let mut part = self.without_work();
+        part.pending = self.pending.copy(names.start..behind);
+        part.path = [level.path(&self.path), &[0]].concat();
+        part.stack.push(Level::new(dir, level.depth, level.name, level.path_end, 0));
+        if self.is_post_order {
+            part.stack[0].split = Some(self.share(index));
+        }
+        self.stack[index].next = behind;
+        Some(part)
+    }
+
+    /// Makes the level at `index` one that several threads have a part in, and so those above it.
+    fn share(&mut self, index: usize) -> Arc<Split> {
+        let Self { stack, closed, .. } = self;
+        let mut shared = None;
+        for (at, level) in stack[..=index].iter_mut().enumerate() {
+            let split = level.split.take().unwrap_or_else(|| {
+                let identity = match &level.dir {
+                    Some(dir) => Identity::of(dir.as_fd()),
+                    None => closed[at - 1],
+                };
+                let (depth, name, path_end) = (level.depth, level.name, level.path_end);
+                Arc::new(Split { parts: AtomicUsize::new(1), identity, depth, name, path_end, above: shared.take() })
+            });
+            level.split = Some(Arc::clone(&split));
+            shared = Some(split);
+        }
+        let split = shared.expect("BUG: no level to share");
+        split.add_part();
+        split
     }
 
     /// Whether the level above the one at hand is closed.
@@ -340,6 +457,11 @@ impl Levels {
 }
 
 impl Level {
+    #[inline]
+    fn new(dir: OwnedFd, depth: usize, name: usize, path_end: usize, names: usize) -> Self {
+        Self { dir: Some(dir), depth, name, path_end, names, next: names, is_left: false, split: None }
+    }
+
     #[inline]
     fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_ref().expect("BUG: the level is closed").as_fd()
@@ -395,131 +517,36 @@ impl Mounts {
     }
 }
 
-/// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mount {
-    Id(u64),
-    Device(u32, u32),
-}
-
-impl Mount {
-    #[cold]
-    #[inline(never)]
-    fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let answer = ask(dir, StatxFlags::MNT_ID)?;
-        Ok(if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-            Self::Device(answer.stx_dev_major, answer.stx_dev_minor)
-        } else {
-            Self::Id(answer.stx_mnt_id)
-        })
-    }
-}
-
-/// How to know a directory again. An inode number alone is soon given to another one; its birth time nobody can set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: (u32, u32),
-    ino: u64,
-    /// `None` where the file system has none, as /proc.
-    birth: Option<(i64, u32)>,
-}
-
-impl Identity {
-    fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let answer = ask(dir, StatxFlags::INO | StatxFlags::BTIME)?;
-        let has_birth = answer.stx_mask & StatxFlags::BTIME.bits() != 0;
-        Ok(Self {
-            device: (answer.stx_dev_major, answer.stx_dev_minor),
-            ino: answer.stx_ino,
-            birth: has_birth.then_some((answer.stx_btime.tv_sec, answer.stx_btime.tv_nsec)),
-        })
-    }
-
-    /// `dir`, or `ENOENT` if it is another directory.
-    fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
-        if Self::of(dir.as_fd())? == self { Ok(dir) } else { Err(Errno::NOENT) }
-    }
-}
-
-fn ask(dir: BorrowedFd<'_>, what: StatxFlags) -> Result<Statx, Errno> {
-    retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, what))
-}
-
-/// Names of directories that are still to do, in runs: each level's behind those of the level above it.
+/// A level in post-order that several threads have a part in. The last to be done with its part makes the second visit.
 ///
-/// ```text
-/// kind  name      NUL  kind  name      NUL
-/// D     adduser   0    D     apt       0
-/// ```
-#[derive(Debug, Default)]
-pub(super) struct Pending(Vec<u8>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    /// A directory, by its `d_type`.
-    Directory = b'D',
-    /// It may be one.
-    Unknown = b'U',
-    /// The caller does not want to go below it.
-    Skipped = b'S',
+/// One of these threads came down to the level, and has a part in the level above too. If it is not the last, it leaves a part
+/// there to the one that will be: that thread goes up after the visit, and gives up this part in turn.
+#[derive(Debug)]
+struct Split {
+    parts: AtomicUsize,
+    above: Option<Arc<Split>>,
+    identity: Result<Identity, Errno>,
+    depth: usize,
+    name: usize,
+    path_end: usize,
 }
 
-impl Pending {
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+impl Split {
+    fn add_part(&self) {
+        self.parts.fetch_add(1, Relaxed);
     }
 
-    #[inline]
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
-    }
-
-    #[inline]
-    pub(super) fn push_if_directory(&mut self, file_type: FileType, name: &CStr) {
-        let kind = match file_type {
-            FileType::Directory => Kind::Directory,
-            FileType::Unknown => Kind::Unknown,
-            _ => return,
-        };
-        self.0.push(kind as u8);
-        self.0.extend_from_slice(name.to_bytes_with_nul());
-    }
-
-    #[inline]
-    fn at(&self, at: usize) -> (Kind, &CStr) {
-        let (kind, name) = self.0[at..].split_first().expect("BUG: no name is left");
-        let kind = match *kind {
-            b'D' => Kind::Directory,
-            b'U' => Kind::Unknown,
-            _ => Kind::Skipped,
-        };
-        (kind, CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL"))
-    }
-
-    /// Gives up the names from `names` to `behind` once they are more than those that follow. Returns where these begin.
-    #[inline]
-    fn forget(&mut self, names: usize, behind: usize) -> usize {
-        let left = self.0.len() - behind;
-        if behind - names <= left {
-            return behind;
+    /// Returns whether it was the last.
+    fn give_up_part(&self, came_down: bool) -> bool {
+        let above = self.above.as_ref().filter(|_| came_down);
+        // Before the others can find that they are the last.
+        if let Some(above) = above {
+            above.add_part();
         }
-        self.0.copy_within(behind.., names);
-        self.0.truncate(names + left);
-        names
-    }
-
-    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next name begins.
-    pub(super) fn skip(&mut self, mut at: usize, name: &[u8]) -> Option<usize> {
-        while at < self.len() {
-            let behind = at + 1 + self.at(at).1.to_bytes_with_nul().len();
-            if &self.0[at + 1..behind - 1] == name {
-                self.0[at] = Kind::Skipped as u8;
-                return Some(behind);
-            }
-            at = behind;
+        let is_last = self.parts.fetch_sub(1, AcqRel) == 1;
+        if let (Some(above), true) = (above, is_last) {
+            above.parts.fetch_sub(1, Relaxed);
         }
-        None
+        is_last
     }
 }

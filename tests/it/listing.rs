@@ -5,6 +5,7 @@ use crate::support::scan::Scan;
 use lendir::{Buffer, Entries, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -193,12 +194,10 @@ fn entries_before_an_error_are_listed() {
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
     let mut entries = Entries::new(&opened, &mut buffer);
     entries.next().unwrap().unwrap();
-    // The descriptor turns into a file's between the first batch and the second.
-    #[allow(unsafe_code, reason = "rustix has `dup2` for descriptors that nothing borrows")]
-    // SAFETY: both descriptors are open, and both stay so.
-    let answer =
-        unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&file), std::os::fd::AsRawFd::as_raw_fd(&opened)) };
-    assert!(answer >= 0);
+    // Between the first batch and the second the descriptor turns into that of a file. The `dup2` of rustix refuses one that
+    // is borrowed.
+    // SAFETY: both descriptors are open, and stay open.
+    assert!(unsafe { libc::dup2(file.as_raw_fd(), opened.as_raw_fd()) } >= 0);
 
     let mut listing = Listing::new();
     let error = listing.read(entries).unwrap_err();

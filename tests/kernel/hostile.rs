@@ -15,6 +15,7 @@ use libc::{DT_REG, EINTR, EINVAL, EIO, ENOENT};
 use std::fs;
 use std::fs::File;
 use std::path::Path;
+use std::process::Command;
 
 /// A misbehaviour of the server, and the outcome for each reader.
 struct Scenario {
@@ -28,7 +29,7 @@ struct Scenario {
 #[derive(Clone, Copy)]
 enum Outcome {
     All,
-    /// So many entries, and then this.
+    /// So many entries, and then this end.
     First(usize, End),
 }
 
@@ -80,7 +81,7 @@ fn scenarios() -> Vec<Scenario> {
         when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5])).std(First(3, End::Error(EINTR))),
     ];
     for (name, errno) in ERRNOS {
-        // The middle first: the table of differences has the first of a kind.
+        // The middle first, because a table shows the first scenario of each name.
         for place in [4, 0, 1, 2, 3, 5, 6, 7, 8] {
             let mut answers = [dots(), crowd()[..6].to_vec()].concat();
             answers.insert(place, if errno == EINTR { Answer::Interruption } else { Answer::Error(errno) });
@@ -125,7 +126,7 @@ impl Scenario {
         Directory { cookie: self.cookie, batch, ..Directory::of_files(answers) }
     }
 
-    /// Everything but dots, each name up to its first NUL.
+    /// All entries except dots, each name up to its first NUL.
     fn entries(&self) -> Vec<Found> {
         let records = self.answers.iter().zip(0..).filter_map(|(answer, place)| match answer {
             Answer::Record(record) => Some((record, place)),
@@ -196,16 +197,10 @@ fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
 
 /// glibc before 2.37 takes an entry with the inode number 0 for a deleted one.
 fn glibc_drops_ino_0() -> bool {
-    #[cfg(target_env = "gnu")]
-    {
-        // SAFETY: it is a string that lives as long as the program.
-        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
-        let minor =
-            version.to_str().ok().and_then(|version| version.split('.').nth(1)).and_then(|minor| minor.parse().ok());
-        minor.is_some_and(|minor: u32| minor < 37)
-    }
-    #[cfg(not(target_env = "gnu"))]
-    false
+    let answer =
+        Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();
+    let version = std::str::from_utf8(&answer).unwrap_or_default().trim_end().strip_prefix("glibc 2.");
+    version.and_then(|minor| minor.parse().ok()).is_some_and(|minor: u32| minor < 37)
 }
 
 #[test]
@@ -244,7 +239,7 @@ fn every_scenario_ends_as_stated() {
     });
 }
 
-/// By `Entries`, whatever the buffer and the marker.
+/// By `Entries`, with the smallest and a large buffer, with a marker and without.
 fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) -> usize {
     let expected = scenario.expected(scenario.lendir);
     let mut cases = 0;
@@ -282,7 +277,7 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
     listings.len()
 }
 
-/// Every cookie can be asked for; the kernel takes those that are no negative number.
+/// `seek` asks for any cookie; the kernel refuses negative numbers.
 fn check_seek(scenario: &Scenario, path: &Path, case: &str) -> usize {
     let dir = lendir::open(path).unwrap();
     let mut buffer = Buffer::new();
@@ -301,7 +296,7 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) -> usize {
     1
 }
 
-/// A line of the table where `scan`, by `std`, is not what `lendir` sees; the first of a kind.
+/// Adds a line where `std` delivers something else than `lendir`, for the first scenario of each name.
 fn difference(scenario: &Scenario, scan: &Scan, lines: &mut Vec<String>) {
     let lendir = scenario.expected(scenario.lendir);
     let heading = format!("| {} |", scenario.what);
@@ -322,9 +317,7 @@ fn in_words(scan: &Scan, all: usize) -> String {
         End::Complete if scan.found.len() == all => String::new(),
         End::Complete => ", then the end".to_owned(),
         End::Removed => ", then the end, with `removed()`".to_owned(),
-        End::Error(errno) => {
-            format!(", then `{}`", name_of(errno))
-        }
+        End::Error(errno) => format!(", then `{}`", name_of(errno)),
     };
     format!("{entries}{oddity}{end}")
 }
@@ -357,11 +350,11 @@ fn no_other_reader_sees_more() {
             let names: Vec<_> = scenario.entries().into_iter().map(|entry| entry.name).collect();
             let all = names.iter().filter(|name| !name.is_empty()).count();
             let ours = Scan::of(&mut Entries::new(&lendir::open(&path).unwrap(), &mut Buffer::new()));
-            let ours = Seen::by_scan(ours, &names);
-            let mut row = vec![Some(ours), Some(Seen::by_scan(Scan::by_std(&path), &names))];
+            let ours = Summary::by_scan(ours, &names);
+            let mut row = vec![Some(ours), Some(Summary::by_scan(Scan::by_std(&path), &names))];
             row.extend(READERS.iter().map(|reader| {
                 let told = reader.as_ref().ok()?.read(&[&path]);
-                Some(Seen::new(&told.names, !told.is_content, &names))
+                Some(Summary::new(&told.names, !told.is_content, &names))
             }));
             for theirs in row[1..].iter().flatten().filter(|theirs| theirs.made_up == 0) {
                 let is_more = theirs.names > ours.names || (theirs.tells && !ours.tells && ours.names < all);
@@ -376,23 +369,23 @@ fn no_other_reader_sees_more() {
             }
         }
         machine::table("readers", &comparison.to_text(alike));
-        let what = "readings by others: none saw more, but for names made up";
+        let what = "readings by others: none saw more, apart from names made up";
         machine::passed("hostile server: beside other readers", cases, what);
     });
 }
 
-/// How much a reader saw.
+/// How much of a directory a reader delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    /// How many that are there.
+struct Summary {
+    /// How many of the names that are there.
     names: usize,
-    /// How many that are not.
+    /// How many names that are not there.
     made_up: usize,
-    /// Whether an error, or `removed`, told that there may be more.
+    /// Whether an error, or `removed`, says that there may be more.
     tells: bool,
 }
 
-impl Seen {
+impl Summary {
     fn new(names: &[Vec<u8>], tells: bool, all: &[Vec<u8>]) -> Self {
         let is_there = |name: &&Vec<u8>| !name.is_empty() && all.contains(name);
         let there = names.iter().filter(is_there).count();
@@ -416,14 +409,14 @@ impl Seen {
     }
 }
 
-/// The scenarios in which somebody does not see everything: those with the same outcome in one row.
+/// The scenarios in which a reader misses entries. Those with the same outcome share a row.
 #[derive(Default)]
 struct Comparison(Vec<(Vec<String>, String)>);
 
 impl Comparison {
     fn add(&mut self, what: &str, cells: &str) {
         if self.0.iter().any(|(scenarios, _)| scenarios.iter().any(|scenario| scenario == what)) {
-            return; // the first of a kind is shown
+            return; // the first scenario of this name is shown
         }
         match self.0.iter_mut().find(|row| row.1 == cells) {
             Some((scenarios, _)) => scenarios.push(what.to_owned()),
@@ -456,7 +449,7 @@ fn long_names_pass() -> bool {
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
 }
 
-/// `file_type` is what the server says if it means anything; else `resolve_file_type` asks, as `std` does.
+/// `file_type` is the type that the server sends. Where that means nothing, `resolve_file_type` asks, as `std` does.
 #[test]
 fn types_are_passed_on_or_resolved() {
     served("hostile::types_are_passed_on_or_resolved", 60, || {
@@ -481,7 +474,7 @@ fn types_are_passed_on_or_resolved() {
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }
         assert_eq!(listing.len(), 16);
-        machine::passed("hostile server: types", 16, "values of `d_type`, told as they are or resolved");
+        machine::passed("hostile server: types", 16, "values of `d_type`, passed on or resolved");
     });
 }
 
@@ -494,7 +487,6 @@ fn marker_of_another_file_system(test: &str) -> Option<EndMarker> {
     marker
 }
 
-/// Where the caller hands in the marker of another file system.
 #[test]
 fn wrong_marker_is_believed_at_the_end_of_a_batch_only() {
     served("hostile::wrong_marker_is_believed_at_the_end_of_a_batch_only", 60, || {
@@ -563,7 +555,7 @@ const fn record_len(name: usize) -> usize {
     (19 + name + 1).next_multiple_of(8)
 }
 
-/// A directory without end: as many entries as one likes, in constant memory. A `Listing` of it would never be complete.
+/// A `Listing` of such a directory would never be complete.
 #[test]
 fn endless_directory_takes_constant_memory() {
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (200_000, 60) };
@@ -584,7 +576,7 @@ fn endless_directory_takes_constant_memory() {
         for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
             assert_eq!(entry.unwrap().file_name(), *number.to_string());
         }
-        machine::passed("hostile server: entries for ever", count as usize, "entries in constant memory");
+        machine::passed("hostile server: an endless directory", count as usize, "entries in constant memory");
     });
 }
 
@@ -618,7 +610,7 @@ fn listing_of_millions_takes_the_memory_it_promises() {
     });
 }
 
-/// Of this process, and so of the server too.
+/// Of this process, to which the server belongs.
 fn resident_pages() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("proc_pid_statm(5)")
@@ -626,7 +618,8 @@ fn resident_pages() -> u64 {
 
 /// Runs `part` of `test` in a process of its own, where it may mount a server.
 ///
-/// The server is in this process, so that it can interrupt its reader: in that of the other tests a hang would hang them too.
+/// The server shares the process with its reader, so that it can interrupt it. No other test does, so that the process can be
+/// ended when a reader hangs.
 fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
     process::run(test, seconds, || {
         signals::catch();

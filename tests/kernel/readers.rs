@@ -16,14 +16,14 @@ pub struct Reader {
     after: &'static [&'static str],
 }
 
-/// What a reader told.
+/// The answer of a reader.
 pub struct Told {
     pub names: Vec<Vec<u8>>,
-    /// Whether it ended as programs do that are content.
+    /// Whether it ended with success.
     pub is_content: bool,
 }
 
-/// Each is made ready once, for all tests of this process; otherwise its name, and what this machine lacks.
+/// Each is made ready once for all tests of this process. An error is the name of a reader, and what this machine lacks.
 pub static READERS: LazyLock<[Result<Reader, (&str, String)>; 4]> = LazyLock::new(|| {
     let ready = |name, program: io::Result<OsString>, before, after| match program {
         Ok(program) => Ok(Reader { name, program, before, after }),

@@ -27,7 +27,7 @@ struct Case {
 
 #[derive(Clone, Copy)]
 enum Asks {
-    /// Directories that hold still.
+    /// Directories that do not change.
     Reading,
     /// The contents made by [`fill`].
     OurContents,
@@ -46,7 +46,7 @@ const CASES: [Case; 15] = [
     Case { name: "seek", asks: Asks::Reading, run: seek_resumes_behind_each_cookie },
     Case { name: "rewind", asks: Asks::Reading, run: rewind_begins_again },
     Case { name: "marker never early", asks: Asks::Reading, run: end_marker_loses_nothing },
-    Case { name: "a call less where a marker is", asks: Asks::Removing, run: end_marker_saves_the_last_call },
+    Case { name: "one call less with a marker", asks: Asks::Removing, run: end_marker_saves_the_last_call },
     Case { name: "removed before reading", asks: Asks::Removing, run: removed_before_reading },
     Case { name: "removed midway", asks: Asks::Removing, run: removed_midway },
     Case { name: "tree removed", asks: Asks::Removing, run: removed_with_the_whole_tree },
@@ -170,7 +170,7 @@ fn counts(system: &FileSystem) -> &'static [usize] {
     if system.is_slow_to_fill && !machine::runs_long() { &counts[..5] } else { counts }
 }
 
-/// The directories of regular files, each with all the names in it.
+/// The directories of regular files, each with all its names.
 fn contents(system: &FileSystem) -> BTreeMap<String, BTreeSet<Vec<u8>>> {
     let numbers = |count: &usize| (0..*count).map(|number| number.to_string().into_bytes()).collect();
     let mut contents: BTreeMap<_, _> = counts(system).iter().map(|count| (count.to_string(), numbers(count))).collect();
@@ -200,7 +200,7 @@ fn make(dir: &Path, name: &OsStr, file_type: FileType) {
     }
 }
 
-/// Directories to be removed, which hold nothing but directories, so that cgroup2 can have them too.
+/// Directories to be removed. They hold only directories, so that cgroup2 can have them too.
 fn fill_doomed(at: &Path, part: Part) {
     for dir in ["before", "tree/a/b", "after", "saved", "midway"] {
         fs::create_dir_all(at.join(dir)).unwrap();
@@ -212,14 +212,14 @@ fn fill_doomed(at: &Path, part: Part) {
     }
 }
 
-/// Where the directories to be removed are, on a file system that can have them.
+/// The path of the directories to be removed, on a file system that can have them.
 struct Doomed(PathBuf);
 
 impl Doomed {
     fn path(mounted: &Mounted) -> PathBuf {
         match mounted.system.contents {
             Contents::Kernel { .. } => mounted.at.join(format!("lendir-{}", std::process::id())),
-            _ => mounted.at.join("doomed"),
+            Contents::Written | Contents::Packed | Contents::Merged => mounted.at.join("doomed"),
         }
     }
 
@@ -228,7 +228,7 @@ impl Doomed {
         match mounted.system.contents {
             Contents::Written | Contents::Merged => {}
             Contents::Kernel { takes_directories: true, .. } => fill_doomed(&path, Part::All),
-            _ => return None,
+            Contents::Kernel { takes_directories: false, .. } | Contents::Packed => return None,
         }
         Some(Self(path))
     }
@@ -250,14 +250,16 @@ fn remove_directories(dir: &Path) {
     fs::remove_dir(dir).unwrap();
 }
 
-/// The directories that hold still.
+/// The directories that do not change while the cases run.
 fn still(mounted: &Mounted) -> impl Iterator<Item = PathBuf> {
     let names = match mounted.system.contents {
         Contents::Kernel { still, takes_directories } => {
             let made = Doomed::path(mounted).join("midway").display().to_string();
             still.iter().map(ToString::to_string).chain(takes_directories.then_some(made)).collect()
         }
-        _ => contents(mounted.system).into_keys().chain(["types".to_owned()]).collect::<Vec<_>>(),
+        Contents::Written | Contents::Packed | Contents::Merged => {
+            contents(mounted.system).into_keys().chain(["types".to_owned()]).collect::<Vec<_>>()
+        }
     };
     names.into_iter().map(|name| mounted.at.join(name))
 }
@@ -407,7 +409,7 @@ fn rewind_begins_again(mounted: &Mounted) {
     }
 }
 
-/// More entries than this are looked at in steps, except in the long form.
+/// Cases look at more entries than this in steps.
 const FEW: usize = 600;
 
 fn step(entries: &[Found]) -> usize {
@@ -439,7 +441,8 @@ fn cookies_with_dots(dir: &Path) -> Vec<u64> {
     cookies
 }
 
-/// Once the last entry is lent the directory is removed: only an iterator that asks the kernel again hears of that.
+/// The directory is removed once its last entry is lent. An iterator that asks the kernel again finds that out; one that
+/// believes a marker does not ask.
 fn end_marker_saves_the_last_call(mounted: &Mounted) {
     let path = Doomed::path(mounted).join("saved");
     fs::create_dir(path.join("child")).unwrap();

@@ -1,0 +1,96 @@
+//! `Handover`: work that busy threads hand over to idle ones, and the end when all of them are idle.
+//!
+//! No queue is on the way of the busy. An idle thread raises a flag and waits; a busy one looks at the flag, and only takes
+//! the lock if it is up.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug)]
+pub(crate) struct Handover<T> {
+    /// Whether a thread waits for work that has not been given yet, or all is over. A hint: the lock has the truth.
+    is_asked: AtomicBool,
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    given: Vec<T>,
+    /// All threads that have not left, and those of them that wait.
+    threads: usize,
+    waiting: usize,
+    is_over: bool,
+}
+
+impl<T> Handover<T> {
+    pub(crate) fn new(threads: usize) -> Self {
+        let state = State { given: Vec::new(), threads, waiting: 0, is_over: false };
+        Self { is_asked: AtomicBool::new(false), state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// For a busy thread: whether to [`give`](Self::give) some of its work, or to stop if [it is over](Self::is_over).
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked.load(Relaxed)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
+    pub(crate) fn give(&self, work: T) {
+        let mut state = self.lock();
+        state.given.push(work);
+        self.settle(&mut state);
+    }
+
+    /// For an idle thread: waits for work. `None` once all threads wait, or the [end](Self::end) was called.
+    pub(crate) fn take(&self) -> Option<T> {
+        let mut state = self.lock();
+        state.waiting += 1;
+        let work = loop {
+            self.settle(&mut state);
+            if state.is_over {
+                break None;
+            }
+            if let Some(work) = state.given.pop() {
+                break Some(work);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        state.waiting -= 1;
+        self.settle(&mut state);
+        work
+    }
+
+    /// For a thread that takes part no longer: leaves the rest of its work to the others.
+    pub(crate) fn leave(&self, rest: Option<T>) {
+        let mut state = self.lock();
+        state.given.extend(rest);
+        state.threads -= 1;
+        self.settle(&mut state);
+    }
+
+    /// Ends it for all threads.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        self.settle(&mut state);
+    }
+
+    /// To be called after each change.
+    fn settle(&self, state: &mut State<T>) {
+        state.is_over |= state.given.is_empty() && state.waiting == state.threads;
+        self.is_asked.store(state.is_over || state.waiting > state.given.len(), Relaxed);
+        if state.is_over {
+            self.changed.notify_all();
+        } else if !state.given.is_empty() {
+            self.changed.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,98 @@
+//! `Pending`: the names of directories that are still to do.
+
+use crate::FileType;
+use std::ffi::CStr;
+use std::ops::Range;
+
+/// Names of directories that are still to do, in runs: the names of a level stand behind those of the level above it.
+///
+/// ```text
+/// record            record
+/// kind name    NUL  kind name NUL
+/// D    adduser 0    D    apt  0
+/// ```
+#[derive(Debug, Default)]
+pub(super) struct Pending(Vec<u8>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// A directory, by its `d_type`.
+    Directory = b'D',
+    /// It may be one.
+    Unknown = b'U',
+    /// The caller does not want to go below it.
+    Skipped = b'S',
+}
+
+impl Pending {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    #[inline]
+    pub(super) fn push_if_directory(&mut self, file_type: FileType, name: &CStr) {
+        let kind = match file_type {
+            FileType::Directory => Kind::Directory,
+            FileType::Unknown => Kind::Unknown,
+            _ => return,
+        };
+        self.0.push(kind as u8);
+        self.0.extend_from_slice(name.to_bytes_with_nul());
+    }
+
+    /// The record that begins at `at`.
+    #[inline]
+    pub(super) fn at(&self, at: usize) -> (Kind, &CStr) {
+        let (kind, name) = self.0[at..].split_first().expect("BUG: no name is left");
+        let kind = match *kind {
+            b'D' => Kind::Directory,
+            b'U' => Kind::Unknown,
+            _ => Kind::Skipped,
+        };
+        (kind, CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL"))
+    }
+
+    /// Where the second half of the names in `run` begins; the end of `run` if that is one name.
+    pub(super) fn half(&self, run: Range<usize>) -> usize {
+        let middle = run.start.midpoint(run.end);
+        let end_before = self.0[run.start..middle].iter().rposition(|byte| *byte == 0).map(|nul| run.start + nul);
+        let end_behind = || self.0[middle..].iter().position(|byte| *byte == 0).map(|nul| middle + nul);
+        end_before.or_else(end_behind).expect("BUG: a name without its NUL") + 1
+    }
+
+    pub(super) fn copy(&self, run: Range<usize>) -> Self {
+        Self(self.0[run].to_vec())
+    }
+
+    /// Drops the records from `names` to `behind` once they take more than those that follow. Returns where these begin.
+    #[inline]
+    pub(super) fn forget(&mut self, names: usize, behind: usize) -> usize {
+        let left = self.0.len() - behind;
+        if behind - names <= left {
+            return behind;
+        }
+        self.0.copy_within(behind.., names);
+        self.0.truncate(names + left);
+        names
+    }
+
+    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next record begins.
+    pub(super) fn skip(&mut self, mut at: usize, name: &[u8]) -> Option<usize> {
+        while at < self.len() {
+            let behind = at + 1 + self.at(at).1.to_bytes_with_nul().len();
+            if &self.0[at + 1..behind - 1] == name {
+                self.0[at] = Kind::Skipped as u8;
+                return Some(behind);
+            }
+            at = behind;
+        }
+        None
+    }
+}

@@ -1,0 +1,109 @@
+//! `Walk::spread`: the same walk by several threads.
+
+use super::Walk;
+use super::handover::Handover;
+use super::levels::Levels;
+use crate::Buffer;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::thread;
+
+/// A thread's share in a walk that several threads do together.
+pub(super) type Shared = Arc<Handover<Levels>>;
+
+impl Walk {
+    /// Walks on several threads: each runs `work`, the same loop as ever, on a `Walk` of its own. Returns what they return.
+    ///
+    /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
+    /// left. Which thread gets a directory is left to chance, and so is the order, except that a directory is lent before those
+    /// below it, and for the last time after them under [`post_order`](Self::post_order). To add up, let each thread return
+    /// its part and fold:
+    ///
+    /// ```
+    /// use lendir::{Walk, WalkError};
+    ///
+    /// let parts = Walk::open("/sys/class")?.spread(2, |walk| {
+    ///     let mut count = 0;
+    ///     while let Some(mut dir) = walk.next()? {
+    ///         while let Some(_entry) = dir.next()? {
+    ///             count += 1;
+    ///         }
+    ///     }
+    ///     Ok::<u64, WalkError>(count)
+    /// });
+    /// let mut count = 0;
+    /// for part in parts {
+    ///     count += part?;
+    /// }
+    /// # assert!(count > 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
+    /// thread, not the walk. [`Dir::stop`](super::Dir::stop) ends it for all. A panic in one of them ends it for all, and is
+    /// passed on once they have returned.
+    ///
+    /// It pays where the kernel has to do much for each directory and `work` for each entry. A chain of directories, or one
+    /// huge directory, is read by one thread at a time.
+    ///
+    /// Costs: `threads - 1` threads, as one of them is the caller's; a [`Buffer`] and at most
+    /// [`max_open`](Self::max_open) descriptors for each. A thread without work raises a flag and sleeps. Another one, which
+    /// looks at the flag once a directory, gives it half of the directories that are left at its shallowest level, with a copy
+    /// of their names and a duplicate of that level's descriptor. One thread costs what [`next`](Self::next) costs without
+    /// this. `threads` is at least 1; if the system refuses to start as many, there are fewer, and fewer results.
+    pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R> {
+        let handover = Arc::new(Handover::new(threads.max(1)));
+        let idle =
+            |_| Self { buffer: Buffer::new(), levels: self.levels.without_work(), shared: Some(Arc::clone(&handover)) };
+        let others: Vec<_> = (1..threads).map(idle).collect();
+        self.shared = (!others.is_empty()).then(|| Arc::clone(&handover));
+        let run = |mut walk: Self| {
+            let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
+            if result.is_ok() && !walk.levels.is_stopped() {
+                handover.leave(walk.levels.has_work().then_some(walk.levels));
+            } else {
+                handover.end();
+            }
+            result
+        };
+        let results: Vec<_> = thread::scope(|scope| {
+            let start =
+                |walk| thread::Builder::new().spawn_scoped(scope, || run(walk)).inspect_err(|_| handover.leave(None));
+            let started: Vec<_> = others.into_iter().map(start).collect();
+            let first = run(self);
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let others = started.into_iter().filter_map(Result::ok).map(join);
+            [first].into_iter().chain(others).collect()
+        });
+        results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    }
+
+    /// Another thread has nothing to do: gives it a share, or stops if that was the end.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn share(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        if shared.is_over() {
+            self.levels = self.levels.without_work();
+        } else if let Some(share) = self.levels.split() {
+            shared.give(share);
+        }
+    }
+
+    /// Nothing is left here: waits for a share of another thread's work.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_share(&mut self) -> bool {
+        let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return false };
+        self.levels = share;
+        true
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.levels = self.levels.without_work();
+        if let Some(shared) = &self.shared {
+            shared.end();
+        }
+    }
+}
