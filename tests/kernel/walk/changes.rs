@@ -189,7 +189,7 @@ fn check(change: &Change, scratch: &Path) {
         comb(&tree, DEPTH);
         // It has the names that the walk looks for.
         plant(&beside, ["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
-        let all = Told::by_std(&tree);
+        let all = Told::by_std(&tree).unwrap();
         let mut run = way.begin(&tree);
         run.until(&change.at);
         (change.make)(&tree, &beside);
@@ -219,7 +219,7 @@ fn twin_with_the_same_inode_number_is_refused() {
                 let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(name));
                 comb(&tree, DEPTH);
                 fs::create_dir(&beside).unwrap();
-                let all = Told::by_std(&tree);
+                let all = Told::by_std(&tree).unwrap();
                 let mut run = way.begin(&tree);
                 run.until(level(DEPTH));
 

@@ -49,7 +49,7 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
 }
 
 fn check_mounts(tree: &Path, points: &[&str]) {
-    let all = Told::by_std(tree);
+    let all = Told::by_std(tree).unwrap();
     let on_one = all.clone().without(points);
     assert!(on_one.visited.len() < all.visited.len());
     for way in WAYS {
@@ -58,7 +58,7 @@ fn check_mounts(tree: &Path, points: &[&str]) {
         // As the root, a mount point is entered.
         for point in points {
             let tree = tree.join(point);
-            let there = Told::by_std(&tree);
+            let there = Told::by_std(&tree).unwrap();
             let visited = way.walk(&tree).sorted().visited;
             assert!(visited.len() > 1 && visited.iter().all(|dir| there.visited.contains(dir)), "{way:?}, {point}");
         }
@@ -152,7 +152,7 @@ fn mounting_and_unmounting_midway_loses_nothing_else() {
                 let tree = scratch.join(cases.to_string());
                 comb(&tree, DEPTH);
                 (change.before)(&tree);
-                let expected = (change.expected[usize::from(is_on_one_mount)])(Told::by_std(&tree));
+                let expected = (change.expected[usize::from(is_on_one_mount)])(Told::by_std(&tree).unwrap());
                 let mut run = way.begin(&tree);
                 let is_covered = is_on_one_mount && change.what.starts_with("what is mounted on a closed level");
                 run.until(level(if is_covered { CLOSED - 1 } else { DEPTH }));
@@ -179,7 +179,7 @@ fn no_mount_is_entered_by_a_race() {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
         comb(&tree, DEPTH);
         plant(&outside, ["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
-        let all = Told::by_std(&tree);
+        let all = Told::by_std(&tree).unwrap();
         let made = AtomicUsize::new(0);
         // The thread is in the same namespace.
         thread::scope(|scope| {
