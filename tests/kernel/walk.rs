@@ -16,9 +16,10 @@ use lendir::{FileType, Listing, Walk, WalkError};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
+use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// A way to walk a tree.
@@ -179,35 +180,31 @@ impl Run {
     }
 }
 
-/// `rm -r` on the second visits, safe against others that swap directories for links. Whatever others removed before is no
-/// error, nor is a directory to which they added something.
+/// `rm -r` on the second visits. It never leaves the tree: each name is removed from the directory that it was read from, and
+/// no link is followed. What others add, remove or swap meanwhile is passed over.
 pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
+    let is_of_others = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
+    let remove = |dir: BorrowedFd<'_>, name: &CStr, flags| match unlinkat(dir, name, flags) {
+        Err(errno) if !is_of_others(errno) => Err(errno),
+        _ => Ok(()),
+    };
     let mut walk = Walk::new(root).post_order();
     loop {
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
             Ok(None) => return Ok(()),
-            Err(error) if error.io_error().kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => continue,
             Err(error) => return Err(error.into()),
         };
-        if dir.is_post() {
-            if let Some(parent) = dir.parent() {
-                remove(parent, dir.name(), AtFlags::REMOVEDIR)?;
-            }
-            continue;
+        if let Some(parent) = dir.parent() {
+            remove(parent, dir.name(), AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
-            if entry.resolve_file_type()? != FileType::Directory {
+            // A directory of unknown type is not removed like this: `EISDIR`.
+            if entry.file_type() != FileType::Directory {
                 remove(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
             }
         }
-    }
-}
-
-fn remove(dir: impl AsFd, name: &std::ffi::CStr, flags: AtFlags) -> io::Result<()> {
-    match unlinkat(dir, name, flags) {
-        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
-        Err(error) => Err(error.into()),
     }
 }
 

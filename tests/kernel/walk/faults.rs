@@ -1,19 +1,26 @@
 //! Every error at every system call of a walk: it comes once, with its path, and the rest is complete.
 
-use super::{Run, SORTED, Told, Way, comb, level, plant};
+use super::{PLAIN, Run, SORTED, Told, WAYS, Way, comb, level, plant};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
+use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
+use crate::support::process;
 use crate::trap;
-use libc::{
-    EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, SYS_getdents64, SYS_newfstatat,
-    SYS_openat, SYS_openat2, SYS_statx, c_int, c_long,
-};
+use lendir::FileType;
+use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
+use rustix::fs::{CWD, Mode, mknodat};
 use rustix::mount::{MountFlags, mount, mount_bind};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-const CALLS: [c_long; 5] = [SYS_openat, SYS_openat2, SYS_getdents64, SYS_statx, SYS_newfstatat];
+const OPENAT: c_long = libc::SYS_openat;
+const OPENAT2: c_long = libc::SYS_openat2;
+const GETDENTS64: c_long = libc::SYS_getdents64;
+const STATX: c_long = libc::SYS_statx;
+const NEWFSTATAT: c_long = libc::SYS_newfstatat;
+const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 const DEPTH: usize = 6;
 
@@ -36,8 +43,8 @@ fn each_error_of_each_call_comes_once() {
         comb(tree.path(), DEPTH);
         let mut cases = 0;
         for number in 0..8 {
-            let [is_on_one_mount, is_post_order, has_types] = [1, 2, 4].map(|bit| number & bit != 0);
-            let way = Way { is_on_one_mount, is_post_order, ..SORTED };
+            let [is_post_order, is_on_one_mount, has_types] = [1, 2, 4].map(|bit| number & bit != 0);
+            let way = Way { is_post_order, is_on_one_mount, ..SORTED };
             let all = Told::by_std(tree.path()).unwrap();
             let sweep = Sweep { tree: tree.path(), all, way, has_types };
             let also = [EMFILE, ENFILE, EPERM, EXDEV];
@@ -70,7 +77,7 @@ impl Sweep<'_> {
         let what = format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
         let (told, calls) = self.walk(call, 0, |_| false);
         assert_eq!(told, self.all, "{what}");
-        assert!(call != SYS_newfstatat || calls == 0, "{what}: nothing is asked for its type");
+        assert!(call != NEWFSTATAT || calls == 0, "{what}: nothing is asked for its type");
 
         let burst = if errno == EINTR { BURST } else { 1 };
         // What was lost with an error, and what without one.
@@ -87,7 +94,7 @@ impl Sweep<'_> {
                 }
                 [(path, error)] => {
                     assert_eq!(*error, errno, "{what}");
-                    let is_at_end = call == SYS_getdents64 && rest == self.all;
+                    let is_at_end = call == GETDENTS64 && rest == self.all;
                     assert!(is_at_end || rest == self.losing(call, path), "{what}: {told:?}");
                     failed.push(path.clone());
                 }
@@ -100,17 +107,13 @@ impl Sweep<'_> {
         let expected = self.expected(call, errno);
         for (paths, expected) in [(&mut failed, expected.failed), (&mut silent, expected.silent)] {
             paths.sort_unstable();
-            if call == SYS_getdents64 {
+            if call == GETDENTS64 {
                 paths.dedup(); // there is a second call for each where there is no end marker
             }
             assert_eq!(*paths, expected, "{what}");
         }
         assert_eq!(every, expected.every, "{what}: every call fails");
         calls as usize + 1
-    }
-
-    fn opens(&self) -> c_long {
-        if self.way.is_on_one_mount { SYS_openat2 } else { SYS_openat }
     }
 
     /// What a walk opens. Where it knows no types, that is everything.
@@ -127,13 +130,13 @@ impl Sweep<'_> {
     /// What is told if `call` fails that is made for `path`.
     fn losing(&self, call: c_long, path: &Path) -> Told {
         match call {
-            SYS_getdents64 => {
+            GETDENTS64 => {
                 let mut told = self.all.clone();
                 told.entries.retain(|entry| !entry.parent().is_some_and(|dir| dir.starts_with(path)));
                 told.visited.retain(|dir| dir == path || !dir.starts_with(path));
                 told
             }
-            SYS_statx => self.all.clone().without(&[path.join("z")]),
+            STATX => self.all.clone().without(&[path.join("z")]),
             _ => self.all.clone().without(&[path]),
         }
     }
@@ -147,32 +150,31 @@ impl Sweep<'_> {
             self.all.clone().without(&zs).with_errors(self.closed().into_iter().map(|path| (path, errno)))
         };
         match (call, errno) {
-            (_, EINTR) | (SYS_newfstatat, _) => nothing(),
-            (SYS_openat2, ENOSYS | EPERM) => nothing(),
-            (SYS_openat, _) if self.way.is_on_one_mount => Expected { every: closed_lost(), ..nothing() },
-            (SYS_openat2, _) if !self.way.is_on_one_mount => nothing(),
+            (_, EINTR) | (NEWFSTATAT, _) | (OPENAT2, ENOSYS | EPERM) => nothing(),
+            (OPENAT, _) if self.way.is_on_one_mount => Expected { every: closed_lost(), ..nothing() },
+            (OPENAT2, _) if !self.way.is_on_one_mount => nothing(),
             // Whether what has no type is a directory, and whether a directory is on another mount, is no error.
-            (SYS_openat2, EXDEV) | (SYS_openat | SYS_openat2, ENOTDIR | ELOOP) if errno == EXDEV || !self.has_types => {
+            (OPENAT2, EXDEV) | (OPENAT | OPENAT2, ENOTDIR | ELOOP) if errno == EXDEV || !self.has_types => {
                 Expected { silent: self.all.visited[1..].to_vec(), every: with_first, ..nothing() }
             }
-            (SYS_openat | SYS_openat2, EMFILE | ENFILE) => Expected {
+            (OPENAT | OPENAT2, EMFILE | ENFILE) => Expected {
                 failed: self.without_descriptors(),
                 every: with_first.with_errors(first.map(|path| (path, errno))),
                 ..nothing()
             },
-            (SYS_openat | SYS_openat2, _) => Expected {
+            (OPENAT | OPENAT2, _) => Expected {
                 failed: self.opened(),
                 every: with_first.with_errors(first.map(|path| (path, errno))),
                 ..nothing()
             },
-            (SYS_getdents64, ENOENT) => {
+            (GETDENTS64, ENOENT) => {
                 Expected { silent: self.all.visited.clone(), every: self.losing(call, Path::new("")), ..nothing() }
             }
-            (SYS_getdents64, _) => {
+            (GETDENTS64, _) => {
                 let every = self.losing(call, Path::new("")).with_errors([("", errno)]);
                 Expected { failed: self.all.visited.clone(), every, ..nothing() }
             }
-            (SYS_statx, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
+            (STATX, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
             _ => unreachable!("BUG: all calls are listed"),
         }
     }
@@ -218,15 +220,15 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
             for is_post_order in [false, true] {
                 let way = Way { is_on_one_mount: true, is_post_order, ..SORTED };
                 let run = way.begin(&tree);
-                trap::count(SYS_getdents64);
+                trap::count(GETDENTS64);
                 assert_eq!(run.finish().sorted(), all);
                 let has_marker = trap::made() as usize == all.visited.len();
                 for errno in [ENOSYS, EPERM] {
                     // `statx` says which mount a directory is on. If that fails, the directory cannot be entered.
                     let walk = |fails: fn(u32, u32) -> bool, number| {
                         let run = way.begin(&tree);
-                        trap::fail(SYS_statx, EIO, move |made| fails(made, number));
-                        trap::refuse(SYS_openat2, errno);
+                        trap::fail(STATX, EIO, move |made| fails(made, number));
+                        trap::refuse(OPENAT2, errno);
                         let told = run.finish().sorted();
                         (told, trap::made())
                     };
@@ -247,13 +249,13 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                     }
 
                     let run = way.begin(&tree);
-                    trap::count(SYS_getdents64);
-                    trap::refuse(SYS_openat2, errno);
+                    trap::count(GETDENTS64);
+                    trap::refuse(OPENAT2, errno);
                     assert_eq!(run.finish().sorted(), all);
                     let saved = usize::from(has_marker); // of the root, which is read first
                     assert_eq!(trap::made() as usize, 2 * all.visited.len() - saved, "without a marker");
                     cases += calls as usize + 2;
-                    trap::count(SYS_getdents64);
+                    trap::count(GETDENTS64);
                 }
             }
             cases
@@ -263,6 +265,44 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                 let what =
                     "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts told apart, without an end marker";
                 machine::passed(row, cases, what);
+            }
+            Err(missing) => machine::skip(row, &missing),
+        }
+    });
+}
+
+/// On a file system that tells no types, an entry that is no directory costs one `openat`.
+#[test]
+fn unknown_types_are_opened_and_never_asked_for() {
+    const TEST: &str = "walk::faults::unknown_types_are_opened_and_never_asked_for";
+    process::run(TEST, 60, || {
+        let row = "walk: unknown types";
+        let fill = |at: &Path, _| {
+            comb(at, DEPTH);
+            symlink("d", at.join("link")).unwrap();
+            symlink("nowhere", at.join("dangling")).unwrap();
+            // Opening one to read would wait for a writer.
+            mknodat(CWD, at.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        };
+        // The trap comes last: the programs that mount would not survive it.
+        let outcome = FileSystem::named("ext4 ^filetype").mounted(fill, |mounted| {
+            trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
+            let all = Told::by_std(&mounted.at).unwrap();
+            let entries = u32::try_from(all.entries.len()).expect("BUG: few entries");
+            for (call, expected) in [(NEWFSTATAT, 0), (STATX, 0), (OPENAT, entries)] {
+                let run = PLAIN.begin(&mounted.at);
+                trap::count(call);
+                assert_eq!(run.finish().sorted(), all);
+                assert_eq!(trap::made(), expected, "call {call}");
+            }
+            for way in WAYS {
+                assert_eq!(way.walk(&mounted.at).sorted(), all, "{way:?}");
+            }
+            Ok(3 + WAYS.len())
+        });
+        match outcome.and_then(|cases| cases) {
+            Ok(cases) => {
+                machine::passed(row, cases, "walks on ext4 without types: an `openat` an entry, and no `stat`");
             }
             Err(missing) => machine::skip(row, &missing),
         }
