@@ -12,7 +12,7 @@ use crate::fixture::{make_file, numbered};
 use crate::support::machine::runs_long;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Tree};
-use lendir::{Buffer, EndMarker, Entries, Listing, Order, Walk};
+use lendir::{Buffer, EndMarker, Entries, Listing, Walk};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::CString;

@@ -271,7 +271,7 @@ fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer, marker: EndMarker) -> E
 }
 
 /// Runs `part` of `test` in a process of its own, with a trap for `calls`.
-fn trapped(test: &str, calls: &[c_long], part: impl FnOnce()) {
+pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce()) {
     process::run(test, 60, || match trap::set_for_good(calls) {
         Ok(()) => part(),
         Err(error) => machine::skip(test, &format!("a seccomp filter ({error})")),

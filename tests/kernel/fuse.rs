@@ -27,11 +27,15 @@ pub struct Directory {
     /// end by the server's own count, whatever is asked, and has nothing when that is through.
     pub cookie: Option<fn(u64) -> u64>,
     pub batch: Batch,
-    /// The node that a name leads to. Each lookup asks anew, so a tree can be endless.
+    /// The node that a name leads to, or an error. Each lookup asks anew, so a tree can be endless.
     pub lookup: Arc<Lookup>,
+    /// An operation on it, [`OPENDIR`] or [`GETATTR`], that ends with an error.
+    pub refuses: Option<(u32, c_int)>,
+    /// Whether it has another inode number each time that it is asked for.
+    pub is_shifty: bool,
 }
 
-type Lookup = dyn Fn(&[u8]) -> Node + Send + Sync;
+type Lookup = dyn Fn(&[u8]) -> Result<Node, c_int> + Send + Sync;
 
 #[derive(Clone)]
 pub enum Node {
@@ -71,14 +75,23 @@ pub enum Batch {
 impl Directory {
     /// One with nothing but files below it.
     pub fn of_files(answers: impl Fn(u64) -> Answer + Send + Sync + 'static) -> Self {
-        Self { answers: Arc::new(answers), cookie: None, batch: Batch::Full, lookup: Arc::new(|_| Node::File) }
+        Self {
+            answers: Arc::new(answers),
+            cookie: None,
+            batch: Batch::Full,
+            lookup: Arc::new(|_| Ok(Node::File)),
+            refuses: None,
+            is_shifty: false,
+        }
     }
 
     /// One with `directories` below it, named by their numbers, though it lists nothing.
     fn of(directories: Vec<Self>) -> Self {
         let lookup = move |name: &[u8]| {
             let number = std::str::from_utf8(name).ok().and_then(|name| name.parse::<usize>().ok());
-            number.and_then(|number| directories.get(number)).map_or(Node::File, |one| Node::Directory(one.clone()))
+            number
+                .and_then(|number| directories.get(number))
+                .map_or(Ok(Node::File), |one| Ok(Node::Directory(one.clone())))
         };
         Self { lookup: Arc::new(lookup), ..Self::of_files(|_| Answer::End) }
     }
@@ -143,10 +156,10 @@ fn connect(point: &Path) -> io::Result<File> {
 // The operations that a reader causes; <linux/fuse.h> has them and the layouts below.
 const LOOKUP: u32 = 1;
 const FORGET: u32 = 2;
-const GETATTR: u32 = 3;
+pub const GETATTR: u32 = 3;
 const STATFS: u32 = 17;
 const INIT: u32 = 26;
-const OPENDIR: u32 = 27;
+pub const OPENDIR: u32 = 27;
 const READDIR: u32 = 28;
 const RELEASEDIR: u32 = 29;
 const INTERRUPT: u32 = 36;
@@ -162,6 +175,8 @@ struct Session {
     /// The number of each of them, by that of its directory and its name.
     numbers: HashMap<(u64, Vec<u8>), u64>,
     next_number: u64,
+    /// How often a number was made up.
+    shifts: u64,
     open: HashMap<u64, Open>,
     /// The requests that wait for their interruption.
     hung: Vec<u64>,
@@ -189,7 +204,7 @@ impl Session {
         let root = Known { node: Node::Directory(root), place: (0, Vec::new()), lookups: 1 };
         let nodes = HashMap::from([(ROOT, root)]);
         let (numbers, open, hung) = (HashMap::new(), HashMap::new(), Vec::new());
-        Self { device, nodes, numbers, next_number: ROOT + 1, open, hung, reads }
+        Self { device, nodes, numbers, next_number: ROOT + 1, shifts: 0, open, hung, reads }
     }
 
     fn serve(mut self) {
@@ -215,19 +230,23 @@ impl Session {
             ]
             .concat()),
             LOOKUP => {
-                let number =
-                    self.look_up(node, CStr::from_bytes_with_nul(body).expect("the kernel ends a name").to_bytes());
-                Ok([longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
+                let name = CStr::from_bytes_with_nul(body).expect("the kernel ends a name").to_bytes();
+                self.look_up(node, name).map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
             }
-            GETATTR => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
+            GETATTR => match &self.known(node).node {
+                Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
+                _ => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
+            },
             STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
-            OPENDIR => {
-                let Node::Directory(directory) = self.known(node).node.clone() else {
-                    unreachable!("it is no directory")
-                };
-                self.open.insert(unique, Open { directory, place: 0, passed: 0, random: unique });
-                Ok(longs(&[unique, 0]))
-            }
+            OPENDIR => match &self.known(node).node {
+                Node::Directory(Directory { refuses: Some((OPENDIR, errno)), .. }) => Err(*errno),
+                Node::Directory(directory) => {
+                    let directory = directory.clone();
+                    self.open.insert(unique, Open { directory, place: 0, passed: 0, random: unique });
+                    Ok(longs(&[unique, 0]))
+                }
+                Node::File => unreachable!("it is no directory"),
+            },
             READDIR => {
                 self.reads.fetch_add(1, Relaxed);
                 let open = self.open.get_mut(&u64_at(body, 0)).expect("the kernel knows what is open");
@@ -270,19 +289,23 @@ impl Session {
     }
 
     /// The number of the node that `name` leads to: the same one until the kernel has forgotten it.
-    fn look_up(&mut self, directory: u64, name: &[u8]) -> u64 {
+    fn look_up(&mut self, directory: u64, name: &[u8]) -> Result<u64, c_int> {
         let place = (directory, name.to_vec());
-        let number = *self.numbers.entry(place.clone()).or_insert(self.next_number);
-        if number == self.next_number {
-            self.next_number += 1;
-            let node = match &self.known(directory).node {
-                Node::Directory(directory) => (directory.lookup)(name),
-                Node::File => unreachable!("the kernel looks up in directories"),
-            };
-            self.nodes.insert(number, Known { node, place, lookups: 0 });
-        }
+        let known = self.numbers.get(&place).copied();
+        let number = match (known, &self.known(directory).node) {
+            (Some(number), _) => number,
+            (None, Node::Directory(directory)) => {
+                let node = (directory.lookup)(name)?;
+                let number = self.next_number;
+                self.next_number += 1;
+                self.numbers.insert(place.clone(), number);
+                self.nodes.insert(number, Known { node, place, lookups: 0 });
+                number
+            }
+            (None, Node::File) => unreachable!("the kernel looks up in directories"),
+        };
         self.nodes.get_mut(&number).expect("BUG: it has a number").lookups += 1;
-        number
+        Ok(number)
     }
 
     fn forget(&mut self, number: u64, lookups: u64) {
@@ -294,12 +317,14 @@ impl Session {
         }
     }
 
-    fn attributes(&self, number: u64) -> Vec<u8> {
-        let mode = match self.known(number).node {
-            Node::File => libc::S_IFREG,
-            Node::Directory(_) => libc::S_IFDIR,
+    fn attributes(&mut self, number: u64) -> Vec<u8> {
+        let (mode, is_shifty) = match &self.known(number).node {
+            Node::File => (libc::S_IFREG, false),
+            Node::Directory(directory) => (libc::S_IFDIR, directory.is_shifty),
         };
-        [longs(&[number, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
+        self.shifts += u64::from(is_shifty);
+        let ino = if is_shifty { (1 << 32) + self.shifts } else { number };
+        [longs(&[ino, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
     }
 
     fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {

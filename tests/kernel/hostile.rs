@@ -154,11 +154,11 @@ fn record(name: &[u8]) -> Record {
     Record { name: name.to_vec(), ino: 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>(), d_type: DT_REG }
 }
 
-fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
+pub fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
     Answer::Record(record(name.as_ref()))
 }
 
-fn dots() -> Vec<Answer> {
+pub fn dots() -> Vec<Answer> {
     [".", ".."].map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) })).to_vec()
 }
 
@@ -441,10 +441,10 @@ impl Comparison {
     }
 }
 
-const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";
+pub const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";
 
 /// Whether names of 4095 bytes reach a reader at all.
-fn long_names_pass() -> bool {
+pub fn long_names_pass() -> bool {
     let scenario = when("a long name", long_names(4095).map(|name| file(&name)).collect());
     let server = Server::mount(vec![scenario.directory(Batch::Full)]).unwrap();
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
@@ -612,7 +612,7 @@ fn listing_of_millions_takes_the_memory_it_promises() {
 }
 
 /// Of this process, to which the server belongs.
-fn resident_pages() -> u64 {
+pub fn resident_pages() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("proc_pid_statm(5)")
 }
@@ -621,7 +621,7 @@ fn resident_pages() -> u64 {
 ///
 /// The server shares the process with its reader, so that it can interrupt it. No other test does, so that the process can be
 /// ended when a reader hangs.
-fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
+pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
     process::run(test, seconds, || {
         signals::catch();
         let outcome = match File::open("/dev/fuse") {

@@ -3,13 +3,15 @@
 use crate::file_systems::FileSystem;
 use crate::support::machine;
 use crate::support::process;
-use lendir::{Buffer, Entries, Entry, FileType, OFlags};
-use rustix::fs::{AtFlags, Mode, fstat, mkdirat, mknodat, unlinkat};
+use crate::walk::{Told, WAYS, Way, comb, remove_contents};
+use lendir::{Buffer, Entries, FileType, Walk};
+use rustix::fs::{Mode, mkdirat, mknodat};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::{io, thread};
+use std::thread;
 
 /// Opening says so; an iterator that is under way does not notice.
 #[test]
@@ -23,7 +25,7 @@ fn running_out_of_descriptors_is_an_error_of_open() {
         entries.rewind().unwrap();
         assert!(entries.next().unwrap().is_some());
 
-        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..getrlimit(Resource::Nofile) }).unwrap();
+        set_descriptors(0);
         for refused in [lendir::open("/"), lendir::openat(&dir, ".")] {
             assert_eq!(Errno::from_io_error(&refused.unwrap_err()), Some(Errno::MFILE));
         }
@@ -42,7 +44,7 @@ fn any_depth_takes_two_descriptors_and_little_stack() {
         let row = "limits: however deep";
         match FileSystem::named("tmpfs").mounted(|_, _| {}, |mounted| descend_and_remove(&mounted.at, depth)) {
             Ok(()) => {
-                let what = "levels read and removed with two descriptors and a stack of 64 KiB";
+                let what = "levels walked with two descriptors, and removed, on a stack of 64 KiB";
                 machine::passed(row, depth, what);
             }
             Err(missing) => machine::skip(row, &missing),
@@ -50,24 +52,60 @@ fn any_depth_takes_two_descriptors_and_little_stack() {
     });
 }
 
+/// What others have open counts as well: the walk closes levels early until there is room, and comes back to them.
+#[test]
+fn walk_needs_three_descriptors_of_those_that_are_left() {
+    const TEST: &str = "limits::walk_needs_three_descriptors_of_those_that_are_left";
+    process::run(TEST, 60, || {
+        let tree = tempfile::tempdir().unwrap();
+        let tree = tree.path();
+        comb(tree, 40);
+        let expected = Told::by_std(tree).unwrap();
+        let open_before = open_descriptors();
+        let lowest_free = u64::try_from(File::open(tree).unwrap().as_raw_fd()).unwrap();
+        for left in 3..=16 {
+            for way in WAYS {
+                // Level by level closed, whatever the walk is told.
+                for way in [way, Way { max_open: None, ..way }] {
+                    set_descriptors(lowest_free + left);
+                    let told = way.walk(tree);
+                    set_descriptors(1024);
+                    assert_eq!(told.sorted(), expected, "{left} descriptors are left, {way:?}");
+                    let mut abandoned = way.begin(tree);
+                    abandoned.until("d/d/d");
+                    drop(abandoned);
+                    assert_eq!(open_descriptors(), open_before, "{way:?}");
+                }
+            }
+        }
+        let what = "walks of 40 levels that return to each of them, with 3 to 16 descriptors for all: complete";
+        machine::passed("limits: few descriptors are left", 14 * 2 * WAYS.len(), what);
+    });
+}
+
+fn set_descriptors(limit: u64) {
+    setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..getrlimit(Resource::Nofile) }).unwrap();
+}
+
 fn descend_and_remove(path: &Path, depth: usize) {
     let test = || {
         nest(path, depth);
         let open_before = open_descriptors();
-        let mut buffer = Buffer::new();
         let (mut directories, mut files) = (0, 0);
-        let count = |entry: &Entry<'_>| {
-            if entry.file_type() == FileType::Directory {
-                directories += 1;
-            } else {
-                files += 1;
-                assert!(open_descriptors() <= open_before + 2);
+        let mut walk = Walk::open(path).unwrap();
+        while let Some(mut dir) = walk.next().unwrap() {
+            while let Some(entry) = dir.next().unwrap() {
+                if entry.file_type() == FileType::Directory {
+                    directories += 1;
+                } else {
+                    files += 1;
+                    assert!(open_descriptors() <= open_before + 2);
+                }
             }
-        };
-        walk(lendir::open(path).unwrap(), &mut buffer, count).unwrap();
+        }
         assert_eq!((directories, files), (depth, depth / FILE_EVERY));
-        remove_contents(lendir::open(path).unwrap(), &mut buffer).unwrap();
-        assert_eq!(Entries::new(&lendir::open(path).unwrap(), &mut buffer).count().unwrap(), 0);
+        remove_contents(lendir::open(path).unwrap()).unwrap();
+        assert_eq!(Entries::new(&lendir::open(path).unwrap(), &mut Buffer::new()).count().unwrap(), 0);
         assert_eq!(open_descriptors(), open_before);
     };
     thread::scope(|scope| {
@@ -92,78 +130,4 @@ fn nest(path: &Path, depth: usize) {
 
 fn open_descriptors() -> u64 {
     Entries::new(&lendir::open("/proc/self/fd").unwrap(), &mut Buffer::with_capacity(0)).count().unwrap()
-}
-
-/// Visits everything below `dir`, however deep it is: with two descriptors, one buffer, and 24 bytes for each level.
-///
-/// A level is left by its name and entered again by `..`; its cookie says where to go on. Each return reads a batch
-/// again, so that a small buffer serves wide directories better.
-fn walk(mut dir: OwnedFd, buffer: &mut Buffer, mut visit: impl FnMut(&Entry<'_>)) -> io::Result<()> {
-    let mut levels = Vec::new();
-    let mut position = 0;
-    loop {
-        let mut entries = Entries::new(&dir, buffer);
-        entries.seek(position)?;
-        let mut child = None;
-        while let Some(entry) = entries.next()? {
-            visit(&entry);
-            if entry.resolve_file_type()? == FileType::Directory {
-                child = Some((lendir::openat_with(&dir, entry.name_cstr(), OFlags::NOFOLLOW)?, entry.cookie()));
-                break;
-            }
-        }
-        if let Some((child, cookie)) = child {
-            levels.push((identity(&dir)?, cookie));
-            (dir, position) = (child, 0);
-        } else if let Some((parent, cookie)) = levels.pop() {
-            (dir, position) = (leave(&dir, parent)?, cookie);
-        } else {
-            return Ok(());
-        }
-    }
-}
-
-/// Removes everything below `dir`, however deep it is, in the same way.
-///
-/// It needs no cookies: what was there before a child was entered is gone, and the child, empty now, comes first.
-fn remove_contents(mut dir: OwnedFd, buffer: &mut Buffer) -> io::Result<()> {
-    let mut levels = Vec::new();
-    loop {
-        let mut entries = Entries::new(&dir, buffer);
-        let mut child = None;
-        while let Some(entry) = entries.next()? {
-            let is_directory = entry.resolve_file_type()? == FileType::Directory;
-            let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-            match unlinkat(&dir, entry.name_cstr(), flags) {
-                Err(Errno::NOTEMPTY) => {
-                    child = Some(lendir::openat_with(&dir, entry.name_cstr(), OFlags::NOFOLLOW)?);
-                    break;
-                }
-                answer => answer?,
-            }
-        }
-        if let Some(child) = child {
-            levels.push(identity(&dir)?);
-            dir = child;
-        } else if let Some(parent) = levels.pop() {
-            dir = leave(&dir, parent)?;
-        } else {
-            return Ok(());
-        }
-    }
-}
-
-/// Opens the parent of `dir`, unless `dir` was moved away from it meanwhile.
-fn leave(dir: &OwnedFd, parent: (u64, u64)) -> io::Result<OwnedFd> {
-    let above = lendir::openat(dir, c"..")?;
-    if identity(&above)? == parent {
-        Ok(above)
-    } else {
-        Err(io::Error::other("a directory was moved while it was read"))
-    }
-}
-
-fn identity(dir: &OwnedFd) -> io::Result<(u64, u64)> {
-    let stat = fstat(dir)?;
-    Ok((stat.st_dev, stat.st_ino))
 }

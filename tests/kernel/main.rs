@@ -6,7 +6,8 @@
 //! - `faults`: a system call that ends with an error;
 //! - `hostile`: a server that answers with whatever it likes;
 //! - `procfs`: processes that come and go, or belong to others;
-//! - `limits`: descriptors, depth.
+//! - `limits`: descriptors, depth;
+//! - `walk`: a walk in any of these conditions.
 //!
 //! A new file system is a line of `file_systems`.
 //!
@@ -34,3 +35,4 @@ mod suite;
 mod support;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod trap;
+mod walk;

@@ -25,10 +25,6 @@ pub struct Told {
 
 /// Each is made ready once for all tests of this process. An error is the name of a reader, and what this machine lacks.
 pub static READERS: LazyLock<[Result<Reader, (&str, String)>; 4]> = LazyLock::new(|| {
-    let ready = |name, program: io::Result<OsString>, before, after| match program {
-        Ok(program) => Ok(Reader { name, program, before, after }),
-        Err(missing) => Err((name, missing.to_string())),
-    };
     [
         ready("Go `os.ReadDir`", go(), &[], &[]),
         ready("Python `os.listdir`", python(), &["-ISc", LISTDIR], &[]),
@@ -37,6 +33,26 @@ pub static READERS: LazyLock<[Result<Reader, (&str, String)>; 4]> = LazyLock::ne
     ]
 });
 
+/// Programs that print the paths of all there is below the directories they are given, relative to these.
+pub static WALKERS: LazyLock<[Result<Reader, (&str, String)>; 2]> = LazyLock::new(|| {
+    [
+        ready("Python `os.fwalk`", python(), &["-ISc", FWALK], &[]),
+        ready("find", find(), &["-H"], &["-mindepth", "1", "-printf", "%P\\0"]),
+    ]
+});
+
+fn ready(
+    name: &'static str,
+    program: io::Result<OsString>,
+    before: &'static [&'static str],
+    after: &'static [&'static str],
+) -> Result<Reader, (&'static str, String)> {
+    match program {
+        Ok(program) => Ok(Reader { name, program, before, after }),
+        Err(missing) => Err((name, missing.to_string())),
+    }
+}
+
 const LISTDIR: &str = "import os, sys
 for directory in sys.argv[1:]:
     for name in os.listdir(os.fsencode(directory)): sys.stdout.buffer.write(name + b'\\0')";
@@ -44,6 +60,12 @@ for directory in sys.argv[1:]:
 const SCANDIR: &str = "import os, sys
 for directory in sys.argv[1:]:
     for entry in os.scandir(os.fsencode(directory)): sys.stdout.buffer.write(entry.name + b'\\0')";
+
+const FWALK: &str = "import os, sys
+for root in map(os.path.realpath, map(os.fsencode, sys.argv[1:])):
+    for directory, directories, files, _ in os.fwalk(root):
+        for name in directories + files:
+            sys.stdout.buffer.write(os.path.join(directory, name)[len(root) + 1:] + b'\\0')";
 
 const GO: &str = r#"package main
 

@@ -2,10 +2,11 @@
 
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem};
 use crate::mounted::{Mounted, Part};
-use crate::readers::READERS;
+use crate::readers::{READERS, WALKERS};
 use crate::support::machine;
 use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, SortedEntry};
+use crate::walk::{Told, WAYS};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, SortedEntry, Walk};
 use rustix::fs::{CWD, Mode, RawDir, makedev, mknodat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -35,7 +36,7 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 17] = [
     Case { name: "all types", asks: Asks::OurContents, run: types_are_told_or_resolved },
     Case { name: "all names", asks: Asks::OurContents, run: names_come_back },
     Case { name: "0 to 20,000 entries", asks: Asks::OurContents, run: entries_come_once },
@@ -46,6 +47,8 @@ const CASES: [Case; 15] = [
     Case { name: "seek", asks: Asks::Reading, run: seek_resumes_behind_each_cookie },
     Case { name: "rewind", asks: Asks::Reading, run: rewind_begins_again },
     Case { name: "marker never early", asks: Asks::Reading, run: end_marker_loses_nothing },
+    Case { name: "walk beside `std`, Python and find", asks: Asks::Reading, run: walks_tell_the_same },
+    Case { name: "walk, half read", asks: Asks::Reading, run: half_read_directories_hide_nothing },
     Case { name: "one call less with a marker", asks: Asks::Removing, run: end_marker_saves_the_last_call },
     Case { name: "removed before reading", asks: Asks::Removing, run: removed_before_reading },
     Case { name: "removed midway", asks: Asks::Removing, run: removed_midway },
@@ -56,7 +59,7 @@ const CASES: [Case; 15] = [
 #[test]
 fn every_file_system_passes_every_case() {
     let _watchdog = machine::watchdog();
-    for (name, missing) in READERS.iter().filter_map(|reader| reader.as_ref().err()) {
+    for (name, missing) in READERS.iter().chain(WALKERS.iter()).filter_map(|reader| reader.as_ref().err()) {
         machine::skip(&format!("{name} on every file system"), missing);
     }
     let rows: Vec<Row> = thread::scope(|scope| {
@@ -505,6 +508,74 @@ fn removed_after_the_end(mounted: &Mounted) {
     assert!(entries.next().unwrap().is_none() && !entries.removed(), "the end came before");
     entries.rewind().unwrap();
     assert_gone(&mut entries);
+}
+
+/// The roots of trees that hold still.
+fn trees(mounted: &Mounted) -> Vec<PathBuf> {
+    match mounted.system.contents {
+        Contents::Kernel { .. } => still(mounted).collect(),
+        _ => vec![mounted.at.clone()],
+    }
+}
+
+/// Compares what `tell` tells of each tree with what `std` does. If the tree was changed meanwhile, once more.
+fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> Result<(), String>) {
+    for tree in trees(mounted) {
+        let mut verdict = Ok(());
+        let is_settled = (0..10).any(|_| {
+            let Ok(before) = Told::by_std(&tree) else { return false };
+            verdict = compare(&tree, &before);
+            verdict.is_ok() || Told::by_std(&tree).is_ok_and(|after| after == before)
+        });
+        assert!(is_settled, "{} does not hold still", tree.display());
+        verdict.unwrap();
+    }
+}
+
+fn walks_tell_the_same(mounted: &Mounted) {
+    compare_with_std(mounted, |tree, expected| {
+        for way in WAYS {
+            let told = way.walk(tree);
+            if way.is_post_order && told.left.len() != expected.visited.len() {
+                return Err(format!("{way:?} left {} of {}", told.left.len(), tree.display()));
+            }
+            if told.sorted() != *expected {
+                return Err(format!("{way:?} of {}", tree.display()));
+            }
+        }
+        for walker in WALKERS.iter().flatten() {
+            let mut told = walker.read(&[tree]);
+            told.names.sort_unstable();
+            if !told.is_content
+                || !told.names.iter().eq(expected.entries.iter().map(|path| path.as_os_str().as_bytes()))
+            {
+                return Err(format!("{} of {}", walker.name, tree.display()));
+            }
+        }
+        Ok(())
+    });
+}
+
+fn half_read_directories_hide_nothing(mounted: &Mounted) {
+    compare_with_std(mounted, |tree, expected| {
+        for is_on_one_mount in [false, true] {
+            let walk = Walk::new(lendir::open(tree).unwrap()).max_open(4);
+            let mut walk = if is_on_one_mount { walk.same_mount() } else { walk };
+            let mut visited = Vec::new();
+            while let Some(mut dir) = walk.next().map_err(|error| error.to_string())? {
+                visited.push(dir.path().to_owned());
+                // None, one, the first batch, and one more.
+                for _ in 0..[0, 1, 400, 1500][visited.len() % 4] {
+                    dir.next().map_err(|error| error.to_string())?;
+                }
+            }
+            visited.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+            if visited != expected.visited {
+                return Err(format!("{} of {}", visited.len(), expected.visited.len()));
+            }
+        }
+        Ok(())
+    });
 }
 
 fn assert_gone(entries: &mut Entries<'_>) {

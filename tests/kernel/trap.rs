@@ -87,6 +87,8 @@ struct Plan {
     fails: Box<dyn Fn(u32) -> bool + Send>,
     made: u32,
     hides_types: bool,
+    /// A call that always fails, and its error.
+    refused: Option<(c_long, c_int)>,
 }
 
 /// Locked in the signal handler too. That cannot deadlock: the signal is the answer to a system call of this thread, and
@@ -95,7 +97,7 @@ static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 
 /// From now on `call` fails with `errno` each time that `fails` says so of its number, which counts from 1.
 pub fn fail(call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'static) {
-    *plan() = Some(Plan { call, errno, fails: Box::new(fails), made: 0, hides_types: false });
+    *plan() = Some(Plan { call, errno, fails: Box::new(fails), made: 0, hides_types: false, refused: None });
 }
 
 /// From now on every call goes through, and those of `call` are counted.
@@ -107,6 +109,13 @@ pub fn count(call: c_long) {
 pub fn hide_types() {
     if let Some(plan) = plan().as_mut() {
         plan.hides_types = true;
+    }
+}
+
+/// Besides, every `call` fails with `errno`.
+pub fn refuse(call: c_long, errno: c_int) {
+    if let Some(plan) = plan().as_mut() {
+        plan.refused = Some((call, errno));
     }
 }
 
@@ -165,7 +174,10 @@ extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             plan.made += 1;
             if (plan.fails)(plan.made) { -c_long::from(plan.errno) } else { go_through(call, arguments) }
         }
-        None => go_through(call, arguments),
+        None => match plan.as_ref().and_then(|plan| plan.refused).filter(|refused| refused.0 == call) {
+            Some((_, errno)) => -c_long::from(errno),
+            None => go_through(call, arguments),
+        },
     };
     if call == libc::SYS_getdents64 && plan.as_ref().is_some_and(|plan| plan.hides_types) {
         hide(arguments[1] as *mut u8, usize::try_from(answer).unwrap_or(0));

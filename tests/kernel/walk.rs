@@ -1,0 +1,233 @@
+//! The walk where others change the tree, calls fail, or the file system lies. Shared here: the ways to walk, what a walk told,
+//! and what it must tell.
+
+mod changes;
+mod churn;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+mod faults;
+mod hostile;
+mod mounts;
+mod permissions;
+mod procfs;
+mod swaps;
+
+use crate::support::scan::errno;
+use lendir::{FileType, Listing, Walk, WalkError};
+use libc::c_int;
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// A way to walk a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub is_sorted: bool,
+    pub is_post_order: bool,
+    pub is_on_one_mount: bool,
+    pub max_open: Option<usize>,
+}
+
+pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: None };
+/// Its order is known, and it closes levels early.
+pub const SORTED: Way = Way { is_sorted: true, max_open: Some(4), ..PLAIN };
+
+pub const WAYS: [Way; 6] = [
+    PLAIN,
+    Way { is_sorted: false, ..SORTED },
+    Way { is_sorted: false, is_post_order: true, ..SORTED },
+    Way { is_sorted: false, is_on_one_mount: true, ..SORTED },
+    SORTED,
+    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
+];
+
+impl Way {
+    pub fn begin(self, root: impl AsRef<Path>) -> Run {
+        let mut walk = Walk::new(lendir::open(root.as_ref()).unwrap());
+        if self.is_post_order {
+            walk = walk.post_order();
+        }
+        if self.is_on_one_mount {
+            walk = walk.same_mount();
+        }
+        if let Some(descriptors) = self.max_open {
+            walk = walk.max_open(descriptors);
+        }
+        Run { walk, listing: self.is_sorted.then(Listing::new), told: Told::default() }
+    }
+
+    pub fn walk(self, root: impl AsRef<Path>) -> Told {
+        self.begin(root).finish()
+    }
+}
+
+/// What a walk told: paths relative to its root, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    pub entries: Vec<PathBuf>,
+    /// The directories, at their first visit.
+    pub visited: Vec<PathBuf>,
+    /// The directories, at their second visit.
+    pub left: Vec<PathBuf>,
+    pub errors: Vec<(PathBuf, c_int)>,
+}
+
+impl Told {
+    /// What there is to tell of the tree at `root`, by `std`.
+    pub fn by_std(root: &Path) -> io::Result<Self> {
+        let mut told = Self::default();
+        let mut to_do = vec![PathBuf::new()];
+        while let Some(dir) = to_do.pop() {
+            for entry in fs::read_dir(root.join(&dir))? {
+                let entry = entry?;
+                let path = dir.join(entry.file_name());
+                if entry.file_type()?.is_dir() {
+                    to_do.push(path.clone());
+                }
+                told.entries.push(path);
+            }
+            told.visited.push(dir);
+        }
+        Ok(told.sorted())
+    }
+
+    /// The same in an order to compare by, without the second visits.
+    pub fn sorted(mut self) -> Self {
+        // As bytes: the order of paths compares names, which takes the time of the whole test.
+        for paths in [&mut self.entries, &mut self.visited] {
+            paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+        }
+        self.errors.sort_unstable();
+        self.left.clear();
+        self
+    }
+
+    /// The same if nothing was seen of these directories but that they are there.
+    pub fn without<Dir: AsRef<Path>>(mut self, directories: &[Dir]) -> Self {
+        let is_in = |path: &Path| directories.iter().any(|dir| path.starts_with(dir));
+        self.entries.retain(|path| !path.parent().is_some_and(is_in));
+        self.visited.retain(|path| !is_in(path));
+        self
+    }
+
+    pub fn with_errors<P: Into<PathBuf>>(mut self, errors: impl IntoIterator<Item = (P, c_int)>) -> Self {
+        self.errors = errors.into_iter().map(|(path, errno)| (path.into(), errno)).collect();
+        self.errors.sort_unstable();
+        self
+    }
+}
+
+/// A walk that is under way.
+pub struct Run {
+    walk: Walk,
+    /// If it is sorted.
+    listing: Option<Listing>,
+    pub told: Told,
+}
+
+impl Run {
+    /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
+    pub fn step(&mut self) -> bool {
+        let Told { entries, visited, left, errors } = &mut self.told;
+        assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
+        let mut note = |error: &WalkError| errors.push((error.path().to_owned(), errno(error.io_error())));
+        let mut dir = match self.walk.next() {
+            Ok(Some(dir)) => dir,
+            Ok(None) => return false,
+            Err(error) => {
+                note(&error);
+                return true;
+            }
+        };
+        let path = dir.path();
+        assert_eq!(dir.depth(), path.components().count());
+        if dir.is_post() {
+            assert!(dir.next().unwrap().is_none());
+            left.push(path.to_owned());
+            return true;
+        }
+        visited.push(path.to_owned());
+        if let Some(listing) = &mut self.listing {
+            let _ = dir.read(listing).map_err(|error| note(&error));
+            entries.extend(listing.iter().map(|entry| path.join(entry.name_os())));
+        } else {
+            loop {
+                match dir.next() {
+                    Ok(Some(entry)) => entries.push(path.join(entry.name_os())),
+                    Ok(None) => break,
+                    Err(error) => note(&error),
+                }
+            }
+        }
+        true
+    }
+
+    /// Goes on until `dir` has been visited.
+    pub fn until(&mut self, dir: impl AsRef<Path>) {
+        while self.told.visited.last().is_none_or(|last| last != dir.as_ref()) {
+            assert!(self.step(), "it never came to {}", dir.as_ref().display());
+        }
+    }
+
+    /// Goes on to the end, and asks beyond it.
+    pub fn finish(mut self) -> Told {
+        while self.step() {}
+        assert!(!self.step(), "the end holds");
+        self.told
+    }
+}
+
+/// `rm -r` on the second visits. It never leaves the tree: each name is removed from the directory that it was read from, and
+/// no link is followed. What others add, remove or swap meanwhile is passed over.
+pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
+    let is_of_others = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
+    let remove = |dir: BorrowedFd<'_>, name: &CStr, flags| match unlinkat(dir, name, flags) {
+        Err(errno) if !is_of_others(errno) => Err(errno),
+        _ => Ok(()),
+    };
+    let mut walk = Walk::new(root).post_order();
+    loop {
+        let mut dir = match walk.next() {
+            Ok(Some(dir)) => dir,
+            Ok(None) => return Ok(()),
+            Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(parent) = dir.parent() {
+            remove(parent, dir.name(), AtFlags::REMOVEDIR)?;
+        }
+        while let Some(entry) = dir.next()? {
+            // A directory of unknown type is not removed like this: `EISDIR`.
+            if entry.file_type() != FileType::Directory {
+                remove(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+            }
+        }
+    }
+}
+
+/// Makes the files `files`, and the directories on the way to them. One that ends with a slash is a directory.
+pub fn plant<P: AsRef<str>>(root: &Path, files: impl IntoIterator<Item = P>) {
+    for file in files {
+        let path = root.join(file.as_ref());
+        if file.as_ref().ends_with('/') {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::create_dir_all(path.parent().expect("BUG: below the root")).unwrap();
+            fs::write(path, "").unwrap();
+        }
+    }
+}
+
+/// The level `depth` of a [`comb`].
+pub fn level(depth: usize) -> PathBuf {
+    vec!["d"; depth].into_iter().collect()
+}
+
+/// A directory in a directory, `depth` levels deep, each of which has something left to do on the way back: after `d` the walk
+/// comes back to each level for `z`.
+pub fn comb(root: &Path, depth: usize) {
+    plant(root, (0..=depth).map(|depth| level(depth).join("z/file").display().to_string()));
+}

@@ -1,0 +1,254 @@
+//! What a walk tells if the test itself changes the tree between two steps, so that each outcome is known.
+
+use super::{SORTED, Told, Way, comb, level, plant};
+use crate::file_systems::FileSystem;
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::process::as_nobody;
+use libc::{EACCES, ENOENT, ENOTDIR, c_int};
+use rustix::fs::{AtFlags, CWD, RenameFlags, Statx, StatxFlags, renameat_with, statx};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+const DEPTH: usize = 8;
+/// Of the levels that are closed while the walk is at the deepest one.
+const CLOSED: usize = 3;
+
+/// Their order is known.
+const WAYS: [Way; 4] = [
+    SORTED,
+    Way { is_post_order: true, ..SORTED },
+    Way { is_on_one_mount: true, ..SORTED },
+    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
+];
+
+/// A change, made when the walk has told the directory `at`.
+struct Change {
+    what: &'static str,
+    at: PathBuf,
+    make: fn(tree: &Path, beside: &Path),
+    /// The errors that it causes.
+    errors: Vec<(PathBuf, c_int)>,
+    /// The directories that are not entered any more.
+    missed: Vec<PathBuf>,
+}
+
+/// One that loses nothing.
+fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
+    Change { what, at: level(DEPTH), make, errors: vec![], missed: vec![] }
+}
+
+impl Change {
+    fn at(self, at: PathBuf) -> Self {
+        Self { at, ..self }
+    }
+
+    /// The walk cannot come back to these levels: that is one error each, and what is left to do there is lost.
+    fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
+        let lost: Vec<_> = depths.into_iter().map(level).collect();
+        let missed = lost.iter().map(|lost| lost.join("z")).collect();
+        Self { errors: lost.into_iter().map(|lost| (lost, errno)).collect(), missed, ..self }
+    }
+
+    /// These cannot be entered, for one error each.
+    fn refuses(self, directories: impl IntoIterator<Item = PathBuf>, errno: c_int) -> Self {
+        let missed: Vec<_> = directories.into_iter().collect();
+        Self { errors: missed.iter().map(|dir| (dir.clone(), errno)).collect(), missed, ..self }
+    }
+}
+
+fn changes() -> Vec<Change> {
+    let zs = |depths: std::ops::RangeInclusive<usize>| depths.map(|depth| level(depth).join("z"));
+    vec![
+        change("nothing", |_, _| {}),
+        change("a closed level is moved, with all below it", |tree, beside| {
+            rename(tree.join(level(CLOSED)), beside.join("moved"));
+        }),
+        change("a closed level and one above it are moved", |tree, beside| {
+            rename(tree.join(level(CLOSED)), beside.join("moved"));
+            rename(tree.join(level(CLOSED - 1)), beside.join("moved too"));
+        })
+        .loses([CLOSED - 1], ENOENT),
+        change("everything is moved level by level", |tree, beside| {
+            for depth in (2..=DEPTH).rev() {
+                rename(tree.join(level(depth)), beside.join(depth.to_string()));
+            }
+        })
+        // `..` leads to none of them any more, and a name only to the first. The last two are open.
+        .loses(2..DEPTH - 1, ENOENT),
+        change("what is below a closed level is moved out of it", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+        }),
+        change("a closed level is renamed, and what is below it is moved out of it", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+            rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
+        })
+        .loses([CLOSED], ENOENT),
+        change("a link stands for a closed level", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+            rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
+            symlink(beside.join("outside"), tree.join(level(CLOSED))).unwrap();
+        })
+        .loses([CLOSED], ENOTDIR),
+        change("a twin stands for a closed level", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+            renameat_with(CWD, tree.join(level(CLOSED)), CWD, beside.join("outside"), RenameFlags::EXCHANGE).unwrap();
+        })
+        .loses([CLOSED], ENOENT),
+        change("what is below a closed level is moved into its twin", |tree, beside| {
+            rename(beside.join("outside/d"), beside.join("d"));
+            rename(tree.join(level(CLOSED + 1)), beside.join("outside/d"));
+        }),
+        change("all is removed, but for what the first level has", |tree, _| {
+            fs::remove_dir_all(tree.join("d")).unwrap();
+        })
+        .refuses(zs(1..=DEPTH), ENOENT),
+        change("all is removed", |tree, _| fs::remove_dir_all(tree).unwrap()).refuses(zs(0..=DEPTH), ENOENT),
+        change("links stand for all that is left to do", |tree, beside| {
+            for depth in 0..=DEPTH {
+                rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
+                symlink(beside.join("outside"), tree.join(level(depth)).join("z")).unwrap();
+            }
+        })
+        .refuses(zs(0..=DEPTH), ENOTDIR),
+        change("files stand for all that is left to do", |tree, beside| {
+            for depth in 0..=DEPTH {
+                rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
+                fs::write(tree.join(level(depth)).join("z"), "").unwrap();
+            }
+        })
+        .refuses(zs(0..=DEPTH), ENOTDIR),
+    ]
+}
+
+fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    fs::rename(from, to).unwrap();
+}
+
+#[test]
+fn whatever_is_moved_away_nothing_from_outside_is_lent() {
+    let row = "walk: changes between two steps";
+    let outcome = in_own_namespace(|scratch| {
+        let changes = changes();
+        for (number, change) in changes.iter().enumerate() {
+            check(change, &scratch.join(number.to_string()));
+        }
+        WAYS.len() * changes.len()
+    });
+    match outcome {
+        Ok(cases) => {
+            let what =
+                "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
+            machine::passed(row, cases, what);
+        }
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// The rights to come back are those that are left, not those there were on the way down.
+#[test]
+fn levels_are_found_by_name_where_dots_are_refused() {
+    let row = "walk: no search permission on the way back up";
+    let outcome = in_own_namespace(|scratch| {
+        as_nobody(|| {
+            let changes = [
+                // Two levels above it, `..` leads through this one.
+                change("a level may not be searched when all of it is done", |tree, _| {
+                    allow(0o400, &tree.join(level(DEPTH - 2)));
+                })
+                .at(level(DEPTH - 2).join("z")),
+                change("a closed level may not be read any more", |tree, _| {
+                    allow(0o300, &tree.join(level(CLOSED)));
+                })
+                .loses([CLOSED], EACCES),
+                change("a closed level may neither be read nor searched any more", |tree, _| {
+                    allow(0, &tree.join(level(CLOSED)));
+                })
+                .loses([CLOSED], EACCES),
+            ];
+            for (number, change) in changes.iter().enumerate() {
+                check(change, &scratch.join(number.to_string()));
+            }
+            WAYS.len() * changes.len()
+        })
+    });
+    match outcome {
+        Ok(cases) => machine::passed(row, cases, "walks as another user, with the rest complete"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+fn allow(mode: u32, dir: &Path) {
+    fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
+}
+
+fn check(change: &Change, scratch: &Path) {
+    for (number, way) in WAYS.into_iter().enumerate() {
+        let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
+        comb(&tree, DEPTH);
+        // It has the names that the walk looks for.
+        plant(&beside, ["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
+        let all = Told::by_std(&tree).unwrap();
+        let mut run = way.begin(&tree);
+        run.until(&change.at);
+        (change.make)(&tree, &beside);
+        let told = run.finish();
+
+        let what = format!("{}, {way:?}", change.what);
+        let expected = all.without(&change.missed).with_errors(change.errors.clone());
+        assert_eq!(told.clone().sorted(), expected, "{what}");
+        if way.is_post_order {
+            let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);
+            let mut left = told.left;
+            left.sort_unstable();
+            assert!(left.iter().eq(expected.visited.iter().filter(is_lost)), "{what}: {left:?}");
+        }
+    }
+}
+
+/// An inode number is used again at once, so that it does not tell a directory from one made later in its place.
+#[test]
+fn twin_with_the_same_inode_number_is_refused() {
+    let row = "walk: a twin with the same inode number";
+    let outcome = FileSystem::named("ext4").mounted(
+        |_, _| {},
+        |mounted| {
+            for (number, way) in WAYS.into_iter().enumerate() {
+                let scratch = mounted.at.join(number.to_string());
+                let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(name));
+                comb(&tree, DEPTH);
+                fs::create_dir(&beside).unwrap();
+                let all = Told::by_std(&tree).unwrap();
+                let mut run = way.begin(&tree);
+                run.until(level(DEPTH));
+
+                let closed = tree.join(level(CLOSED));
+                let removed = identity(&closed);
+                for name in ["d", "z"] {
+                    rename(closed.join(name), beside.join(name));
+                }
+                fs::remove_dir(&closed).unwrap();
+                fs::create_dir(&closed).unwrap();
+                rename(beside.join("d"), closed.join("d"));
+                plant(&closed, ["z/OUTSIDE"]);
+                let twin = identity(&closed);
+                assert_eq!((twin.stx_ino, twin.stx_dev_minor), (removed.stx_ino, removed.stx_dev_minor));
+                assert_ne!(twin.stx_btime.tv_nsec, removed.stx_btime.tv_nsec);
+
+                let lost = level(CLOSED);
+                let expected = all.without(&[lost.join("z")]).with_errors([(lost, ENOENT)]);
+                assert_eq!(run.finish().sorted(), expected, "{way:?}");
+            }
+            WAYS.len()
+        },
+    );
+    match outcome {
+        Ok(cases) => machine::passed(row, cases, "walks on ext4, where the birth time tells them apart"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+fn identity(dir: &Path) -> Statx {
+    statx(CWD, dir, AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap()
+}

@@ -1,0 +1,348 @@
+//! Trees of a server that answers with whatever it likes.
+
+use super::{PLAIN, Run, SORTED, Told, WAYS, Way, level};
+use crate::errnos::{ERRNOS, name_of};
+use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
+use crate::hostile::{LONG_NAMES, dots, long_names_pass, resident_pages, served};
+use crate::support::machine;
+use lendir::Walk;
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An entry of a directory, and the node that its name leads to, which need not agree.
+#[derive(Clone)]
+struct Child {
+    name: Vec<u8>,
+    d_type: u8,
+    node: Result<Node, c_int>,
+}
+
+fn child(name: impl AsRef<[u8]>, d_type: u8, node: Result<Node, c_int>) -> Child {
+    Child { name: name.as_ref().to_vec(), d_type, node }
+}
+
+fn dir(name: impl AsRef<[u8]>, directory: Directory) -> Child {
+    child(name, DT_DIR, Ok(Node::Directory(directory)))
+}
+
+fn file(name: impl AsRef<[u8]>) -> Child {
+    child(name, DT_REG, Ok(Node::File))
+}
+
+fn record(name: &[u8], d_type: u8) -> Answer {
+    Answer::Record(Record { name: name.to_vec(), ino: 7, d_type })
+}
+
+/// A directory with these children; then comes `end`.
+fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
+    let records = children.iter().map(|child| record(&child.name, child.d_type));
+    let answers: Vec<_> = dots().into_iter().chain(records).chain([end]).collect();
+    let lookup = move |name: &[u8]| {
+        let child = children.iter().find(|child| child.name == name);
+        child.map_or(Err(ENOENT), |child| child.node.clone())
+    };
+    let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+    Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
+}
+
+fn directory(children: Vec<Child>) -> Directory {
+    directory_that_ends(children, Answer::End)
+}
+
+/// A directory with a file.
+fn leaf() -> Directory {
+    directory(vec![file("file")])
+}
+
+/// As [`super::comb`], with `change` made to the level `depth`.
+fn comb(levels: usize, depth: usize, change: &dyn Fn(Directory) -> Directory) -> Directory {
+    (0..=levels)
+        .rev()
+        .fold(None, |below: Option<Directory>, level| {
+            let children = below.into_iter().map(|below| dir("d", below)).chain([dir("z", leaf())]);
+            let here = directory(children.collect());
+            Some(if level == depth { change(here) } else { here })
+        })
+        .expect("BUG: a level at least")
+}
+
+/// The same entries on every level, for ever.
+fn endless(names: &'static [&'static str]) -> Directory {
+    let answers: Vec<_> = dots().into_iter().chain(names.iter().map(|name| record(name.as_bytes(), DT_DIR))).collect();
+    let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+    let lookup = move |_: &[u8]| Ok(Node::Directory(endless(names)));
+    Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
+}
+
+/// Nothing but the caller ends it: `leave` at a depth of their choice, or `stop`. Until then it costs the path.
+#[test]
+fn depth_without_end_is_bounded_by_the_caller() {
+    served(
+        "walk::hostile::depth_without_end_is_bounded_by_the_caller",
+        if machine::runs_long() { 1800 } else { 60 },
+        || {
+            let server = Server::mount(vec![endless(&["d"]), endless(&["d", "e"])]).unwrap();
+            let deepest = if machine::runs_long() { 50_000 } else { 3_000 };
+            for (server_path, deepest, directories) in [
+                (server.path(0), deepest, deepest + 1),
+                // It comes back to every level: a tree of two at each.
+                (server.path(1), 9, (2 << 9) - 1),
+            ] {
+                for way in WAYS {
+                    let mut run = way.begin(&server_path);
+                    let Run { walk, .. } = &mut run;
+                    let (mut visited, mut left) = (0, 0);
+                    while let Some(mut dir) = walk.next().unwrap() {
+                        if dir.is_post() {
+                            left += 1;
+                            continue;
+                        }
+                        visited += 1;
+                        if dir.depth() == deepest {
+                            dir.leave();
+                        }
+                    }
+                    assert_eq!(
+                        (visited, left),
+                        (directories, if way.is_post_order { directories } else { 0 }),
+                        "{way:?}"
+                    );
+                }
+            }
+            let mut walk = Walk::open(server.path(1)).unwrap();
+            let mut visited = 0;
+            while let Some(mut dir) = walk.next().unwrap() {
+                visited += 1;
+                if dir.depth() == deepest {
+                    dir.stop();
+                }
+            }
+            assert_eq!(visited, deepest + 1, "straight down, and then no more");
+            let what = format!("walks of trees without end: down to level {deepest} by `leave`, or by `stop`");
+            machine::passed("walk, hostile server: depth without end", 2 * WAYS.len() + 1, &what);
+        },
+    );
+}
+
+/// A tree, and what must be told of it.
+struct Scenario {
+    what: String,
+    tree: Directory,
+    told: Told,
+}
+
+fn scenario(
+    what: impl Into<String>,
+    tree: Directory,
+    entries: &[&str],
+    visited: &[&str],
+    errors: &[(&str, c_int)],
+) -> Scenario {
+    let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+    let told = Told { entries: paths(entries), visited: paths(visited), ..Told::default() };
+    let errors = errors.iter().map(|(path, errno)| (PathBuf::from(path), *errno));
+    Scenario { what: what.into(), tree, told: told.with_errors(errors).sorted() }
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let mut table = vec![
+        scenario("nothing wrong", directory(vec![dir("a", leaf()), file("b")]), &["a", "a/file", "b"], &["", "a"], &[]),
+        scenario(
+            "the same name twice",
+            directory(vec![dir("a", leaf()), file("b"), dir("a", leaf()), file("b")]),
+            &["a", "a", "a/file", "a/file", "b", "b"],
+            &["", "a", "a"],
+            &[],
+        ),
+        scenario(
+            "a file called a directory",
+            directory(vec![child("a", DT_DIR, Ok(Node::File)), dir("z", leaf())]),
+            &["a", "z", "z/file"],
+            &["", "z"],
+            &[("a", ENOTDIR)],
+        ),
+        scenario(
+            "a directory called a file, and other things",
+            directory(
+                [DT_REG, libc::DT_LNK, libc::DT_FIFO, libc::DT_SOCK, libc::DT_CHR, libc::DT_BLK]
+                    .map(|d_type| child(d_type.to_string(), d_type, Ok(Node::Directory(leaf()))))
+                    .to_vec(),
+            ),
+            &["1", "2", "6", "8", "10", "12"],
+            &[""],
+            &[],
+        ),
+        scenario(
+            "no types",
+            directory(vec![
+                child("a", DT_UNKNOWN, Ok(Node::Directory(leaf()))),
+                child("b", DT_UNKNOWN, Ok(Node::File)),
+                child("c", DT_UNKNOWN, Err(ENOENT)),
+                child("d", 15, Ok(Node::Directory(leaf()))), // means nothing
+            ]),
+            &["a", "a/file", "b", "c", "d", "d/file"],
+            &["", "a", "d"],
+            &[("c", ENOENT)],
+        ),
+        scenario("not even dots", Directory::of_files(|_| Answer::End), &[], &[""], &[]),
+        scenario(
+            "dots for directories in it",
+            directory([dir(".", leaf()), dir("..", leaf()), dir("a", leaf()), dir("..", leaf())].to_vec()),
+            &["a", "a/file"],
+            &["", "a"],
+            &[],
+        ),
+        scenario(
+            "interruptions",
+            directory_that_ends(
+                vec![dir("a", directory_that_ends(vec![file("b")], Answer::Interruption))],
+                Answer::Interruption,
+            ),
+            &["a", "a/b"],
+            &["", "a"],
+            &[],
+        ),
+    ];
+    for (name, errno) in ERRNOS {
+        if errno == EINTR {
+            continue; // if it came for ever, so would the walk ask
+        }
+        let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
+        let rest = ["a", "a/file", "b", "z", "z/file"];
+        let one = [("b", errno)];
+        table.push(scenario(
+            format!("`{name}` for a name"),
+            below(child("b", DT_DIR, Err(errno))),
+            &rest,
+            &["", "a", "z"],
+            &one,
+        ));
+        if errno != ENOSYS {
+            // To the kernel that means: from now on, opening needs no request.
+            let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
+            table.push(scenario(
+                format!("`{name}` for opening"),
+                below(dir("b", refuses)),
+                &rest,
+                &["", "a", "z"],
+                &one,
+            ));
+        }
+        let (end, errors) = (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
+        let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);
+        table.push(scenario(
+            format!("`{name}` while reading"),
+            below(dir("b", fails)),
+            &[&rest[..], &["b/file", "b/directory", "b/directory/file"]].concat(),
+            &["", "a", "b", "b/directory", "z"],
+            errors,
+        ));
+    }
+    table
+}
+
+#[test]
+fn lies_and_errors_cost_no_more_than_they_must() {
+    served("walk::hostile::lies_and_errors_cost_no_more_than_they_must", 120, || {
+        let table = scenarios();
+        let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
+        for (number, scenario) in table.iter().enumerate() {
+            for way in WAYS {
+                assert_eq!(way.walk(server.path(number)).sorted(), scenario.told, "{}, {way:?}", scenario.what);
+            }
+        }
+        let what =
+            format!("walks of {} trees with false types, names twice, and errors at each operation", table.len());
+        machine::passed("walk, hostile server: lies and errors", table.len() * WAYS.len(), &what);
+    });
+}
+
+const DEPTH: usize = 8;
+
+/// It cannot be known again, or not be asked.
+#[test]
+fn levels_that_cannot_be_known_again_are_one_error_each() {
+    served("walk::hostile::levels_that_cannot_be_known_again_are_one_error_each", 60, || {
+        const CLOSED: usize = 3;
+        type Change = Box<dyn Fn(Directory) -> Directory>;
+        let refuses = |errno| Box::new(move |level| Directory { refuses: Some((GETATTR, errno)), ..level }) as Change;
+        let mut changes = vec![(ENOENT, Box::new(|level| Directory { is_shifty: true, ..level }) as Change)];
+        changes
+            .extend(ERRNOS.into_iter().filter(|(_, errno)| *errno != EINTR).map(|(_, errno)| (errno, refuses(errno))));
+        let server = Server::mount(changes.iter().map(|(_, change)| comb(DEPTH, CLOSED, change)).collect()).unwrap();
+        let mut cases = 0;
+        for (number, (errno, _)) in changes.iter().enumerate() {
+            let tree = server.path(number);
+            let all = PLAIN.walk(&tree).sorted();
+            assert_eq!(all.visited.len(), 2 * DEPTH + 2);
+            for is_post_order in [false, true] {
+                let lost = level(CLOSED);
+                let expected = all.clone().without(&[lost.join("z")]).with_errors([(lost, *errno)]);
+                let way = Way { is_post_order, ..SORTED };
+                assert_eq!(way.walk(&tree).sorted(), expected, "{}, {way:?}", name_of(*errno));
+                cases += 1;
+            }
+        }
+        let what =
+            "walks with another inode number at each question, or an error for an answer: one error, the rest complete";
+        machine::passed("walk, hostile server: levels in disguise", cases, what);
+    });
+}
+
+/// The names are as long as a path may be.
+#[test]
+fn names_as_long_as_paths_are_walked() {
+    served("walk::hostile::names_as_long_as_paths_are_walked", 60, || {
+        let row = "walk, hostile server: names of 4095 bytes";
+        if !long_names_pass() {
+            return machine::skip(row, LONG_NAMES);
+        }
+        let name = |byte: u8| vec![byte; 4095];
+        let tree = (0..10).fold(leaf(), |below, _| directory(vec![dir(name(b'd'), below), dir(name(b'z'), leaf())]));
+        let server = Server::mount(vec![tree]).unwrap();
+        for way in WAYS {
+            let told = way.walk(server.path(0));
+            if let Some((path, errno)) = told.errors.first() {
+                assert_eq!((path.as_os_str().len(), *errno), (4095, ENAMETOOLONG), "{way:?}");
+                return machine::skip(row, "a kernel whose FUSE looks up names of 4095 bytes");
+            }
+            assert_eq!((told.visited.len(), told.entries.len()), (21, 31), "{way:?}");
+            let longest = told.entries.iter().map(|path| path.as_os_str().len()).max();
+            assert_eq!(longest, Some(10 * 4096 + "file".len()), "{way:?}");
+        }
+        machine::passed(row, WAYS.len(), "walks ten levels deep, with paths of 40,964 bytes");
+    });
+}
+
+/// A huge directory takes the memory of its directories, not of its files.
+#[test]
+fn huge_directory_takes_constant_memory() {
+    let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (100_000, 60) };
+    served("walk::hostile::huge_directory_takes_constant_memory", seconds, || {
+        let answers = move |place| match place {
+            0 => record(b"directory", DT_DIR),
+            place if place < count => record(place.to_string().as_bytes(), DT_REG),
+            _ => Answer::End,
+        };
+        let lookup = |_: &[u8]| Ok(Node::Directory(leaf()));
+        let server =
+            Server::mount(vec![Directory { lookup: Arc::new(lookup), ..Directory::of_files(answers) }]).unwrap();
+        let mut walk = Walk::open(server.path(0)).unwrap();
+        let (mut seen, mut at_first, mut visited) = (0, 0, 0);
+        while let Some(mut dir) = walk.next().unwrap() {
+            visited += 1;
+            while dir.next().unwrap().is_some() {
+                seen += 1;
+                if seen == 10_000 {
+                    at_first = resident_pages();
+                }
+            }
+        }
+        let grown = resident_pages().saturating_sub(at_first);
+        assert!(grown < 64, "{grown} pages more after {seen} entries");
+        assert_eq!((visited, seen), (2, count + 1));
+        let what = "entries of one directory, walked in constant memory";
+        machine::passed("walk, hostile server: a huge directory", usize::try_from(count).expect("BUG: 64 bits"), what);
+    });
+}

@@ -1,0 +1,242 @@
+//! Mount points in the tree: entered, or not under `same_mount`, whatever is mounted there while the walk is on.
+
+use super::{PLAIN, SORTED, Told, WAYS, Way, comb, level, plant};
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use libc::ENOENT;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+const DEPTH: usize = 8;
+
+fn mount_tmpfs(at: &Path) {
+    mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
+}
+
+fn detach(at: &Path) {
+    unmount(at, UnmountFlags::DETACH).unwrap();
+}
+
+#[test]
+fn mount_points_are_lent_and_entered_only_if_they_may_be() {
+    let row = "walk: mount points";
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        comb(&tree, DEPTH);
+        plant(&tree, ["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"]);
+        mount_tmpfs(&tree.join("tmpfs"));
+        mount_tmpfs(&tree.join("d/d/z/tmpfs"));
+        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+        mount_bind(&tree, tree.join("itself")).unwrap();
+        plant(&tree, ["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
+        let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
+        check_mounts(&tree, &points);
+        // Mounts in mounts, with the tree in itself once more.
+        mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
+        check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
+        2 * WAYS.len()
+    });
+    match outcome {
+        Ok(cases) => machine::passed(
+            row,
+            cases,
+            "walks of a tree with tmpfs, bind mounts and itself in it, once and recursively",
+        ),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+fn check_mounts(tree: &Path, points: &[&str]) {
+    let all = Told::by_std(tree).unwrap();
+    let on_one = all.clone().without(points);
+    assert!(on_one.visited.len() < all.visited.len());
+    for way in WAYS {
+        let expected = if way.is_on_one_mount { &on_one } else { &all };
+        assert_eq!(way.walk(tree).sorted(), *expected, "{way:?}");
+        // As the root, a mount point is entered.
+        for point in points {
+            let tree = tree.join(point);
+            let there = Told::by_std(&tree).unwrap();
+            let visited = way.walk(&tree).sorted().visited;
+            assert!(visited.len() > 1 && visited.iter().all(|dir| there.visited.contains(dir)), "{way:?}, {point}");
+        }
+    }
+}
+
+/// A change of mounts when the walk is at the level `at`.
+struct Change {
+    what: &'static str,
+    at: usize,
+    before: fn(tree: &Path),
+    make: fn(tree: &Path),
+    /// What is told of the tree as it was before, and under `same_mount`.
+    expected: [fn(Told) -> Told; 2],
+}
+
+const CLOSED: usize = 3;
+
+/// Covers a level and what is below it with the same once more.
+fn mount_comb(tree: &Path) {
+    let point = tree.join(level(CLOSED));
+    mount_tmpfs(&point);
+    comb(&point, DEPTH - CLOSED);
+}
+
+fn changes() -> [Change; 7] {
+    let without_z = |told: Told| told.without(&[level(CLOSED).join("z")]);
+    let lost = |told: Told| told.without(&[level(CLOSED).join("z")]).with_errors([(level(CLOSED), ENOENT)]);
+    [
+        Change {
+            what: "a tmpfs is mounted on a directory still to do",
+            at: DEPTH,
+            before: |_| {},
+            make: |tree| {
+                let point = tree.join(level(CLOSED)).join("z");
+                mount_tmpfs(&point);
+                plant(&point, ["file"]);
+            },
+            expected: [|told| told, without_z],
+        },
+        Change {
+            what: "a directory still to do is mounted on itself",
+            at: DEPTH,
+            before: |_| {},
+            make: |tree| {
+                let point = tree.join(level(CLOSED)).join("z");
+                mount_bind(&point, &point).unwrap();
+            },
+            expected: [|told| told, without_z],
+        },
+        Change {
+            what: "a tmpfs is mounted on a closed level",
+            at: DEPTH,
+            before: |_| {},
+            make: |tree| {
+                let point = tree.join(level(CLOSED));
+                mount_tmpfs(&point);
+                plant(&point, ["z/OUTSIDE"]);
+            },
+            expected: [lost, lost],
+        },
+        Change {
+            what: "a tmpfs is mounted on the root",
+            at: DEPTH,
+            before: |_| {},
+            make: |tree| {
+                mount_tmpfs(tree);
+                plant(tree, ["z/OUTSIDE"]);
+            },
+            expected: [|told| told, |told| told],
+        },
+        Change {
+            what: "what is mounted on a closed level is unmounted",
+            at: DEPTH,
+            before: mount_comb,
+            make: |tree| detach(&tree.join(level(CLOSED))),
+            // On one mount, the walk has passed it when that is done.
+            expected: [|told| told, |told| told.without(&[level(CLOSED)])],
+        },
+        Change {
+            what: "what is mounted on a directory is unmounted when it has been lent",
+            at: CLOSED - 1,
+            before: mount_comb,
+            make: |tree| detach(&tree.join(level(CLOSED))),
+            // It covers the same tree.
+            expected: [|told| told, |told| told],
+        },
+        Change {
+            what: "what is mounted on a directory still to do is unmounted",
+            at: DEPTH,
+            before: |tree| {
+                let point = tree.join(level(CLOSED)).join("z");
+                mount_tmpfs(&point);
+                plant(&point, ["file"]);
+            },
+            make: |tree| detach(&tree.join(level(CLOSED)).join("z")),
+            expected: [|told| told, |told| told],
+        },
+    ]
+}
+
+#[test]
+fn mounting_and_unmounting_midway_loses_nothing_else() {
+    let row = "walk: mounted and unmounted midway";
+    let outcome = in_own_namespace(|scratch| {
+        let mut cases = 0;
+        for change in changes() {
+            for (is_on_one_mount, is_post_order) in [(false, false), (false, true), (true, false), (true, true)] {
+                let way = Way { is_post_order, is_on_one_mount, ..SORTED };
+                let tree = scratch.join(cases.to_string());
+                comb(&tree, DEPTH);
+                (change.before)(&tree);
+                let expected = (change.expected[usize::from(is_on_one_mount)])(Told::by_std(&tree).unwrap());
+                let mut run = way.begin(&tree);
+                let deepest =
+                    if expected.visited.contains(&level(change.at)) { level(change.at) } else { PathBuf::from("z") };
+                run.until(deepest);
+                (change.make)(&tree);
+                assert_eq!(run.finish().sorted(), expected, "{}, {way:?}", change.what);
+                cases += 1;
+            }
+        }
+        cases
+    });
+    match outcome {
+        Ok(cases) => machine::passed(row, cases, "walks with mounts changed on levels closed, or still to do"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// The directory that another one is mounted on and taken off, over and over, has the same file system under it.
+#[test]
+fn no_mount_is_entered_by_a_race() {
+    let _watchdog = machine::watchdog();
+    let row = "walk: mounted and unmounted meanwhile";
+    let wanted = if machine::runs_long() { 50_000 } else { 500 };
+    let outcome = in_own_namespace(|scratch| {
+        let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
+        comb(&tree, DEPTH);
+        plant(&outside, ["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
+        let all = Told::by_std(&tree).unwrap();
+        let made = AtomicUsize::new(0);
+        // The thread is in the same namespace.
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..wanted {
+                    let point = tree.join(level(1 + number % DEPTH)).join(if number % 3 == 0 { "." } else { "z" });
+                    mount_bind(&outside, &point).unwrap();
+                    thread::yield_now();
+                    detach(&point);
+                    made.store(number + 1, Relaxed);
+                }
+            });
+            let mut walks = 0;
+            while made.load(Relaxed) < wanted {
+                for (is_post_order, max_open) in [(false, None), (false, Some(4)), (true, None), (true, Some(4))] {
+                    let way = Way { is_on_one_mount: true, is_post_order, max_open, ..PLAIN };
+                    let told = way.walk(&tree);
+                    for path in told.entries.iter().chain(&told.visited) {
+                        assert!(all.entries.contains(path) || path == &PathBuf::new(), "{} is lent", path.display());
+                    }
+                    // Level 0 is never covered.
+                    assert!(
+                        ["d", "z", "z/file"]
+                            .iter()
+                            .all(|path| told.entries.iter().any(|entry| entry == Path::new(path)))
+                    );
+                    assert!(told.errors.iter().all(|(_, errno)| *errno == ENOENT), "{:?}", told.errors);
+                    walks += 1;
+                }
+            }
+            walks
+        })
+    });
+    match outcome {
+        Ok(walks) => {
+            machine::passed(row, walks, &format!("walks on one mount, beside {wanted} bind mounts in the tree"));
+        }
+        Err(missing) => machine::skip(row, &missing),
+    }
+}

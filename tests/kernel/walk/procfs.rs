@@ -1,0 +1,134 @@
+//! `/proc` and `/sys` while processes come and go: no panic, no hang, and only errors that can be explained.
+
+use super::{Told, WAYS};
+use crate::support::machine;
+use crate::support::process::{Process, as_nobody};
+use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A process that ends takes its directories with it, and only its owner may look into some of them. The namespaces of a
+/// zombie are gone, so that its `net` cannot be read.
+const EXPLAINED: [c_int; 5] = [ENOENT, ESRCH, EACCES, EPERM, EINVAL];
+
+#[test]
+fn all_of_proc_and_sys_while_processes_come_and_go() {
+    let _watchdog = machine::watchdog();
+    let _storm = [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])));
+    let rounds = if machine::runs_long() { 100 } else { 1 };
+    for root in ["/proc", "/sys"] {
+        let Ok(_) = lendir::open(root) else {
+            machine::skip(&format!("walk: all of {root}"), &format!("{root} mounted"));
+            continue;
+        };
+        let (mut directories, mut errors, mut walks) = (0, 0, 0);
+        for round in 0..rounds {
+            let way = WAYS[round % WAYS.len()];
+            let walk = || {
+                let mut run = way.begin(root);
+                while run.step() {
+                    // Millions of paths would be all that the test measures.
+                    run.told.entries.clear();
+                }
+                run.told
+            };
+            for told in [walk(), as_nobody(walk)] {
+                for (path, errno) in &told.errors {
+                    assert!(EXPLAINED.contains(errno), "{root}, {}: {errno}", path.display());
+                    assert!(path != &PathBuf::new(), "the root is read: {errno}");
+                }
+                let visited: BTreeSet<_> = told.visited.iter().collect();
+                assert_eq!(visited.len(), told.visited.len(), "{root}: none twice");
+                assert!(visited.len() > 100);
+                directories += visited.len();
+                errors += told.errors.len();
+                walks += 1;
+            }
+        }
+        let what =
+            format!("walks, as root and as nobody: {directories} directories, {errors} errors that are explained");
+        machine::passed(&format!("walk: all of {root}"), walks, &what);
+    }
+}
+
+/// Whatever is there before a walk and after it, the walk tells once.
+#[test]
+fn what_stays_in_sys_is_told_once() {
+    let _watchdog = machine::watchdog();
+    let mut cases = 0;
+    let roots =
+        ["/sys/bus", "/sys/class", "/sys/devices/system"].map(Path::new).into_iter().filter(|root| root.exists());
+    for root in roots {
+        let Ok(before) = Told::by_std(root) else { continue };
+        let told: Vec<_> = WAYS.into_iter().map(|way| (way, way.walk(root).sorted())).collect();
+        let Ok(after) = Told::by_std(root) else { continue };
+        let after: BTreeSet<_> = after.entries.iter().collect();
+        for (way, told) in told {
+            let times = |path: &PathBuf| {
+                let from = told.entries.partition_point(|entry| entry.as_os_str() < path.as_os_str());
+                told.entries[from..].iter().take_while(|entry| *entry == path).count()
+            };
+            let staying = before.entries.iter().filter(|path| after.contains(path));
+            for path in staying {
+                assert_eq!(times(path), 1, "{way:?}: {} in {}", path.display(), root.display());
+            }
+            cases += 1;
+        }
+    }
+    let row = "walk: what stays in /sys";
+    if cases == 0 {
+        machine::skip(row, "a /sys that can be read");
+    } else {
+        machine::passed(row, cases, "walks that tell once what `std` saw before and after");
+    }
+}
+
+#[test]
+fn net_of_a_zombie_is_one_error_with_its_path() {
+    let _watchdog = machine::watchdog();
+    let zombie = Process::start(&mut Command::new("true"));
+    waitid(WaitId::Pid(Pid::from_child(&zombie.0)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    let id = zombie.0.id();
+    for way in WAYS {
+        let told = way.walk(format!("/proc/{id}")).sorted();
+        let nets = ["net".to_owned(), format!("task/{id}/net")].map(PathBuf::from);
+        let of_net: Vec<_> = told.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
+        assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{way:?}");
+        assert!(told.errors.iter().all(|(path, errno)| nets.contains(path) || EXPLAINED.contains(errno)));
+        for net in nets {
+            assert!(told.visited.contains(&net), "{way:?}: it is lent, and then there is an error");
+        }
+        for entry in ["status", "task", "fd"] {
+            assert!(told.entries.contains(&PathBuf::from(entry)), "{way:?}: the rest is complete: {told:?}");
+        }
+    }
+    machine::passed(
+        "walk: a zombie's `net`",
+        WAYS.len(),
+        "walks with `EINVAL` once for each `net`, and the rest complete",
+    );
+}
+
+/// The directory that a process leaves behind is gone, and so is what is left to do in it.
+#[test]
+fn process_that_is_reaped_midway_is_missed() {
+    let _watchdog = machine::watchdog();
+    let mut cases = 0;
+    for way in WAYS {
+        let mut process = Process::start(Command::new("sleep").arg("1000"));
+        let mut run = way.begin(format!("/proc/{}", process.0.id()));
+        run.until("");
+        process.0.kill().unwrap();
+        process.0.wait().unwrap();
+        let told = run.finish();
+        assert_eq!(told.visited, [PathBuf::new()], "{way:?}");
+        assert!(
+            !told.errors.is_empty() && told.errors.iter().all(|(_, errno)| [ENOENT, ESRCH].contains(errno)),
+            "{told:?}"
+        );
+        cases += 1;
+    }
+    machine::passed("walk: a process is reaped midway", cases, "walks with an error for each directory that is gone");
+}

@@ -1,0 +1,148 @@
+//! Walks while another thread swaps, moves and replaces directories at every level as fast as it can.
+
+use super::{Run, WAYS};
+use crate::file_systems::FileSystem;
+use crate::support::machine;
+use libc::{ENOENT, ENOTDIR};
+use rustix::fd::OwnedFd;
+use rustix::fs::{RenameFlags, renameat_with};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+/// Each directory has a file that says where it was made, and down to this depth two directories: `kept` stays in it, and
+/// whatever is called `moved` does not.
+const DEPTH: usize = 5;
+
+const TREE: &str = "made in the tree";
+/// Its directories come to stand in the tree, each in the place of another.
+const TWINS: &str = "made as a twin";
+const OUTSIDE: &str = "OUTSIDE";
+
+#[test]
+fn nothing_from_outside_is_lent_whoever_swaps_directories() {
+    let _watchdog = machine::watchdog();
+    let swaps = if machine::runs_long() { 400_000 } else { 20_000 };
+    thread::scope(|scope| {
+        for system in ["tmpfs", "ext4"].map(FileSystem::named) {
+            scope.spawn(move || {
+                let row = format!("walk: directories swapped on {}", system.name);
+                match system.mounted(|_, _| {}, |mounted| race(&mounted.at, swaps)) {
+                    Ok((walks, swaps, errors)) => {
+                        let what = format!("walks beside {swaps} swaps: nothing from outside, {errors} errors told");
+                        machine::passed(&row, walks, &what);
+                    }
+                    Err(missing) => machine::skip(&row, &missing),
+                }
+            });
+        }
+    });
+}
+
+/// Makes a directory, and the places in it and below it where something can be moved.
+fn plant(dir: &Path, depth: usize, made: &str, places: &mut Vec<OwnedFd>) {
+    fs::create_dir_all(dir).unwrap();
+    fs::write(dir.join(made), "").unwrap();
+    if depth > 0 {
+        for name in ["kept", "moved"] {
+            plant(&dir.join(name), depth - 1, made, places);
+        }
+        places.push(lendir::open(dir).unwrap());
+    }
+}
+
+/// The walks, the swaps beside them, and the errors that they caused.
+fn race(at: &Path, wanted: usize) -> (usize, usize, usize) {
+    let [tree, twins, outside, away] = ["tree", "twins", "outside", "away"].map(|name| at.join(name));
+    let mut places = Vec::new();
+    plant(&tree, DEPTH, TREE, &mut places);
+    plant(&outside, DEPTH, OUTSIDE, &mut Vec::new());
+    fs::create_dir(&away).unwrap();
+    for number in 0..places.len() {
+        plant(&twins.join(number.to_string()), 2, TWINS, &mut Vec::new());
+    }
+    for place in &places {
+        symlink(&outside, format!("/proc/self/fd/{}/link", rustix::fd::AsRawFd::as_raw_fd(place))).unwrap();
+    }
+
+    let [twins, away] = [twins, away].map(|dir| lendir::open(dir).unwrap());
+    let (is_over, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let swapper = scope.spawn(|| swap(&places, &twins, &away, &is_over, &swaps));
+        let (mut walks, mut errors) = (0, 0);
+        while !swapper.is_finished() && (swaps.load(Relaxed) < wanted || errors == 0) {
+            for way in WAYS {
+                errors += check(way.begin(&tree));
+                walks += 1;
+            }
+        }
+        is_over.store(true, Relaxed);
+        swapper.join().unwrap();
+        (walks, swaps.load(Relaxed), errors)
+    })
+}
+
+/// Exchanges what is called `moved` somewhere for a link to the outside, or for a twin, or moves it away or back.
+fn swap(places: &[OwnedFd], twins: &OwnedFd, away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
+    let mut random = 1_u64;
+    while !is_over.load(Relaxed) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let number = usize::try_from(random % places.len() as u64).expect("BUG: an index");
+        let (place, name) = (&places[number], number.to_string());
+        let exchange = |other: &OwnedFd, name: &str| renameat_with(place, "moved", other, name, RenameFlags::EXCHANGE);
+        let answer = match random >> 32 & 3 {
+            0 | 1 => exchange(place, "link"),
+            2 => exchange(twins, &name),
+            _ => renameat_with(place, "moved", away, &name, RenameFlags::NOREPLACE)
+                .or_else(|_| renameat_with(away, &name, place, "moved", RenameFlags::NOREPLACE)),
+        };
+        match answer {
+            Ok(()) => swaps.fetch_add(1, Relaxed),
+            Err(Errno::NOENT) => continue, // it is away
+            Err(error) => panic!("{error}"),
+        };
+    }
+}
+
+/// Checks what a walk tells on its way, and returns how many errors there were.
+fn check(mut run: Run) -> usize {
+    // Where the directories were made, by path. Something else can come to stand at a path; the last one counts.
+    let mut made: HashMap<PathBuf, Option<&str>> = HashMap::new();
+    let mut kept = Vec::new();
+    while run.step() {
+        let told = &mut run.told;
+        let Some(dir) = told.visited.pop() else { continue };
+        let entries = std::mem::take(&mut told.entries);
+        let has = |name: &str| entries.iter().any(|entry| entry.file_name() == Some(OsStr::new(name)));
+        assert!(!has(OUTSIDE), "{}", dir.display());
+        let here = [TREE, TWINS].into_iter().find(|name| has(name));
+        assert!(here.is_some(), "nothing is lost of {}: {entries:?}", dir.display());
+        // A directory `kept` was never moved out of the one that it is in. So the walk goes below that one, not its twin.
+        if dir.ends_with("kept") {
+            assert_eq!(here, made[dir.parent().expect("BUG: it has a name")], "{}", dir.display());
+        }
+        if dir.iter().all(|name| name == "kept") {
+            kept.push(dir.clone());
+            for name in [TREE, "kept"] {
+                let count = entries.iter().filter(|entry| entry.ends_with(name)).count();
+                let expected = usize::from(name == TREE || dir.iter().count() < DEPTH);
+                assert_eq!(count, expected, "{name} in {}", dir.display());
+            }
+        }
+        made.insert(dir, here);
+    }
+    kept.sort_unstable();
+    let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());
+    assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "what nobody touches is complete: {kept:?}");
+    for (path, errno) in &run.told.errors {
+        assert!([ENOENT, ENOTDIR].contains(errno), "{}: {errno}", path.display());
+    }
+    run.told.errors.len()
+}
