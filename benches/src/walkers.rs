@@ -1,0 +1,66 @@
+//! Contenders that walk a tree.
+
+use crate::contender::{Contender, Reader};
+use crate::readers::{FLAGS, bare};
+use crate::trees::{Answer, Order, Tree};
+use lendir::Buffer;
+use rustix::fs::{Mode, openat};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Reads each directory as the bare loop does. It knows the directories beforehand, opens each relative to its parent, and
+/// closes a parent once the last directory in it is open: what every other walk is measured against.
+pub fn bare_walk(tree: &Tree) -> Contender<'_> {
+    let steps = tree.steps();
+    let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
+    let mut open = Vec::new(); // with the number of directories still to be opened in each
+    Contender::counting("bare walk", tree.oracle(Answer::Records), move || {
+        let mut bytes = 0;
+        for step in &steps {
+            let parent = open.pop();
+            let dir = match &parent {
+                Some((parent, _)) => openat(parent, &*step.name, FLAGS, Mode::empty()),
+                None => rustix::fs::open(&*step.name, FLAGS, Mode::empty()),
+            }
+            .expect("a directory");
+            open.extend(parent.and_then(|(parent, left)| (left > 1).then(|| (parent, left - 1))));
+            bytes += bare(&dir, &mut buffer);
+            if step.directories > 0 {
+                open.push((dir, step.directories));
+            }
+        }
+        bytes
+    })
+}
+
+pub fn std_recursive(tree: &Tree) -> Contender<'_> {
+    Contender::reading("std, recursive", tree.oracle(Answer::ByDirectory(Order::Directory)), Recursive(tree.path()))
+}
+
+/// Goes below once a directory is read and closed, so that a long chain does not exhaust the descriptors.
+struct Recursive<'a>(&'a Path);
+
+impl Reader for Recursive<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        visit(self.0, &mut take);
+    }
+}
+
+fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
+    let mut below = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a directory") {
+        let entry = entry.expect("an entry");
+        take(entry.file_name().as_bytes());
+        if entry.file_type().expect("its type").is_dir() {
+            below.push(entry.path());
+        }
+    }
+    for dir in &below {
+        visit(dir, take);
+    }
+}
+
+/// All of this package, the bare walk first.
+pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
+    vec![bare_walk(tree), std_recursive(tree)]
+}
