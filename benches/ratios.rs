@@ -14,8 +14,11 @@ use lendir_benches::{ladder, readers, trees, walkers};
 use std::time::Duration;
 
 fn main() {
-    let effort = Effort::from_args(Duration::from_secs(5));
-    let words: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let (options, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
+    let has = |option: &str| options.iter().any(|it| it == option);
+    // `cargo test --benches` leaves out `--bench`.
+    let is_test = has("--test") || !has("--bench");
+    let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(5)) };
     let is_asked_for = |label: &str| words.is_empty() || words.iter().any(|word| label.contains(word));
 
     let mut read = Table::new("Read", effort);

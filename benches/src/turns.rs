@@ -18,13 +18,16 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// With `--test` among the arguments, one round: that tells whether it runs, not how fast.
-    pub fn from_args(patience: Duration) -> Self {
-        let is_test = std::env::args().any(|arg| arg == "--test");
-        Self { patience, rounds_at_most: if is_test { 1 } else { 2000 } }
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, rounds_at_most: 2000 }
     }
 
-    pub fn is_test(self) -> bool {
+    /// One round: tells whether it runs, not how fast.
+    pub fn test() -> Self {
+        Self { patience: Duration::ZERO, rounds_at_most: 1 }
+    }
+
+    fn is_test(self) -> bool {
         self.rounds_at_most == 1
     }
 }
