@@ -35,13 +35,13 @@ pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
 /// a directory of 16 entries.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> isize {
+fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
     let read;
     // SAFETY: the kernel writes at most `len` bytes to `buffer`, which is borrowed mutably, and clobbers these registers.
     unsafe {
         std::arch::asm!(
             "syscall",
-            inlateout("rax") libc::SYS_getdents64 as isize => read,
+            inlateout("rax") libc::SYS_getdents64 => read,
             in("rdi") dir.as_raw_fd(),
             in("rsi") buffer.as_mut_ptr(),
             in("rdx") buffer.len(),

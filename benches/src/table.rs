@@ -60,6 +60,9 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         let columns = self.columns();
         writeln!(f, "\n**{}**\n", self.title)?;
         writeln!(f, "| | {} |", columns.join(" | "))?;

@@ -3,7 +3,7 @@
 use crate::contender::{Contender, Reader};
 use crate::readers::{FLAGS, bare};
 use crate::trees::{Answer, Order, Tree};
-use lendir::Buffer;
+use lendir::{Buffer, Listing, Walk};
 use rustix::fs::{Mode, openat};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -33,9 +33,61 @@ pub fn bare_walk(tree: &Tree) -> Contender<'_> {
     })
 }
 
-pub fn std_recursive(tree: &Tree) -> Contender<'_> {
-    Contender::reading("std, recursive", tree.oracle(Answer::ByDirectory(Order::Directory)), Recursive(tree.path()))
+pub fn lendir(tree: &Tree) -> Contender<'_> {
+    Contender::reading("lendir::Walk", tree.oracle(UNSORTED), Walking { root: tree.path(), set_up: |walk| walk })
 }
+
+/// `None` where the tree has a mount point below its root.
+pub fn lendir_same_mount(tree: &Tree) -> Option<Contender<'_>> {
+    let reader = Walking { root: tree.path(), set_up: Walk::same_mount };
+    tree.is_one_mount().then(|| Contender::reading("lendir::Walk, same_mount", tree.oracle(UNSORTED), reader))
+}
+
+struct Walking<'a, S> {
+    root: &'a Path,
+    set_up: S,
+}
+
+impl<S: Fn(Walk) -> Walk> Reader for Walking<'_, S> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut walk = (self.set_up)(Walk::open(self.root).expect("the root"));
+        while let Some(mut dir) = walk.next().expect("a directory") {
+            while let Some(entry) = dir.next().expect("an entry") {
+                take(entry.name());
+            }
+        }
+    }
+}
+
+pub fn lendir_sorted(tree: &Tree) -> Contender<'_> {
+    let reader = WalkingSorted { root: tree.path(), listing: Listing::new() };
+    Contender::reading("lendir::Walk, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), reader)
+}
+
+struct WalkingSorted<'a> {
+    root: &'a Path,
+    listing: Listing,
+}
+
+impl Reader for WalkingSorted<'_> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut walk = Walk::open(self.root).expect("the root");
+        while let Some(mut dir) = walk.next().expect("a directory") {
+            dir.read(&mut self.listing).expect("its entries");
+            for entry in &self.listing {
+                take(entry.name());
+            }
+        }
+    }
+}
+
+pub fn std_recursive(tree: &Tree) -> Contender<'_> {
+    Contender::reading("std, recursive", tree.oracle(UNSORTED), Recursive(tree.path()))
+}
+
+const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
 
 /// Goes below once a directory is read and closed, so that a long chain does not exhaust the descriptors.
 struct Recursive<'a>(&'a Path);
@@ -60,7 +112,10 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// All of this package, the bare walk first.
+/// The bare walk first.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
-    vec![bare_walk(tree), std_recursive(tree)]
+    let mut all = vec![bare_walk(tree), lendir(tree)];
+    all.extend(lendir_same_mount(tree));
+    all.extend([lendir_sorted(tree), std_recursive(tree)]);
+    all
 }
