@@ -7,27 +7,39 @@ use std::path::Path;
 
 pub struct Picture {
     pub title: &'static str,
-    /// What the colours of a bar and its length mean.
-    pub legend: [&'static str; 2],
+    pub legend: &'static str,
     pub groups: Vec<Group>,
 }
 
 /// Bars under one heading.
 pub struct Group {
-    pub heading: String,
-    /// Names and ratios. The bars of names that begin with `lendir` stand out.
-    pub bars: Vec<(String, f64)>,
+    heading: String,
+    /// Names and ratios.
+    bars: Vec<(&'static str, f64)>,
+}
+
+impl Group {
+    /// Ours first, and the others by their ratios.
+    pub fn new(heading: &str, bars: &[(&'static str, f64)]) -> Self {
+        let mut bars = bars.to_vec();
+        bars.sort_by(|a, b| is_ours(b.0).cmp(&is_ours(a.0)).then(a.1.total_cmp(&b.1)));
+        Self { heading: heading.into(), bars }
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    name.starts_with("lendir")
 }
 
 // Neither light nor dark, so that each can be seen on white and on black.
-const TEXT: RGBColor = RGBColor(0x75, 0x7d, 0x87);
+const TEXT: RGBColor = RGBColor(0x7d, 0x85, 0x90);
 const KERNEL: RGBColor = RGBColor(0x9a, 0xa3, 0xad);
 const ADDED: RGBColor = RGBColor(0xdb, 0x6d, 0x28);
 const OURS: RGBColor = RGBColor(0x2f, 0x81, 0xf7);
 
 const WIDTH: u32 = 760;
 const ROW: u32 = 24;
-const HEAD: u32 = 92;
+const HEAD: u32 = 88;
 const FOOT: u32 = 36;
 /// The width of the names.
 const NAMES: u32 = 210;
@@ -71,7 +83,7 @@ impl Picture {
             write(heading, (MARGIN, at.1), TEXT, 18, FontStyle::Bold, HPos::Left)?;
             for (name, ratio) in bars {
                 y += 1.0;
-                let ours = name.starts_with("lendir");
+                let ours = is_ours(name);
                 let (added, color, style) =
                     if ours { (OURS, OURS, FontStyle::Bold) } else { (ADDED, TEXT, FontStyle::Normal) };
                 let bar =
@@ -80,7 +92,7 @@ impl Picture {
                 if *ratio > 1.0 {
                     chart.draw_series([bar(1.0, *ratio, added)])?;
                 }
-                let [begin, end] = [0.0, *ratio].map(|x| chart.backend_coord(&(x, y)));
+                let [begin, end] = [0.0, ratio.max(1.0)].map(|x| chart.backend_coord(&(x, y)));
                 write(name, (begin.0 - 10, begin.1), color, 17, style, HPos::Right)?;
                 write(&format!("{ratio:.2}"), (end.0 + 8, end.1), color, 17, style, HPos::Left)?;
             }
@@ -89,11 +101,9 @@ impl Picture {
 
         chart.draw_series(DashedLineSeries::new([(1.0, 0.0), (1.0, f64::from(rows))], 4, 4, TEXT.stroke_width(2)))?;
         let line = chart.backend_coord(&(1.0, 0.0));
-        write("1.0 is the bare loop", (line.0, line.1 - 10), TEXT, 15, FontStyle::Normal, HPos::Center)?;
+        write("1.0 = the bare loop", (line.0, line.1 - 10), TEXT, 15, FontStyle::Normal, HPos::Center)?;
         write(self.title, (MARGIN, 20), TEXT, 24, FontStyle::Bold, HPos::Left)?;
-        for (index, line) in (0..).zip(self.legend) {
-            write(line, (MARGIN, 44 + 18 * index), TEXT, 15, FontStyle::Normal, HPos::Left)?;
-        }
+        write(self.legend, (MARGIN, 46), TEXT, 15, FontStyle::Normal, HPos::Left)?;
         root.present()?;
         Ok(())
     }

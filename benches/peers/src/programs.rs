@@ -52,13 +52,13 @@ pub fn build() -> (Vec<Program>, Vec<String>) {
 }
 
 const GO: &[Way] = &[
-    Way { name: "Go, a lending iterator", argument: "lending", answer: Answer::Names },
+    Way { name: "Go, getdents64", argument: "lending", answer: Answer::Names },
     Way { name: "Go os.ReadDir", argument: "ReadDir", answer: Answer::Sorted },
 ];
 
 const LADDER: &[Way] = &[
-    Way { name: "C++ v1, readdir into std::string", argument: "v1", answer: Answer::Sorted },
-    Way { name: "C++ v5, arena and 8-byte prefix", argument: "v5", answer: Answer::Sorted },
+    Way { name: "C++, readdir", argument: "v1", answer: Answer::Sorted },
+    Way { name: "C++, gitstatus v5", argument: "v5", answer: Answer::Sorted },
 ];
 
 impl Program {
