@@ -27,16 +27,23 @@ use std::time::Duration;
 
 fn main() {
     let has = |option| std::env::args().any(|arg| arg == option);
-    let effort = if has("--test") { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
+    let is_test = has("--test");
+    let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
     let (programs, missing) = programs::build();
     println!("{}", machine());
     for sentence in missing {
         println!("\n{sentence}");
     }
-    if has("--draw") {
-        draw_readers(&programs, effort);
-    } else {
+    if !has("--draw") {
         print_tables(&programs, effort);
+    }
+    if has("--draw") || is_test {
+        let svg = picture_of_readers(&programs, effort).svg().expect("a picture");
+        if !is_test {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join("readers.svg");
+            std::fs::write(&path, svg).expect("the picture's file");
+            println!("\ndrawn: {}", path.display());
+        }
     }
 }
 
@@ -112,7 +119,7 @@ fn walking(tree: &Tree) -> Vec<Contender<'_>> {
 }
 
 /// A small directory, a large one and a sorted one, where temporary files are. Without walkdir, which is for trees.
-fn draw_readers(programs: &[Program], effort: Effort) {
+fn picture_of_readers(programs: &[Program], effort: Effort) -> Picture {
     let is_for_directories = |contender: &Contender<'_>| !contender.name.starts_with("walkdir");
     let mut table = Table::new("Drawn", effort);
     for (heading, count) in [("32 files", 32), ("1000 files", 1000)] {
@@ -127,12 +134,9 @@ fn draw_readers(programs: &[Program], effort: Effort) {
     let contenders = sorting(&dir, programs).into_iter().filter(is_for_directories);
     table.measure("1000 files, sorted by name", contenders.collect());
 
-    let picture = Picture {
+    Picture {
         title: "How long it takes to read a directory",
         legend: "The bare loop makes the system calls and looks at nothing. Orange is what a reader adds to it.",
         groups: table.ratios().map(|(heading, ratios)| Group::new(heading, &ratios[1..])).collect(),
-    };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join("readers.svg");
-    picture.draw(&path).expect("a picture");
-    println!("\ndrawn: {}", path.display());
+    }
 }

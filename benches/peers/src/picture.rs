@@ -3,7 +3,6 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::error::Error;
-use std::path::Path;
 
 pub struct Picture {
     pub title: &'static str,
@@ -48,11 +47,12 @@ const FIGURE: u32 = 56;
 const MARGIN: i32 = 16;
 
 impl Picture {
-    pub fn draw(&self, path: &Path) -> Result<(), Box<dyn Error>> {
+    pub fn svg(&self) -> Result<String, Box<dyn Error>> {
         // Each group has a heading, and a gap before the next one.
         let rows = self.groups.iter().map(|group| group.bars.len() + 2).sum::<usize>() - 1;
         let rows = u32::try_from(rows)?;
-        let root = SVGBackend::new(path, (WIDTH, HEAD + ROW * rows + FOOT)).into_drawing_area();
+        let mut svg = String::new();
+        let root = SVGBackend::with_string(&mut svg, (WIDTH, HEAD + ROW * rows + FOOT)).into_drawing_area();
         let write = |text: &str, at, color: RGBColor, size: u32, style, h_pos| {
             let font = ("sans-serif", size).into_font().style(style).color(&color).pos(Pos::new(h_pos, VPos::Center));
             root.draw_text(text, &font, at)
@@ -105,6 +105,7 @@ impl Picture {
         write(self.title, (MARGIN, 20), TEXT, 24, FontStyle::Bold, HPos::Left)?;
         write(self.legend, (MARGIN, 46), TEXT, 15, FontStyle::Normal, HPos::Left)?;
         root.present()?;
-        Ok(())
+        drop((chart, root)); // which borrow it
+        Ok(svg)
     }
 }
