@@ -7,6 +7,7 @@ use lendir::{Buffer, Listing, Walk};
 use rustix::fs::{Mode, openat};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::thread::available_parallelism;
 
 /// Reads each directory as the bare loop does. It knows the directories beforehand, opens each relative to its parent, and
 /// closes a parent once the last directory in it is open: what every other walk is measured against.
@@ -112,10 +113,27 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
     }
 }
 
+/// By a thread for each core.
+pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
+    let threads = available_parallelism().map_or(1, usize::from);
+    Contender::counting("lendir::Walk, spread", tree.oracle(Answer::Bytes), move || {
+        let bytes_of_one = |walk: &mut Walk| {
+            let mut bytes = 0;
+            while let Some(mut dir) = walk.next().expect("a directory") {
+                while let Some(entry) = dir.next().expect("an entry") {
+                    bytes += entry.name().len() as u64;
+                }
+            }
+            bytes
+        };
+        Walk::open(tree.path()).expect("the root").spread(threads, bytes_of_one).into_iter().sum()
+    })
+}
+
 /// The bare walk first.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let mut all = vec![bare_walk(tree), lendir(tree)];
     all.extend(lendir_same_mount(tree));
-    all.extend([lendir_sorted(tree), std_recursive(tree)]);
+    all.extend([lendir_sorted(tree), lendir_spread(tree), std_recursive(tree)]);
     all
 }
