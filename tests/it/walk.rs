@@ -128,7 +128,7 @@ fn roots_are_written_in_any_way() {
     symlink("e", tree.path().join("d/etc/link")).unwrap();
     let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
     let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
-    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", "..", "src"]).map(Path::new) {
+    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
         let plan = Plan { prune: only, ..Plan::sorted(ORDERS[0]) };
         let expected = by_std(root, true, |_| plan);
         assert_eq!(walked(&mut Walk::open(root).unwrap().post_order(), |_| plan), expected);
