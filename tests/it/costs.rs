@@ -281,6 +281,10 @@ fn walk_allocates_nothing_for_files() {
 #[test]
 fn walk_takes_memory_for_what_is_left_to_do() {
     const LEVELS: usize = 5000;
+    const PATH: usize = LEVELS * "m/".len();
+    const NAMES: usize = LEVELS * 3 * ("m".len() + 2);
+    const OPEN: usize = LEVELS * 56;
+    const CLOSED: usize = LEVELS * (56 + 40);
     let taken = |make: fn(&Path, usize), max_open: usize, is_post_order: bool| {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;
@@ -294,10 +298,6 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         });
         costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
     };
-    const PATH: usize = LEVELS * "m/".len();
-    const NAMES: usize = LEVELS * 3 * ("m".len() + 2);
-    const OPEN: usize = LEVELS * 56;
-    const CLOSED: usize = LEVELS * (56 + 40);
     for (shape, make, max_open, is_post_order, promised) in [
         ("a chain", tree::chain as fn(&Path, usize), 32, false, PATH),
         ("a wide tree", |at, count| tree::wide(at, count, 8), 32, false, LEVELS * (8 + 2)),

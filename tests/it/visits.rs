@@ -99,6 +99,11 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
+    let walk = Walk::open(root).unwrap().max_open(max_open);
+    if is_post_order { walk.post_order() } else { walk }
+}
+
 /// All that is left of `walk`, where each directory is dealt with by the plan for its path.
 pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();

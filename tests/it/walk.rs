@@ -1,20 +1,16 @@
 //! What `Walk` and `Dir` promise: the order, what is left out, when a directory is opened, the second visit.
 
 use crate::support::machine::runs_long;
+use crate::support::process::in_thread;
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::{ORDERS, Plan, Prune, Then, Visit, What, by_std, walked};
+use crate::visits::{ORDERS, Plan, Prune, Then, Visit, What, by_std, walk, walked};
 use lendir::{Dir, FileType, Listing, Walk, WalkError};
-use rustix::fs::{AtFlags, Mode, chmodat, unlinkat};
+use rustix::fs::{AtFlags, Mode, chmodat, fstat, unlinkat};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-
-fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
-    let walk = Walk::open(root).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order() } else { walk }
-}
 
 const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
 
@@ -36,7 +32,7 @@ fn names(walk: &mut Walk) -> BTreeSet<String> {
 fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
     let mut root = walk.next().unwrap().unwrap();
     while let Some(entry) = root.next().unwrap() {
-        let name = str::from_utf8(entry.name()).unwrap().to_owned();
+        let name = String::from_utf8(entry.name().to_vec()).unwrap();
         work(&mut root, &name);
     }
 }
@@ -98,17 +94,20 @@ fn proc_is_walked_as_it_is() {
     const MOST: usize = 5000;
     let mut walk = Walk::open("/proc").unwrap();
     let (mut lent, mut failed) = (BTreeSet::new(), BTreeSet::new());
-    let mut fail = |error: WalkError| {
+    let mut failed_at = |error: WalkError| {
         assert!(error.path().starts_with("/proc") && error.io_error().raw_os_error().is_some(), "{error}");
         assert!(failed.insert(error.path().to_owned()), "{error}, twice");
     };
     loop {
         match walk.next() {
             Ok(None) => break,
-            Err(error) => fail(error),
+            Err(error) => failed_at(error),
             Ok(Some(mut dir)) => {
                 assert!(lent.insert(dir.path().to_owned()), "{dir:?}, twice");
-                while dir.next().unwrap_or_else(|error| Some(fail(error)).and(None)).is_some() {}
+                let mut listing = Listing::new();
+                if let Err(error) = dir.read(&mut listing) {
+                    failed_at(error);
+                }
                 if lent.len() == MOST {
                     dir.stop();
                 }
@@ -129,7 +128,7 @@ fn roots_are_written_in_any_way() {
     symlink("e", tree.path().join("d/etc/link")).unwrap();
     let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
     let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
-    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", "..", "src"]).map(Path::new) {
+    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
         let plan = Plan { prune: only, ..Plan::sorted(ORDERS[0]) };
         let expected = by_std(root, true, |_| plan);
         assert_eq!(walked(&mut Walk::open(root).unwrap().post_order(), |_| plan), expected);
@@ -165,7 +164,7 @@ fn skipped_names_are_found_in_any_order() {
             root.skip_name(name);
         }
         drop(root);
-        assert!(names(&mut walk).iter().eq(&BTreeSet::from_iter(expected.iter().cloned())), "seed {seed}");
+        assert_eq!(names(&mut walk), expected.iter().cloned().collect(), "seed {seed}");
     }
 }
 
@@ -174,7 +173,9 @@ fn skipped_names_are_found_in_any_order() {
 fn skip_after_skip_name_forgets_where_it_looked() {
     let long: BTreeSet<_> = (b'A'..=b'H').map(|letter| char::from(letter).to_string().repeat(6)).collect();
     let tree = Tree::of(&["a/", "b/", "c/", "d/", "e/", "f/", "g/", "h/"]);
-    long.iter().for_each(|name| fs::create_dir(tree.path().join(name)).unwrap());
+    for name in &long {
+        fs::create_dir(tree.path().join(name)).unwrap();
+    }
     let mut walk = Walk::open(tree.path()).unwrap();
     at_root(&mut walk, |root, name| {
         if name.len() == 1 {
@@ -191,17 +192,17 @@ fn skip_after_skip_name_forgets_where_it_looked() {
 fn name_is_skipped_only_once_it_was_lent() {
     let tree = Tree::of(&["a/", "b/", "c/"]);
     let mut walk = Walk::open(tree.path()).unwrap();
-    let mut is_first = true;
-    let mut first = String::new();
+    let mut first = None;
     at_root(&mut walk, |root, name| {
-        if is_first {
-            ["a", "b", "c"].iter().for_each(|name| root.skip_name(name));
-            first = name.to_owned();
+        if first.is_none() {
+            first = Some(name.to_owned());
+            for name in ["a", "b", "c"] {
+                root.skip_name(name);
+            }
         }
-        is_first = false;
     });
     let names = names(&mut walk);
-    assert!(names.len() == 2 && !names.contains(&first), "{names:?} without {first}");
+    assert!(names.len() == 2 && !names.contains(&first.unwrap()), "{names:?}");
 }
 
 #[test]
@@ -317,30 +318,23 @@ fn removing_on_the_second_visit_removes_a_tree() {
 #[test]
 fn parent_serves_calls_that_take_a_name() {
     let tree = Tree::new(|at| tree::comb(at, 10));
-    let mut seen = 0;
+    let mut changed = 0;
     for_each(&mut walk(tree.path(), 1, true), |dir| {
         if let Some(parent) = dir.parent() {
             chmodat(parent, dir.name(), Mode::RWXU | Mode::RGRP, AtFlags::empty()).unwrap();
-            let (by_name, by_dir) = (rustix::fs::statat(parent, dir.name(), AtFlags::empty()), rustix::fs::fstat(&dir));
-            assert_eq!(
-                (by_name.as_ref().unwrap().st_ino, 0o740),
-                (by_dir.as_ref().unwrap().st_ino, by_dir.unwrap().st_mode & 0o777)
-            );
-            seen += 1;
+            assert_eq!(fstat(&dir).unwrap().st_mode & 0o777, 0o740);
+            changed += 1;
         }
     });
-    assert_eq!(seen, 30);
+    assert_eq!(changed, 30);
 }
 
 #[test]
-fn walk_goes_to_another_thread() {
-    fn is_send<T: Send>(walk: T) -> T {
-        walk
-    }
+fn walk_goes_on_in_another_thread() {
     let tree = Tree::new(|at| tree::comb(at, 10));
-    let mut walk = is_send(walk(tree.path(), 1, false));
+    let mut walk = walk(tree.path(), 1, false);
     let mut count = 0;
-    while std::thread::scope(|scope| scope.spawn(|| walk.next().unwrap().is_some()).join().unwrap()) {
+    while in_thread(|| walk.next().unwrap().is_some()) {
         count += 1;
     }
     assert_eq!(count, 31);

@@ -2,10 +2,11 @@
 
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
-use crate::visits::{ORDERS, Plan, Visit, What, by_std, walked};
-use lendir::{Walk, WalkError};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-use std::fs::{self, Permissions, set_permissions};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use lendir::{OFlags, Order, Walk, WalkError, openat_with};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat};
+use std::error::Error;
+use std::fs::{self, File, Permissions, set_permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -45,20 +46,17 @@ fn bad_root_is_one_error_with_its_path() {
     });
 }
 
+/// `Walk::new` takes any descriptor. The error is that of the reading, by the caller or by the walk.
 #[test]
 fn descriptor_that_cannot_be_read_is_one_error() {
-    let tree = Tree::of(&["file", "d/"]);
-    let only_a_path = lendir::openat_with(CWD, tree.path(), lendir::OFlags::PATH).unwrap();
-    for (root, errno) in
-        [(fs::File::open(tree.path().join("file")).unwrap().into(), libc::ENOTDIR), (only_a_path, libc::EBADF)]
-    {
-        // The root is lent: it is open. Whoever does not read it has the error from the walk.
-        for (lend, found) in [(0, 0), (1, 1)] {
-            let mut walk = Walk::new(root.try_clone().unwrap());
-            let visits = walked(&mut walk, |_| Plan { lend, ..Plan::ALL });
-            let [first, error] = &*visits else { panic!("{found}: {visits:?}") };
-            assert_eq!(first.what, What::First(vec![]));
-            assert_eq!(error, &Visit { path: PathBuf::new(), depth: 0, what: What::Error(errno) });
+    let tree = Tree::of(&["file"]);
+    let file = File::open(tree.path().join("file")).unwrap().into();
+    let only_a_path = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
+    for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
+        for lend in [0, 1] {
+            let visits = walked(&mut Walk::new(root.try_clone().unwrap()), |_| Plan { lend, ..Plan::ALL });
+            let whats = [What::First(vec![]), What::Error(errno)];
+            assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
         }
     }
 }
@@ -69,51 +67,43 @@ fn question_mark_keeps_kind_message_and_error() {
         while Walk::open("/no/such/directory")?.next()?.is_some_and(|mut dir| dir.next().is_ok()) {}
         Ok(())
     }
-    fn is_error<T: std::error::Error + Send + Sync + 'static>(error: &T) -> &(dyn std::error::Error + 'static) {
-        error
-    }
     let error = question_mark().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
     let inner = error.downcast::<WalkError>().unwrap();
     assert_eq!((inner.path(), inner.depth()), (Path::new("/no/such/directory"), 0));
-    let source = is_error(&inner).source().unwrap().downcast_ref::<io::Error>().unwrap();
-    assert_eq!(source.raw_os_error(), Some(libc::ENOENT));
+    assert_eq!(inner.source().unwrap().to_string(), inner.io_error().to_string());
     assert!(format!("{inner:?}").starts_with("WalkError { path: \"/no/such/directory\", depth: 0, io_error: Os"));
 }
 
-/// Directories that may not be read, searched or both have the errors that `std` has, in their places.
+/// Directories that may not be read, or not be searched, have the errors that `std` has, in their places.
 #[test]
 fn forbidden_directories_have_the_errors_of_std() {
     as_nobody(|| {
-        let tree = Tree::new(|at| {
-            for mode in 0..8 {
-                let dir = at.join(format!("mode-{mode}"));
-                tree::make(&dir, &["a/b/", "f", "z/"]);
-                tree::random(&dir.join("z"), mode);
-            }
-        });
-        let chmod_all =
-            |mode: &dyn Fn(u32) -> u32| (0..8).for_each(|m| chmod(&tree.path().join(format!("mode-{m}")), mode(m)));
-        chmod_all(&|mode| mode << 6);
-        for plan in [Plan::ALL, Plan::sorted(ORDERS[0])] {
+        let tree = Tree::new(|at| tree::wide(at, 8, 1));
+        let forbidden = [0, 1, 2, 3, 4, 5, 6, 7].map(|mode| (tree.path().join(mode.to_string()), mode << 6));
+        for (dir, mode) in &forbidden {
+            tree::make(dir, &["a/b/", "f", "z/"]);
+            tree::random(&dir.join("z"), u64::from(*mode));
+            chmod(dir, *mode);
+        }
+        for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
             for is_post_order in [false, true] {
                 let expected = by_std(tree.path(), is_post_order, |_| plan);
-                assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() >= 5);
+                let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
+                assert_eq!(errors, 4 + 2 * 2, "of those without r, and two in each of those with r and without x");
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
-                        let walk = Walk::open(tree.path()).unwrap().max_open(max_open);
-                        let walk = if is_post_order { walk.post_order() } else { walk };
-                        let mut walk = if same_mount { walk.same_mount() } else { walk };
+                        let walk = walk(tree.path(), max_open, is_post_order);
+                        let visits = walked(&mut if same_mount { walk.same_mount() } else { walk }, |_| plan);
                         assert!(
-                            walked(&mut walk, |_| plan) == expected,
+                            visits == expected,
                             "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}"
                         );
                     }
                 }
             }
         }
-        chmod_all(&|_| 0o700);
     });
 }
 
@@ -125,7 +115,7 @@ fn chmod_of_the_entry_lets_the_walk_in() {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut root = walk.next().unwrap().unwrap();
         while let Some(entry) = root.next().unwrap() {
-            rustix::fs::chmodat(entry.dir(), entry.name_cstr(), Mode::RWXU, rustix::fs::AtFlags::empty()).unwrap();
+            chmodat(entry.dir(), entry.name_cstr(), Mode::RWXU, AtFlags::empty()).unwrap();
         }
         drop(root);
         let visits = walked(&mut walk, |_| Plan::ALL);
@@ -145,11 +135,11 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
         for is_post_order in [false, true] {
             let tree = Tree::of(&["a/", "victim/below/", "z/"]);
             let victim = tree.path().join("victim");
-            let walk = Walk::open(tree.path()).unwrap();
-            let mut walk = if is_post_order { walk.post_order() } else { walk };
+            let mut walk = walk(tree.path(), 1, is_post_order);
             let mut root = walk.next().unwrap().unwrap();
             while root.next().unwrap().is_some() {}
             drop(root);
+
             fs::rename(&victim, tree.path().join("moved")).unwrap();
             replace(&victim);
             let visits = walked(&mut walk, |_| Plan::ALL);
