@@ -5,8 +5,8 @@
 //!     depth = 0                                  // the names are known to share their first `depth` bytes
 //!     while there are more than a FEW names:
 //!         keys = the 8 bytes of each name from `depth` on, as a big-endian integer, with zeros after the name's end
-//!         if the keys ascend or descend:         stop, or reverse the names and stop
-//!         if all keys begin with the same bytes: depth += the number of these bytes; continue
+//!         if the keys strictly ascend or descend: stop, or reverse the names and stop
+//!         if all keys begin with the same bytes:  depth += the number of these bytes; continue
 //!         replace the lowest bits of each key by the index of its name
 //!         sort the keys as integers, and put the names in the order of the indices
 //!         for each run of names with equal keys: sort(run), from `depth` on
