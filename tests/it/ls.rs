@@ -222,6 +222,7 @@ fn a_directory_that_cannot_be_opened_is_reported_with_its_path() {
         let report = String::from_utf8(output.stderr).unwrap();
         assert!(report.starts_with(&format!("ls: {path}: ")) && report.lines().count() == 1, "{report}");
     }
+    fs::remove_dir(root.path().join("locked")).unwrap(); // `TempDir` would open it first
 }
 
 #[test]
