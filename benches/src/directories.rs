@@ -39,7 +39,7 @@ impl Directory {
 
     /// Other processes come and go in it.
     pub fn is_proc(&self) -> bool {
-        self.path() == "/proc"
+        self.path() == Path::new("/proc")
     }
 
     /// Answers as `std::fs::read_dir` does.
