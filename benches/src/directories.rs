@@ -242,7 +242,7 @@ impl Names {
     fn describe(self) -> &'static str {
         match self {
             Self::Pids => "PID-like",
-            Self::Sixteen => "16-byte names",
+            Self::Sixteen => "with 16-byte names",
             Self::Photos => "sharing 13 bytes",
             Self::Hex => "random hex",
         }
