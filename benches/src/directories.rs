@@ -39,7 +39,7 @@ impl Directory {
 
     /// Other processes come and go in it.
     pub fn is_proc(&self) -> bool {
-        self.path() == "/proc"
+        self.path() == Path::new("/proc")
     }
 
     /// Answers as `std::fs::read_dir` does.
@@ -242,7 +242,7 @@ impl Names {
     fn describe(self) -> &'static str {
         match self {
             Self::Pids => "PID-like",
-            Self::Sixteen => "16-byte names",
+            Self::Sixteen => "with 16-byte names",
             Self::Photos => "sharing 13 bytes",
             Self::Hex => "random hex",
         }

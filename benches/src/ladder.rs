@@ -1,14 +1,14 @@
-//! The ladder of the gitstatus article (`docs/listdir.md` in romkatv/gitstatus), rung by rung in Rust, and what stands
-//! beside it: `std` and `lendir`.
+//! Contenders that sort: the ladder of the gitstatus article (`docs/listdir.md` in romkatv/gitstatus), rung by rung in Rust,
+//! beside `std` and `lendir`.
 //!
 //! Each rung makes the system calls of the article and sorts by its comparison, with `core`'s unstable sort instead of
-//! that of C++. `O_NOATIME` is left out everywhere, `.` and `..` are skipped everywhere. From v3 on, a directory is opened
-//! relative to its parent, and so it is by the bare loop that all are measured against.
+//! that of C++. All leave out `O_NOATIME` and skip `.` and `..`. From v3 on, a directory is opened relative to its parent, as
+//! by `lendir` and the bare loop here.
 
 use crate::contender::{Contender, hash};
 use crate::directories::{Answer, Directory, Names, Shape, fastest_root, roots};
 use crate::is_long;
-use crate::readers::{FLAGS, bare_loop, bare_loop_over, drain, lendir_over, listing_over, marker};
+use crate::readers::{FLAGS, bare_loop_over, drain, lendir_over, listing_over, marker};
 use lendir::{Buffer, EndMarker, Listing, Order};
 use rustix::fs::{Mode, openat};
 use std::ffi::{CStr, CString, OsString, c_char};
@@ -18,8 +18,8 @@ use std::{mem, ptr};
 
 /// The directories that are sorted. With `LENDIR_LONG=1` in the environment, some of a million entries too.
 ///
-/// Every sort of `core` sees at once that names made in order are sorted backwards already. Photographs and processes are made
-/// in order, so this is worth measuring, but it tells nothing of the sort. So there are both.
+/// tmpfs lists the newest entry first, so names that were made in order come exactly backwards, and `core`'s sort only reverses
+/// them. Photographs and processes are made in order, so this is worth measuring, but shuffled names tell more of the sort.
 pub fn shapes() -> Vec<Shape> {
     let root = fastest_root();
     let mut shapes: Vec<_> = roots().iter().rev().map(|root| root.shape(32, Names::Sixteen)).collect();
@@ -43,14 +43,14 @@ pub fn shapes() -> Vec<Shape> {
 /// The bare loop, the ladder, `lendir` and `std`: no more than criterion has colours for.
 pub fn rungs(dir: &Directory) -> Vec<Contender<'_>> {
     vec![
-        bare_loop_over("bare loop, openat", dir, opener(dir)),
+        bare_loop_over("bare loop", dir, opener(dir)),
         v1(dir),
         v2(dir),
         v3(dir),
         v4(dir),
         v5(dir),
-        listing_over("Listing", dir, Listing::new(), EndMarker::NONE, opener(dir)),
         std_sorted(dir),
+        listing_over("Listing", dir, Listing::new(), EndMarker::NONE, opener(dir)),
     ]
 }
 
@@ -64,7 +64,6 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
         listing_over("Listing, not sorted", dir, as_it_comes, EndMarker::NONE, opener(dir)),
         v4_unsorted(dir),
         lendir_over("Entries", dir, Buffer::DEFAULT_CAPACITY, opener(dir)),
-        bare_loop(dir),
     ]);
     all
 }

@@ -31,8 +31,7 @@ pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
     }
 }
 
-/// In the caller's frame, without libc's function `syscall`: to return from that after the system call takes as long as 6 % of
-/// a directory of 16 entries.
+/// In the caller's frame, without libc's function `syscall`: after a system call, returning from a function is slow.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {

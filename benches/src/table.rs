@@ -64,7 +64,7 @@ impl fmt::Display for Table {
             return Ok(());
         }
         let columns = self.columns();
-        writeln!(f, "\n**{}**\n", self.title)?;
+        writeln!(f, "\n### {}\n", self.title)?;
         writeln!(f, "| | {} |", columns.join(" | "))?;
         writeln!(f, "|---|{}", "---|".repeat(columns.len()))?;
         for Row { label, names, turns } in &self.rows {

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 #[allow(dead_code, reason = "its `main` is another program's")]
+#[allow(clippy::unnecessary_debug_formatting, reason = "`OsStr::display` is newer than the example's Rust")]
 #[path = "../../../examples/pids.rs"]
 mod example;
 
