@@ -36,18 +36,20 @@ fn system_has_find(test: &str) -> bool {
     found
 }
 
-/// Checks that both print the same paths and as many errors, and end with the same status. Returns the paths.
+/// Checks that both print the same paths and as many errors, and end with the same status, whatever the number of threads.
+/// Returns the paths.
 fn assert_same(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<String> {
-    let args = [ours, &["-0", "--"], roots].concat();
-    let output = run_unprivileged(example("find").current_dir(dir).args(&args));
     let mut system = Command::new("find");
     let expected = run_unprivileged(system.current_dir(dir).args(roots).args(theirs).arg("-print0"));
-    let paths = sorted_paths(&output);
-    assert_eq!(paths, sorted_paths(&expected), "{args:?}");
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).lines().count();
-    assert_eq!(errors(&output), errors(&expected), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), expected.status.code(), "{args:?}");
-    paths
+    for threads in ["1", "3"] {
+        let args = [ours, &["-j", threads, "-0", "--"], roots].concat();
+        let output = run_unprivileged(example("find").current_dir(dir).args(&args));
+        assert_eq!(sorted_paths(&output), sorted_paths(&expected), "{args:?}");
+        assert_eq!(errors(&output), errors(&expected), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), expected.status.code(), "{args:?}");
+    }
+    sorted_paths(&expected)
 }
 
 /// Directories in directories, with every type and name that needs no privilege.
