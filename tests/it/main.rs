@@ -7,7 +7,7 @@
 //! - `costs`: the allocations of a call; `system_calls`: its system calls;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
 //!   way back up; `walk_errors`: an error of a walk;
-//! - `find`, `ls`, `pids`, `watch`: an example, run as a program.
+//! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend. `support` is
 //! shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and holds all
@@ -16,6 +16,7 @@
 
 mod contract;
 mod costs;
+mod du;
 mod errors;
 mod find;
 mod fixture;
@@ -23,6 +24,7 @@ mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod rm;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
