@@ -207,11 +207,11 @@ impl Walk {
                 match self.levels.step()? {
                     Step::AtHand => break,
                     Step::On => {}
-                    Step::Done => {
-                        if !self.take_share() {
-                            return Ok(None);
-                        }
-                    }
+                    Step::Done => match self.take_share()? {
+                        Step::AtHand => break,
+                        Step::On => {}
+                        Step::Done => return Ok(None),
+                    },
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! `Walk::spread`: the same walk by several threads.
 
-use super::Walk;
 use super::handover::Handover;
-use super::levels::Levels;
+use super::levels::{Levels, Step};
+use super::{Walk, WalkError};
 use crate::Buffer;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -91,13 +91,13 @@ impl Walk {
         }
     }
 
-    /// Nothing is left here: waits for a share of another thread's work.
+    /// Nothing is left here: waits for a share of another thread's work. A thread that left may have a directory half read.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_share(&mut self) -> bool {
-        let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return false };
+    pub(super) fn take_share(&mut self) -> Result<Step, WalkError> {
+        let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return Ok(Step::Done) };
         self.levels = share;
-        true
+        self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })
     }
 
     pub(super) fn stop(&mut self) {
