@@ -37,7 +37,7 @@ fn left(dir: &Path) -> Vec<PathBuf> {
 /// Returns what is left.
 fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
     let outcome = |command: &mut Command| {
-        let tree = Tree::on_disk(&make);
+        let tree = Tree::new(&make);
         let output = run_unprivileged(command.current_dir(tree.path()).args(args));
         assert!(Command::new("chmod").args(["-R", "u+rwx", "."]).current_dir(tree.path()).status().unwrap().success());
         let errors = String::from_utf8_lossy(&output.stderr).lines().count();
