@@ -5,6 +5,7 @@ mod handover;
 mod identity;
 mod levels;
 mod pending;
+mod split;
 mod spread;
 
 pub use error::WalkError;

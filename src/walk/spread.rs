@@ -4,9 +4,9 @@ use super::handover::Handover;
 use super::levels::{Levels, Step};
 use super::{Walk, WalkError};
 use crate::Buffer;
+use crate::sync::Arc;
+use crate::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::thread;
 
 /// A thread's share in a walk that several threads do together.
 pub(super) type Shared = Arc<Handover<Levels>>;

@@ -1,16 +1,18 @@
 //! What `Walk::spread` promises: the same walk by several threads, which ends whatever they do.
 
+use crate::stamps::{self, Clock, read_all};
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, by_std, walked};
 use lendir::{Dir, Order, Walk};
 use rustix::fs::fstat;
-use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::iter;
 use std::mem;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -142,33 +144,12 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
     }
 }
 
-/// A visit, and the numbers that a clock of all threads had when it began and ended.
-struct Stamp {
-    path: PathBuf,
-    is_post: bool,
-    begin: usize,
-    end: usize,
-}
-
-/// Checks each directory against its path, as far as nobody changes the tree.
-fn stamped(walk: &mut Walk, root: &Path, clock: &AtomicUsize) -> Vec<Stamp> {
-    let mut stamps = Vec::new();
-    while let Some(mut dir) = walk.next().unwrap() {
-        let begin = clock.fetch_add(1, SeqCst);
-        let path = dir.path().to_owned();
-        let below = path.strip_prefix(root).unwrap();
-        assert_eq!(dir.depth(), below.components().count());
-        assert_eq!(dir.name().to_bytes(), below.file_name().unwrap_or(root.as_os_str()).as_bytes());
-        let is_at =
-            |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
-        assert!(is_at(&dir, &path), "{path:?}");
-        assert_eq!(dir.parent().is_some(), dir.is_post() && dir.depth() > 0, "{path:?}");
-        assert!(dir.parent().is_none_or(|parent| is_at(&parent, path.parent().unwrap())), "{path:?}");
-        while dir.next().unwrap().is_some() {}
-        let end = clock.fetch_add(1, SeqCst);
-        stamps.push(Stamp { path, is_post: dir.is_post(), begin, end });
-    }
-    stamps
+/// Checks that it is the directory at its path, and that the one above it is lent with it at its second visit.
+fn check_descriptors(dir: &Dir<'_>) {
+    let is_at = |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
+    assert!(is_at(dir, dir.path()), "{dir:?}");
+    assert_eq!(dir.parent().is_some(), dir.is_post() && dir.depth() > 0, "{dir:?}");
+    assert!(dir.parent().is_none_or(|parent| is_at(&parent, dir.path().parent().unwrap())), "{dir:?}");
 }
 
 #[test]
@@ -180,48 +161,33 @@ fn directory_comes_before_all_below_it_and_again_after_them() {
             (0..30).for_each(|number| tree::wide(&at.join(format!("{number:02}")), 8, 1));
         },
         &|at| tree::comb(at, 60),
-        &|at| (0..5).for_each(|number| tree::comb(&numbered(at, number), 20)),
+        &|at| {
+            tree::wide(at, 5, 1);
+            (0..5).for_each(|number| tree::comb(&at.join(number.to_string()), 20));
+        },
     ];
     for make in trees {
         let tree = Tree::new(make);
+        let count = PLAIN.by_std(tree.path()).len();
         for way in [PLAIN, POST, TIGHT] {
             for threads in [2, 3, 8, 64] {
                 for _ in 0..if runs_long() { 100 } else { 3 } {
-                    let clock = AtomicUsize::new(0);
-                    let walk = way.begin(tree.path());
-                    let stamps = walk.spread(threads, |walk| stamped(walk, tree.path(), &clock));
-                    check_order(tree.path(), way.is_post_order, &stamps.into_iter().flatten().collect::<Vec<_>>());
+                    let clock = Clock::new();
+                    let visit = |walk: &mut Walk| {
+                        let look = |dir: Dir<'_>| {
+                            check_descriptors(&dir);
+                            read_all(dir);
+                        };
+                        clock.visit(walk, tree.path(), look).unwrap()
+                    };
+                    let parts = way
+                        .begin(tree.path())
+                        .spread(threads, |walk| iter::from_fn(|| visit(walk)).collect::<Vec<_>>());
+                    let stamps: Vec<_> = parts.into_iter().flatten().collect();
+                    assert_eq!(stamps.len(), if way.is_post_order { 2 * count } else { count });
+                    stamps::check(tree.path(), way.is_post_order, &stamps);
                 }
             }
-        }
-    }
-}
-
-fn numbered(at: &Path, number: usize) -> PathBuf {
-    let path = at.join(number.to_string());
-    fs::create_dir(&path).unwrap();
-    path
-}
-
-fn check_order(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
-    let of = |is_post: bool| {
-        let of = stamps.iter().filter(|stamp| stamp.is_post == is_post);
-        of.map(|stamp| (&*stamp.path, stamp)).collect::<HashMap<_, _>>()
-    };
-    let (firsts, seconds) = (of(false), of(true));
-    assert_eq!(stamps.len(), firsts.len() + seconds.len(), "each is lent once");
-    assert_eq!(seconds.len(), if is_post_order { firsts.len() } else { 0 });
-    for stamp in stamps {
-        let path = &*stamp.path;
-        let above = path.parent().filter(|_| path != root);
-        if let Some(above) = above.filter(|_| !stamp.is_post) {
-            assert!(firsts[above].begin < stamp.begin, "{path:?} came before the directory that it is in");
-        }
-        if stamp.is_post {
-            assert!(firsts[path].end < stamp.begin, "{path:?} came again before its first visit was over");
-        }
-        if let Some(second) = above.and_then(|above| seconds.get(above)) {
-            assert!(stamp.end < second.begin, "{path:?} was not done when the directory that it is in came again");
         }
     }
 }
@@ -317,8 +283,7 @@ fn paths_left(walk: &mut Walk) -> Vec<PathOf> {
 }
 
 /// What a thread does with its last directory before it returns.
-const STOP_READING: [fn(Dir<'_>); 3] =
-    [|dir| drop(dir), |dir| mem::forget(dir), |mut dir| while dir.next().unwrap().is_some() {}];
+const STOP_READING: [fn(Dir<'_>); 3] = [|dir| drop(dir), |dir| mem::forget(dir), read_all];
 
 /// Of all threads but one, each returns after some directories. The first of them to go is the caller's, which had the root.
 #[test]
@@ -376,4 +341,32 @@ fn all_return_early() {
             }
         }
     }
+}
+/// Nobody may see errors but for the directories that it may not enter. Some cannot be read, some not be searched, where
+/// even `..` is refused.
+#[test]
+fn errors_are_the_same_whatever_the_number_of_threads() {
+    let _watchdog = Watchdog::new(300);
+    as_nobody(|| {
+        let chmod = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let tree = Tree::new(|at| {
+            for mode in 0..8 {
+                for number in 0..4 {
+                    let dir = at.join(format!("{number}/mode-{mode}"));
+                    tree::make(&dir, &["a/b/", "c/d/", "e/", "f"]);
+                    chmod(&dir, mode << 6);
+                }
+            }
+        });
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = way.by_std(tree.path());
+            assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() > 20);
+            for threads in THREADS {
+                for _ in 0..if runs_long() { 100 } else { 5 } {
+                    let visits = way.spread(tree.path(), threads);
+                    assert!(visits == expected, "{way:?}, {threads} threads: {visits:#?}");
+                }
+            }
+        }
+    });
 }
