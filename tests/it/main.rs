@@ -20,6 +20,7 @@ mod du;
 mod errors;
 mod find;
 mod fixture;
+mod instructions;
 mod listing;
 mod ls;
 mod oracle;
