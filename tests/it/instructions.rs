@@ -1,7 +1,7 @@
-//! Instructions, counted by callgrind, of a program compiled as users compile theirs: `tests/downstream`, in each profile.
+//! The loops of `tests/downstream`, a program compiled as users compile theirs: callgrind counts their instructions.
 //!
-//! A function that returns behind a system call costs a small directory more than all of its entries, so `Entries::next` must
-//! be one frame with the caller's loop. Where the compiler does not inline it, the count of that loop is twice as high.
+//! `Entries::next` and the caller's loop must be one frame, because a return after a system call is mispredicted. Where the
+//! compiler does not inline `next`, its loop takes more than twice the instructions, which can be counted without noise.
 
 use crate::fixture::make_file;
 use crate::machine::{passed, skip};
@@ -56,7 +56,7 @@ fn one_frame_with_the_callers_loop() {
     passed(TEST, compared, "loops compiled as users compile theirs: instructions, at most 1.06 of `RawDir`'s");
 }
 
-/// Where the program may write its marked loop, if there is such a place, and whether that is so.
+/// A new directory, and whether its file system has an `EndMarker`. It has one if that is possible here.
 fn directory() -> (TempDir, bool) {
     let is_marked = |path: &Path| lendir::open(path).and_then(EndMarker::of).is_ok_and(|of| of != EndMarker::NONE);
     let parents = [Path::new("/dev/shm").to_owned(), std::env::temp_dir()];
@@ -65,7 +65,7 @@ fn directory() -> (TempDir, bool) {
     (marked.unwrap_or_else(|| tempfile::tempdir().expect("a temporary directory")), has_marker)
 }
 
-/// The program needs no other downloads than the tests did.
+/// With the same versions, the program needs no downloads beyond those of the tests.
 fn assert_same_versions() {
     let [ours, theirs] = ["Cargo.lock", "tests/downstream/Cargo.lock"].map(|path| fs::read_to_string(path).unwrap());
     for checksum in theirs.lines().filter(|line| line.starts_with("checksum")) {
@@ -96,7 +96,7 @@ fn instructions(profile: &str, dir: &Path) -> Vec<Count> {
         profile,
     ]);
     build.arg("--target-dir").arg(&target);
-    // What instruments the tests must not instrument the program.
+    // A sanitizer or a coverage tool that instruments the tests must not instrument the program.
     for flags in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER"] {
         build.env_remove(flags);
     }

@@ -31,11 +31,9 @@ fn plain(input: &mut Input) -> io::Result<u64> {
 fn filtered(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut seen = 0;
-    while let Some(entry) = entries.next()? {
-        if !entry.name().ends_with(b"~") {
-            look_at(entry.name(), entry.ino(), entry.file_type());
-            seen += 1;
-        }
+    while let Some(entry) = entries.find(|entry| !entry.name().ends_with(b"~"))? {
+        look_at(entry.name(), entry.ino(), entry.file_type());
+        seen += 1;
     }
     Ok(seen)
 }
