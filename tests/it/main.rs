@@ -4,7 +4,7 @@
 //! - `listing`: a promise of `Listing`;
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
-//! - `costs`: the allocations of a call; `system_calls`: its system calls;
+//! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
 //!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`;
 //! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
@@ -20,6 +20,7 @@ mod du;
 mod errors;
 mod find;
 mod fixture;
+mod instructions;
 mod listing;
 mod ls;
 mod oracle;

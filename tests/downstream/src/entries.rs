@@ -1,0 +1,97 @@
+//! The loops with `Entries`.
+
+use crate::{Input, Loop, look_at};
+use lendir::{EndMarker, Entries, Entry};
+use std::io;
+
+pub const LOOPS: &[(&str, Loop)] = &[
+    ("plain", plain),
+    ("filtered", filtered),
+    ("closure", closure),
+    ("boxed", boxed),
+    ("generic", generic),
+    ("count", count),
+    ("marked", marked),
+];
+
+fn entries(input: &mut Input) -> Entries<'_> {
+    Entries::new(&input.dir, &mut input.buffer)
+}
+
+fn plain(input: &mut Input) -> io::Result<u64> {
+    let mut entries = entries(input);
+    let mut seen = 0;
+    while let Some(entry) = entries.next()? {
+        look_at(entry.name(), entry.ino(), entry.file_type());
+        seen += 1;
+    }
+    Ok(seen)
+}
+
+fn filtered(input: &mut Input) -> io::Result<u64> {
+    let mut entries = entries(input);
+    let mut seen = 0;
+    while let Some(entry) = entries.find(|entry| !entry.name().ends_with(b"~"))? {
+        look_at(entry.name(), entry.ino(), entry.file_type());
+        seen += 1;
+    }
+    Ok(seen)
+}
+
+fn closure(input: &mut Input) -> io::Result<u64> {
+    let mut entries = entries(input);
+    let mut seen = 0;
+    let mut read = || -> io::Result<()> {
+        while let Some(entry) = entries.next()? {
+            look_at(entry.name(), entry.ino(), entry.file_type());
+            seen += 1;
+        }
+        Ok(())
+    };
+    read()?;
+    Ok(seen)
+}
+
+fn boxed(input: &mut Input) -> io::Result<u64> {
+    let mut entries = entries(input);
+    let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
+        let mut seen = 0;
+        while let Some(entry) = entries.next()? {
+            look_at(entry.name(), entry.ino(), entry.file_type());
+            seen += 1;
+        }
+        Ok(seen)
+    });
+    std::hint::black_box(&mut read)()
+}
+
+fn generic(input: &mut Input) -> io::Result<u64> {
+    let mut seen = 0;
+    for_each(&mut entries(input), |entry| {
+        look_at(entry.name(), entry.ino(), entry.file_type());
+        seen += 1;
+    })?;
+    Ok(seen)
+}
+
+fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> io::Result<()> {
+    while let Some(entry) = entries.next()? {
+        work(&entry);
+    }
+    Ok(())
+}
+
+fn count(input: &mut Input) -> io::Result<u64> {
+    entries(input).count()
+}
+
+fn marked(input: &mut Input) -> io::Result<u64> {
+    let marker = EndMarker::of(&input.dir)?;
+    let mut entries = entries(input).with_end_marker(marker);
+    let mut seen = 0;
+    while let Some(entry) = entries.next()? {
+        look_at(entry.name(), entry.ino(), entry.file_type());
+        seen += 1;
+    }
+    Ok(seen)
+}

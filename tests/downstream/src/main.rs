@@ -1,0 +1,50 @@
+//! Reads one directory with each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots.
+//!
+//! `lendir-downstream DIRECTORY` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop runs in
+//! one call of `measured`, so that callgrind can count the instructions of that call alone.
+
+mod entries;
+mod raw_dir;
+
+use lendir::{Buffer, FileType};
+use std::hint::black_box;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+/// What a loop reads, and memory of the same size for either reader.
+struct Input {
+    dir: OwnedFd,
+    buffer: Buffer,
+    memory: Box<[MaybeUninit<u8>]>,
+}
+
+/// A loop over all entries. It returns how many it saw.
+type Loop = fn(&mut Input) -> io::Result<u64>;
+
+/// What a loop does with an entry. The compiler must work out all three.
+#[inline]
+fn look_at(name: &[u8], ino: u64, file_type: FileType) {
+    black_box((name, ino, file_type));
+}
+
+#[inline(never)]
+fn measured(read: Loop, input: &mut Input) -> io::Result<u64> {
+    black_box(read(input))
+}
+
+fn main() -> io::Result<()> {
+    let path = std::env::args_os().nth(1).expect("the argument is a directory");
+    let mut input = Input {
+        dir: lendir::open(&path)?,
+        buffer: Buffer::new(),
+        memory: Box::new_uninit_slice(Buffer::DEFAULT_CAPACITY),
+    };
+    for (reader, loops) in [("RawDir", raw_dir::LOOPS), ("Entries", entries::LOOPS)] {
+        for &(name, read) in loops {
+            input.dir = lendir::open(&path)?;
+            println!("{reader} {name} {}", measured(black_box(read), &mut input)?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The loops with `RawDir`, which gives the dots too.
+
+use crate::{Input, Loop, look_at};
+use rustix::fs::{RawDir, RawDirEntry};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+pub const LOOPS: &[(&str, Loop)] = &[
+    ("plain", plain),
+    ("filtered", filtered),
+    ("closure", closure),
+    ("boxed", boxed),
+    ("generic", generic),
+    ("count", count),
+];
+
+type Records<'a> = RawDir<'a, BorrowedFd<'a>>;
+
+fn records(input: &mut Input) -> Records<'_> {
+    RawDir::new(input.dir.as_fd(), &mut input.memory)
+}
+
+fn is_dot(record: &RawDirEntry) -> bool {
+    matches!(record.file_name().to_bytes(), b"." | b"..")
+}
+
+fn plain(input: &mut Input) -> io::Result<u64> {
+    let mut records = records(input);
+    let mut seen = 0;
+    while let Some(record) = records.next() {
+        let record = record?;
+        if !is_dot(&record) {
+            look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
+            seen += 1;
+        }
+    }
+    Ok(seen)
+}
+
+fn filtered(input: &mut Input) -> io::Result<u64> {
+    let mut records = records(input);
+    let mut seen = 0;
+    while let Some(record) = records.next() {
+        let record = record?;
+        if !is_dot(&record) && !record.file_name().to_bytes().ends_with(b"~") {
+            look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
+            seen += 1;
+        }
+    }
+    Ok(seen)
+}
+
+fn closure(input: &mut Input) -> io::Result<u64> {
+    let mut records = records(input);
+    let mut seen = 0;
+    let mut read = || -> io::Result<()> {
+        while let Some(record) = records.next() {
+            let record = record?;
+            if !is_dot(&record) {
+                look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
+                seen += 1;
+            }
+        }
+        Ok(())
+    };
+    read()?;
+    Ok(seen)
+}
+
+fn boxed(input: &mut Input) -> io::Result<u64> {
+    let mut records = records(input);
+    let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
+        let mut seen = 0;
+        while let Some(record) = records.next() {
+            let record = record?;
+            if !is_dot(&record) {
+                look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
+                seen += 1;
+            }
+        }
+        Ok(seen)
+    });
+    std::hint::black_box(&mut read)()
+}
+
+fn generic(input: &mut Input) -> io::Result<u64> {
+    let mut seen = 0;
+    for_each(&mut records(input), |record| {
+        look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
+        seen += 1;
+    })?;
+    Ok(seen)
+}
+
+fn for_each(records: &mut Records<'_>, mut work: impl FnMut(&RawDirEntry)) -> io::Result<()> {
+    while let Some(record) = records.next() {
+        let record = record?;
+        if !is_dot(&record) {
+            work(&record);
+        }
+    }
+    Ok(())
+}
+
+fn count(input: &mut Input) -> io::Result<u64> {
+    let mut records = records(input);
+    let mut seen = 0;
+    while let Some(record) = records.next() {
+        seen += u64::from(!is_dot(&record?));
+    }
+    Ok(seen)
+}

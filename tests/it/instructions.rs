@@ -1,0 +1,125 @@
+//! The loops of `tests/downstream`, a program compiled as users compile theirs: callgrind counts their instructions.
+//!
+//! `Entries::next` and the caller's loop must be one frame, because a return after a system call is mispredicted. Where the
+//! compiler does not inline `next`, its loop takes more than twice the instructions, which can be counted without noise.
+
+use crate::fixture::make_file;
+use crate::machine::{passed, skip};
+use lendir::EndMarker;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+use std::{fs, thread};
+use tempfile::TempDir;
+
+const TEST: &str = "one_frame_with_the_callers_loop";
+/// As in `tests/downstream/Cargo.toml`.
+const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
+/// Of the instructions of `RawDir` with the caller skipping the dots.
+const AT_MOST: f64 = 1.06;
+
+#[test]
+fn one_frame_with_the_callers_loop() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return skip(TEST, "valgrind");
+    }
+    assert_same_versions();
+    let (dir, has_marker) = directory();
+    for number in 0..1024 {
+        make_file(&dir.path().join(format!("{number:016}")));
+    }
+    let of_profiles = thread::scope(|scope| {
+        let runs = PROFILES.map(|profile| scope.spawn(|| instructions(profile, dir.path())));
+        runs.map(|run| run.join().expect("one profile's program"))
+    });
+
+    let mut report = String::new();
+    let (mut compared, mut all_hold) = (0, true);
+    for (profile, counts) in PROFILES.iter().zip(&of_profiles) {
+        let (raw_dir, entries): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.reader == "RawDir");
+        for Count { name, instructions, .. } in entries {
+            if name == "marked" && !has_marker {
+                continue;
+            }
+            let same = if name == "marked" { "plain" } else { name };
+            let base = raw_dir.iter().find(|count| count.name == same).expect("the same loop").instructions;
+            let ratio = f64::from(*instructions) / f64::from(base);
+            writeln!(report, "{profile:8}{name:8} {instructions:7} of {base:7}: {ratio:.3}").unwrap();
+            compared += 1;
+            all_hold &= ratio <= AT_MOST;
+        }
+    }
+    assert!(all_hold, "loops with more than {AT_MOST} of the instructions of `RawDir`:\n{report}");
+    if !has_marker {
+        skip(TEST, "for the loop with an `EndMarker`, a file system that has one");
+    }
+    passed(TEST, compared, "loops compiled as users compile theirs: instructions, at most 1.06 of `RawDir`'s");
+}
+
+/// A new directory, and whether its file system has an `EndMarker`. It has one if that is possible here.
+fn directory() -> (TempDir, bool) {
+    let is_marked = |path: &Path| lendir::open(path).and_then(EndMarker::of).is_ok_and(|of| of != EndMarker::NONE);
+    let parents = [Path::new("/dev/shm").to_owned(), std::env::temp_dir()];
+    let marked = parents.iter().filter(|path| is_marked(path)).find_map(|path| TempDir::new_in(path).ok());
+    let has_marker = marked.is_some();
+    (marked.unwrap_or_else(|| tempfile::tempdir().expect("a temporary directory")), has_marker)
+}
+
+/// With the same versions, the program needs no downloads beyond those of the tests.
+fn assert_same_versions() {
+    let [ours, theirs] = ["Cargo.lock", "tests/downstream/Cargo.lock"].map(|path| fs::read_to_string(path).unwrap());
+    for checksum in theirs.lines().filter(|line| line.starts_with("checksum")) {
+        assert!(
+            ours.contains(checksum),
+            "tests/downstream/Cargo.lock names another version than Cargo.lock: {checksum}"
+        );
+    }
+}
+
+struct Count {
+    reader: String,
+    name: String,
+    instructions: u32,
+}
+
+/// Builds the program, runs it under callgrind, and returns the user-space instructions of each loop.
+fn instructions(profile: &str, dir: &Path) -> Vec<Count> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream");
+    let mut build = Command::new(env!("CARGO"));
+    build.args([
+        "build",
+        "--quiet",
+        "--locked",
+        "--manifest-path",
+        "tests/downstream/Cargo.toml",
+        "--profile",
+        profile,
+    ]);
+    build.arg("--target-dir").arg(&target);
+    // A sanitizer or a coverage tool that instruments the tests must not instrument the program.
+    for flags in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER"] {
+        build.env_remove(flags);
+    }
+    output(&mut build);
+
+    let profiles = tempfile::tempdir().unwrap();
+    let file = profiles.path().join("out");
+    let mut run = Command::new("valgrind");
+    run.args(["--tool=callgrind", "--toggle-collect=*::measured", "--dump-after=*::measured"]);
+    run.arg(format!("--callgrind-out-file={}", file.display()));
+    run.arg(target.join(profile).join("lendir-downstream")).arg(dir);
+    let lines = output(&mut run);
+    let counts = lines.lines().zip(1..).map(|(line, call)| {
+        let [reader, name, "1024"] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{profile}: {line}") };
+        let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
+        let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind's sum");
+        Count { reader: reader.to_owned(), name: name.to_owned(), instructions: totals.parse().unwrap() }
+    });
+    counts.collect()
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("the program runs");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
