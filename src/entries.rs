@@ -419,12 +419,6 @@ impl Entries<'_> {
             State::Ended | State::Removed => true,
         }
     }
-
-    /// Whether records are left in the buffer, dots too.
-    #[inline]
-    pub(crate) fn has_buffered(&self) -> bool {
-        !self.records.is_buffer_empty()
-    }
 }
 
 /// The descriptor of the directory.

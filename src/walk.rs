@@ -224,21 +224,18 @@ impl Walk {
     #[inline(never)]
     fn resume(&mut self) -> Result<bool, WalkError> {
         match mem::replace(&mut self.levels.unread, Unread::Nothing) {
-            Unread::Nothing => return Ok(false),
+            Unread::Nothing => {}
             Unread::Root => {
                 self.levels.note_end_marker();
                 return Ok(true);
             }
-            Unread::Failed(error) => return Err(error),
-            Unread::Stopped => {
-                self.stop();
-                return Ok(false);
+            Unread::Rest => {
+                self.levels.seek_to_rest()?;
+                let mut rest = self.lend();
+                while rest.next()?.is_some() {}
             }
-            Unread::Rest => {}
-            Unread::Lent => self.levels.rewind()?,
+            Unread::Stopped => self.stop(),
         }
-        let mut rest = self.lend();
-        while rest.next()?.is_some() {}
         Ok(false)
     }
 
@@ -246,16 +243,17 @@ impl Walk {
     #[inline(always)]
     fn lend(&mut self) -> Dir<'_> {
         let end_marker = self.levels.end_marker();
-        let AtHand { level, dir, parent, pending, path, unread } = self.levels.at_hand();
+        let AtHand { level, dir, parent, pending, path, unread, position } = self.levels.at_hand();
         let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker);
         *unread = if level.is_left() {
             entries.end();
             Unread::Nothing
         } else {
-            Unread::Lent
+            Unread::Rest
         };
+        *position = Levels::BEGINNING;
         let (last, names) = (pending.len(), level.names());
-        Dir { entries, parent, level, path, pending, last, names, below: Below::Wanted, unread }
+        Dir { entries, parent, level, path, pending, last, names, goes_below: true, unread, position }
     }
 }
 
@@ -271,9 +269,8 @@ impl fmt::Debug for Walk {
 /// [`Walk::post_order`], [its second](Self::is_post), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
 /// on its entries; if it is a second visit of a directory that could not be opened for reading, that is one with `O_PATH`.
 ///
-/// If it is dropped before its end, the walk goes on reading behind the last entry that it fetched. If it is leaked
-/// ([`mem::forget`]), the walk reads the directory again from its beginning, and goes below all of its directories.
-#[must_use = "the walk goes on when it is dropped"]
+/// If it is dropped before its end, the walk reads the rest, from the cookie of the entry lent last on: one `lseek`. On tracefs,
+/// where cookies lead elsewhere, it reads the directory again from its beginning, and goes below all directories in it.
 pub struct Dir<'a> {
     entries: Entries<'a>,
     parent: Option<BorrowedFd<'a>>,
@@ -284,17 +281,10 @@ pub struct Dir<'a> {
     last: usize,
     /// Where [`skip_name`](Self::skip_name) begins to look.
     names: usize,
-    below: Below,
+    goes_below: bool,
     unread: &'a mut Unread,
-}
-
-/// Whether the walk goes below a [`Dir`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Below {
-    Wanted,
-    Left,
-    /// Nor anywhere else.
-    Stopped,
+    /// Behind the entry lent last.
+    position: &'a mut u64,
 }
 
 impl<'a> Dir<'a> {
@@ -313,13 +303,20 @@ impl<'a> Dir<'a> {
         self.last = self.pending.len();
         match self.entries.next() {
             Ok(Some(entry)) => {
-                if let (Some(kind), Below::Wanted) = (Kind::of(entry.file_type()), self.below) {
+                *self.position = entry.cookie();
+                if let (Some(kind), true) = (Kind::of(entry.file_type()), self.goes_below) {
                     self.pending.push(kind, entry.name_cstr());
                 }
                 Ok(Some(entry))
             }
-            Ok(None) => Ok(None),
-            Err(error) => Err(WalkError::new(self.level.path(self.path), self.level.depth, error)),
+            Ok(None) => {
+                self.unread.end();
+                Ok(None)
+            }
+            Err(error) => {
+                self.unread.end();
+                Err(WalkError::new(self.level.path(self.path), self.level.depth, error))
+            }
         }
     }
 
@@ -352,7 +349,8 @@ impl<'a> Dir<'a> {
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), WalkError> {
         let result = listing.read_rest(&mut self.entries);
-        if self.below == Below::Wanted {
+        self.unread.end();
+        if self.goes_below {
             for entry in &*listing {
                 if let Some(kind) = Kind::of(entry.file_type()) {
                     self.pending.push(kind, entry.name_cstr());
@@ -404,9 +402,8 @@ impl<'a> Dir<'a> {
     /// Costs: nothing, and if it is dropped before its end, the rest is not read.
     #[inline]
     pub fn leave(&mut self) {
-        if self.below == Below::Wanted {
-            self.below = Below::Left;
-        }
+        self.goes_below = false;
+        self.unread.end();
         self.pending.truncate(self.level.names());
         self.last = self.level.names();
     }
@@ -418,7 +415,7 @@ impl<'a> Dir<'a> {
     #[inline]
     pub fn stop(&mut self) {
         self.leave();
-        self.below = Below::Stopped;
+        *self.unread = Unread::Stopped;
     }
 
     /// Its path: that of the root, as [`Walk::open`] was given it, and the names from there to here. Empty for the root of
@@ -466,30 +463,6 @@ impl<'a> Dir<'a> {
     #[must_use]
     pub fn removed(&self) -> bool {
         self.entries.removed()
-    }
-
-    /// Takes the entries that are still in the buffer, so that the position of the descriptor says what is unread.
-    #[cold]
-    #[inline(never)]
-    fn drain(&mut self) -> Unread {
-        while self.entries.has_buffered() {
-            if let Err(error) = self.next() {
-                return Unread::Failed(error);
-            }
-        }
-        if self.entries.has_ended() { Unread::Nothing } else { Unread::Rest }
-    }
-}
-
-/// Leaves to the walk what has not been read.
-impl Drop for Dir<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        *self.unread = match self.below {
-            Below::Wanted if !self.entries.has_ended() => self.drain(),
-            Below::Wanted | Below::Left => Unread::Nothing,
-            Below::Stopped => Unread::Stopped,
-        };
     }
 }
 

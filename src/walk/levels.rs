@@ -21,6 +21,7 @@ use super::identity::{Identity, Mount};
 use super::pending::{Kind, Pending};
 use super::split::Split;
 use crate::EndMarker;
+use crate::end_marker::has_cookies;
 use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,25 +44,33 @@ pub(super) struct Levels {
     /// The path of the directory at hand, and a NUL.
     path: Vec<u8>,
     pub(super) unread: Unread,
+    /// If it is the rest, where that begins.
+    position: u64,
     max_open: usize,
     pub(super) mounts: Mounts,
     pub(super) is_post_order: bool,
 }
 
 /// The entries of the directory at hand that have not been looked at for directories.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     Nothing,
     /// All: it is the root, and has not been lent.
     Root,
-    /// Those behind the position of its descriptor.
+    /// Those behind a position: its [`Dir`](super::Dir) did not come to an end, or has not yet.
     Rest,
-    /// A [`Dir`](super::Dir) is lent, which says so when it is dropped. If this is still here then, it was leaked.
-    Lent,
-    /// Those behind an error, which is still to be told.
-    Failed(WalkError),
     /// They are of no interest, nor is the rest of the tree.
     Stopped,
+}
+
+impl Unread {
+    /// The rest has been read, or is of no interest.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        if *self == Self::Rest {
+            *self = Self::Nothing;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -121,6 +130,7 @@ pub(super) struct AtHand<'a> {
     /// With its NUL.
     pub(super) path: &'a [u8],
     pub(super) unread: &'a mut Unread,
+    pub(super) position: &'a mut u64,
 }
 
 /// The answer of [`Levels::step`].
@@ -142,6 +152,7 @@ impl Default for Levels {
             pending: Pending::default(),
             path: Vec::new(),
             unread: Unread::Nothing,
+            position: Self::BEGINNING,
             max_open: DEFAULT_OPEN,
             mounts: Mounts::All,
             is_post_order: false,
@@ -150,6 +161,9 @@ impl Default for Levels {
 }
 
 impl Levels {
+    /// No cookie: `lseek` refuses it.
+    pub(super) const BEGINNING: u64 = u64::MAX;
+
     /// Leaves the tree. The memory stays for the next one.
     pub(super) fn clear(&mut self) {
         self.stack.clear();
@@ -188,21 +202,30 @@ impl Levels {
         self.max_open = descriptors.max(MIN_OPEN);
     }
 
-    /// Makes the directory at hand as if nothing had been read of it.
-    pub(super) fn rewind(&mut self) -> Result<(), WalkError> {
+    /// Goes to where the rest of the directory at hand begins.
+    pub(super) fn seek_to_rest(&mut self) -> Result<(), WalkError> {
+        if self.position == Self::BEGINNING {
+            return Ok(()); // nothing has been fetched
+        }
         let top = self.stack.last().expect("BUG: there is no level");
-        self.pending.truncate(top.names);
-        retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0)))
-            .map_err(|errno| WalkError::new(top.path(&self.path), top.depth, errno))?;
-        Ok(())
+        let position = if has_cookies(top.dir()) {
+            self.position
+        } else {
+            self.pending.truncate(top.names);
+            0
+        };
+        match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(position))) {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(WalkError::new(top.path(&self.path), top.depth, errno)),
+        }
     }
 
     #[inline]
     pub(super) fn at_hand(&mut self) -> AtHand<'_> {
-        let Self { stack, pending, path, unread, .. } = self;
+        let Self { stack, pending, path, unread, position, .. } = self;
         let (level, above) = stack.split_last().expect("BUG: there is no level");
         let parent = above.last().filter(|above| level.is_left && above.depth + 1 == level.depth);
-        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path, unread }
+        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path, unread, position }
     }
 
     /// Opens the next directory, or takes a step towards it.
