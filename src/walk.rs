@@ -73,10 +73,11 @@ use std::{fmt, mem};
 /// | an entry of unknown type that is no directory | 1: `openat` |
 /// | a level closed early, for lack of descriptors | 4 more: `statx`, `close`, then `openat` and `statx` to come back |
 ///
-/// In memory are a [`Buffer`], the path of the directory at hand, 48 bytes for each level above it that has directories left
-/// to do, and the names of these directories, 2 bytes more each; at most twice as many names as are left. A huge directory of
-/// files takes no memory, nor does a chain of directories, beside its path. Nothing is allocated once the memory has grown to
-/// what the tree takes; [`reset`](Self::reset) keeps it for the next tree.
+/// In memory, which grows by doubling, are a [`Buffer`], the path of the directory at hand, 56 bytes for each level above it
+/// that has directories left to do (in post-order for each level), 40 more if it was closed early, and the names of these
+/// directories, 2 bytes more each; at most twice as many names as are left. A huge directory of files takes no memory, nor
+/// does a chain of directories, beside its path. Nothing is allocated once the memory has grown to what the tree takes;
+/// [`reset`](Self::reset) keeps it for the next tree.
 #[doc(alias = "fts")]
 #[doc(alias = "nftw")]
 #[doc(alias = "walkdir")]

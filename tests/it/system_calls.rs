@@ -4,9 +4,11 @@ use crate::fixture::numbered;
 use crate::support::machine::{can_trace, skip};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
+use crate::walk_bounds::leave_room;
 use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Walk};
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::path::Path;
 use std::process::Command;
 
@@ -270,19 +272,41 @@ fn walk_of_one_mount_with_an_end_marker_takes_three_calls_a_directory() {
     assert!(below > 10, "{below} directories");
 }
 
+/// A walk with `max_open`, in a process with room for `room` descriptors: `hops` are opened on the way back beside the levels
+/// themselves, and `refused` opens are for nothing.
+fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
+    let part = || {
+        let tree = Tree::new(make);
+        let _others = leave_room(room);
+        let _counted = Counted::begin();
+        walk_all(Walk::open(tree.path()).unwrap().max_open(max_open), |dir| dir.read(&mut Listing::new()).unwrap());
+    };
+    let Some(totals) = totals(test, part) else { return };
+    let (dirs, closed) = (totals["getdents64"] / 2, totals["statx"] / 2);
+    let opened = dirs + closed + hops;
+    let expected = [("close", opened), ("getdents64", 2 * dirs), ("openat", opened + refused), ("statx", 2 * closed)];
+    assert!(totals.iter().map(|(call, times)| (call.as_str(), *times)).eq(expected), "{totals:?}");
+    assert!(closed > 5, "{closed} levels");
+}
+
 #[test]
 fn level_that_is_closed_early_takes_four_calls_more() {
     const TEST: &str = "level_that_is_closed_early_takes_four_calls_more";
-    const LEVELS: usize = 40;
-    let part = || {
-        let tree = Tree::new(|at| tree::comb(at, LEVELS));
-        let _counted = Counted::begin();
-        walk_all(Walk::open(tree.path()).unwrap().max_open(4), |dir| dir.read(&mut Listing::new()).unwrap());
+    assert_closed_levels(TEST, |at| tree::comb(at, 40), 4, 32, [0, 0]);
+}
+
+#[test]
+fn way_back_takes_one_call_for_each_path_full_of_dots() {
+    const TEST: &str = "way_back_takes_one_call_for_each_path_full_of_dots";
+    let make = |at: &Path| {
+        let levels = [(tree::COMB, 6), (tree::CHAIN, 3 * 4096 / "../".len()), (tree::COMB, 6)];
+        tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
     };
-    let Some(totals) = totals(TEST, part) else { return };
-    let (dirs, closed) = (1 + 3 * LEVELS, totals["statx"] / 2);
-    let expected =
-        [("close", dirs + closed), ("getdents64", 2 * dirs), ("openat", dirs + closed), ("statx", 2 * closed)];
-    assert!(totals.iter().map(|(call, times)| (call.as_str(), *times)).eq(expected), "{totals:?}");
-    assert!((LEVELS - 5..LEVELS).contains(&closed), "{closed} levels");
+    assert_closed_levels(TEST, make, 4, 32, [3, 0]);
+}
+
+#[test]
+fn walk_runs_out_of_descriptors_only_once() {
+    const TEST: &str = "walk_runs_out_of_descriptors_only_once";
+    assert_closed_levels(TEST, |at| tree::comb(at, 40), 32, 10, [0, 1]);
 }

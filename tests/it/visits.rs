@@ -4,11 +4,14 @@
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
 use lendir::{Dir, FileType, Listing, Order, Walk, WalkError};
+use rustix::fs::fstat;
+use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::mem;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -108,10 +111,17 @@ pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
 pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();
     let mut listing = Listing::new();
+    let mut inos = HashMap::new();
     loop {
         match walk.next() {
-            Ok(Some(dir)) if dir.is_post() => visits.push(second_visit(dir)),
+            Ok(Some(dir)) if dir.is_post() => {
+                if let (Some(parent), Some(path)) = (dir.parent(), dir.path().parent()) {
+                    assert_eq!(*inos.entry(path.to_owned()).or_insert(ino(parent)), ino(parent), "{dir:?}");
+                }
+                visits.push(second_visit(dir));
+            }
             Ok(Some(dir)) => {
+                inos.insert(dir.path().to_owned(), ino(dir.as_fd()));
                 let plan = plan(dir.path());
                 first_visit(dir, plan, &mut listing, &mut visits);
             }
@@ -121,6 +131,10 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     }
     assert!(walk.next().unwrap().is_none(), "the end is the end");
     visits
+}
+
+fn ino(dir: BorrowedFd<'_>) -> u64 {
+    fstat(dir).unwrap().st_ino
 }
 
 fn second_visit(mut dir: Dir<'_>) -> Visit {

@@ -93,8 +93,8 @@ fn no_more_descriptors_are_open_than_stated() {
     });
 }
 
-/// Leaves room for this many more descriptors in this process.
-fn leave_room(descriptors: usize) -> Vec<File> {
+/// Leaves room for this many more descriptors in this process, while the files live.
+pub fn leave_room(descriptors: usize) -> Vec<File> {
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) }).unwrap();
     let mut all: Vec<_> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
     all.truncate(all.len() - descriptors);
