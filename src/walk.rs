@@ -270,8 +270,32 @@ impl fmt::Debug for Walk {
 /// [`Walk::post_order`], [its second](Self::is_post), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
 /// on its entries; if it is a second visit of a directory that could not be opened for reading, that is one with `O_PATH`.
 ///
-/// If it is dropped before its end, the walk reads the rest, from the cookie of the entry lent last on: one `lseek`. On tracefs,
-/// where cookies lead elsewhere, it reads the directory again from its beginning, and goes below all directories in it.
+/// If it is dropped before its end, the walk reads the rest, from the cookie of the entry lent last on: one `lseek` and one
+/// `fstatfs`, because cookies lead elsewhere on tracefs. There it reads the directory again from its beginning, and goes below
+/// all directories in it.
+///
+/// Two directories cannot be lent at once, because they share the buffer:
+///
+/// ```compile_fail,E0499
+/// # fn main() -> std::io::Result<()> {
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// let first = walk.next()?;
+/// let second = walk.next()?; // error: `walk` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Nor can an entry be kept beyond its turn:
+///
+/// ```compile_fail,E0499
+/// # fn keep(mut dir: lendir::Dir<'_>) -> std::io::Result<()> {
+/// let first = dir.next()?;
+/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Dir<'a> {
     entries: Entries<'a>,
     parent: Option<BorrowedFd<'a>>,
@@ -372,7 +396,8 @@ impl<'a> Dir<'a> {
         self.names = self.names.min(self.last);
     }
 
-    /// Does not go below the entry of this name, if it has been lent or [read](Self::read).
+    /// Does not go below the entry of this name, if it has been lent or [read](Self::read). If a broken file system gives the
+    /// name twice, each call skips one of the two.
     ///
     /// Costs: it looks through the names of the directories found here, from the last one that it was asked to skip on: if
     /// names are skipped in the order in which they were found, each is looked at about once.

@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 /// An error of a [`Walk`](crate::Walk), with the path and the depth that it belongs to.
 ///
-/// It is displayed as `path: cause`. `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind), which displays
+/// It is displayed as `path: cause`, and as the cause alone if the path is empty. `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind), which displays
 /// the same and has the `WalkError` inside it ([`io::Error::downcast`]).
 ///
 /// ```
@@ -62,7 +62,8 @@ impl fmt::Debug for WalkError {
 
 impl fmt::Display for WalkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.path.display(), self.0.cause)
+        let Inner { path, cause, .. } = &*self.0;
+        if path.as_os_str().is_empty() { write!(f, "{cause}") } else { write!(f, "{}: {cause}", path.display()) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `Identity`, `Mount`: how a walk knows that a directory is the one it was, and which mount it is on.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Statx, StatxFlags, statx};
+use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
 
 /// A directory, to be known again. File systems reuse inode numbers at once, so it has the birth time too, which nobody can
@@ -16,23 +16,13 @@ pub(super) struct Identity {
 
 impl Identity {
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let answer = ask(dir, StatxFlags::INO | StatxFlags::BTIME)?;
-        let has_birth = answer.stx_mask & StatxFlags::BTIME.bits() != 0;
-        Ok(Self {
-            device: (answer.stx_dev_major, answer.stx_dev_minor),
-            ino: answer.stx_ino,
-            birth: has_birth.then_some((answer.stx_btime.tv_sec, answer.stx_btime.tv_nsec)),
-        })
+        Ok(ask(dir)?.0)
     }
 
     /// `dir`, or `ENOENT` if it is another directory.
     pub(super) fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
         if Self::of(dir.as_fd())? == self { Ok(dir) } else { Err(Errno::NOENT) }
     }
-}
-
-fn ask(dir: BorrowedFd<'_>, what: StatxFlags) -> Result<Statx, Errno> {
-    retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, what))
 }
 
 /// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
@@ -46,11 +36,27 @@ impl Mount {
     #[cold]
     #[inline(never)]
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let answer = ask(dir, StatxFlags::MNT_ID)?;
-        Ok(if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-            Self::Device(answer.stx_dev_major, answer.stx_dev_minor)
-        } else {
-            Self::Id(answer.stx_mnt_id)
-        })
+        Ok(ask(dir)?.1)
+    }
+}
+
+fn ask(dir: BorrowedFd<'_>) -> Result<(Identity, Mount), Errno> {
+    let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
+    match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
+        Ok(stat) => {
+            let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
+            let device = (stat.stx_dev_major, stat.stx_dev_minor);
+            let birth = has(StatxFlags::BTIME).then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+            let mount =
+                if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
+            Ok((Identity { device, ino: stat.stx_ino, birth }, mount))
+        }
+        // Before Linux 4.11, and by some seccomp filters.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let stat = retry_on_intr(|| fstat(dir))?;
+            let device = (major(stat.st_dev), minor(stat.st_dev));
+            Ok((Identity { device, ino: stat.st_ino, birth: None }, Mount::Device(device.0, device.1)))
+        }
+        Err(errno) => Err(errno),
     }
 }

@@ -10,7 +10,6 @@ use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -48,7 +47,6 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Drop,
-    Forget,
     Read(Order),
 }
 
@@ -76,11 +74,7 @@ impl Plan {
         let seed = hash(&(seed, path));
         let mut random = Random(seed);
         let lend = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
-        let then = match random.below(4) {
-            0 | 1 => Then::Drop,
-            2 => Then::Forget,
-            _ => Then::Read(ORDERS[random.below(4)]),
-        };
+        let then = if random.below(4) > 0 { Then::Drop } else { Then::Read(ORDERS[random.below(4)]) };
         let leave = (random.below(12) == 0).then(|| random.below(3));
         Self { lend, then, leave, prune: Prune::any, seed }
     }
@@ -178,8 +172,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
         }
     }
     match plan.then {
-        Then::Drop => drop(dir),
-        Then::Forget => mem::forget(dir),
+        Then::Drop => {}
         Then::Read(order) => {
             if listing.order() != order {
                 *listing = Listing::with_order(order);
@@ -235,9 +228,7 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
             let is_pruned = |at, name: &[u8]| is_left || at < lent && plan.prune(name) != Prune::No;
             let mut todo = Vec::new();
             for (at, entry) in found.iter().enumerate() {
-                // What is said of a directory that is leaked is not heard.
-                if entry.file_type == FileType::Directory && (plan.then == Then::Forget || !is_pruned(at, &entry.name))
-                {
+                if entry.file_type == FileType::Directory && !is_pruned(at, &entry.name) {
                     todo.push(path.join(OsStr::from_bytes(&entry.name)));
                 }
             }
