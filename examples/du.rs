@@ -211,7 +211,7 @@ impl Run {
     }
 
     fn key(&self, path: &Path) -> Key {
-        self.keys.each_ref().map(|key| key.hash_one(path))
+        self.keys.each_ref().map(|key| key.hash_one(path.as_os_str()))
     }
 
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
