@@ -73,10 +73,10 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         paths.push(".".into());
     }
 
-    let (seen, sums, keys, read, failed) = Default::default();
+    let (seen, sums, keys, visited, failed) = Default::default();
     let out = Mutex::new(BufWriter::with_capacity(1 << 16, io::stdout()));
     let (many, terminal) = (paths.len() > 1, io::stdout().is_terminal());
-    let run = Run { lines, many, threads, terminal, seen, sums, keys, out, read, failed };
+    let run = Run { lines, many, threads, terminal, seen, sums, keys, out, visited, failed };
     run.with_progress(|| paths.iter().try_for_each(|path| run.path(path.as_ref(), one_device)))?;
     run.out.lock().unwrap().flush()?;
     Ok(!run.failed.into_inner())
@@ -113,7 +113,7 @@ struct Run {
     keys: [RandomState; 2],
     out: Mutex<BufWriter<Stdout>>,
     /// Directories.
-    read: AtomicU64,
+    visited: AtomicU64,
     failed: AtomicBool,
 }
 
@@ -150,6 +150,7 @@ impl Run {
     }
 
     fn enter(&self, mut dir: Dir<'_>, only: Option<Device>) -> io::Result<u64> {
+        self.visited.fetch_add(1, Relaxed);
         let (path, mut files, mut dirs, mut below) = (dir.path(), 0, 0, Vec::new());
         while let Some(entry) = dir.next().transpose() {
             let Some(entry) = self.value(entry) else { continue };
@@ -170,7 +171,6 @@ impl Run {
                 }
             }
         }
-        self.read.fetch_add(1, Relaxed);
         if self.lines != Lines::Totals {
             let mut sums = self.sums.lock().unwrap();
             sums.extend(below);
@@ -211,7 +211,7 @@ impl Run {
     }
 
     fn key(&self, path: &Path) -> Key {
-        self.keys.each_ref().map(|key| key.hash_one(path))
+        self.keys.each_ref().map(|key| key.hash_one(path.as_os_str()))
     }
 
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
@@ -242,7 +242,7 @@ impl Run {
         thread::scope(|scope| {
             scope.spawn(move || {
                 while done.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                    let _ = write!(io::stderr(), "\r{} directories", self.read.load(Relaxed));
+                    let _ = write!(io::stderr(), "\r{} directories", self.visited.load(Relaxed));
                 }
                 let _ = write!(io::stderr(), "\r\x1b[K"); // clears the line
             });

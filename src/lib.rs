@@ -202,6 +202,7 @@
 //!         while let Some(entry) = dir.next()? {
 //!             if entry.resolve_file_type()? != FileType::Directory {
 //!                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+//!                 dir.skip(); // where the directory does not tell types, the walk would look for a directory here
 //!             }
 //!         }
 //!     }

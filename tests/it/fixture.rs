@@ -73,6 +73,14 @@ pub fn run_unprivileged(command: &mut Command) -> Output {
     })
 }
 
+/// Runs a shell script where it may mount, with the path of the example as `$0`. `None` where there are no user namespaces.
+pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output> {
+    let unshare = |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
+    let can_mount = unshare(&["mount", "-t", "tmpfs", "none", "/tmp"]).status.success();
+    let example = example(name);
+    can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("a path in UTF-8")]))
+}
+
 /// All that the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
 pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

@@ -1,7 +1,8 @@
 //! The example `rm`, as a program: against `rm -r` of the system, and while others change the tree.
 
 use crate::fixture::{
-    check_broken_pipe, check_full_device, check_help, check_usage_error, example, run, run_unprivileged,
+    check_broken_pipe, check_full_device, check_help, check_usage_error, example, in_mount_namespace, run,
+    run_unprivileged,
 };
 use crate::machine::{can_trace, runs_long, skip, watchdog};
 use crate::support::tree::{self, Random, Tree};
@@ -149,14 +150,6 @@ fn error_has_its_path() {
     );
 }
 
-/// Runs `script` where it may mount, with the path of the example as `$0`. `None` where there are no user namespaces.
-fn in_mount_namespace(dir: &Path, script: &str) -> Option<Output> {
-    let unshare = |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
-    let rm = example("rm");
-    let can = unshare(&["mount", "-t", "tmpfs", "none", "/tmp"]).status.success();
-    can.then(|| unshare(&["sh", "-c", script, rm.get_program().to_str().unwrap()]))
-}
-
 #[test]
 fn root_of_all_is_refused() {
     const TEST: &str = "root_of_all_is_refused";
@@ -173,7 +166,7 @@ fn root_of_all_is_refused() {
         assert!(report.starts_with("rm: /") && report.ends_with(": refused\n"), "{report}");
     }
     let script = format!("mount --rbind / dir && exec strace {} \"$0\" dir", REMOVE_NOTHING.join(" "));
-    match in_mount_namespace(tree.path(), &script) {
+    match in_mount_namespace(tree.path(), "rm", &script) {
         Some(output) => assert_eq!(String::from_utf8(output.stderr).unwrap(), "rm: dir: refused, as it is /\n"),
         None => skip(TEST, "user namespaces"),
     }
@@ -184,7 +177,9 @@ fn one_mount() {
     let tree = Tree::of(&["a/b/mount/", "a/b/file", "a/file"]);
     let script = r#"mount -t tmpfs none a/b/mount && touch a/b/mount/file || exit
         "$0" -x a; echo $?; ls a a/b a/b/mount; "$0" a; echo $?; ls a/b a/b/mount"#;
-    let Some(output) = in_mount_namespace(tree.path(), script) else { return skip("one_mount", "user namespaces") };
+    let Some(output) = in_mount_namespace(tree.path(), "rm", script) else {
+        return skip("one_mount", "user namespaces");
+    };
     let listed = "1\na:\nb\n\na/b:\nmount\n\na/b/mount:\nfile\n1\na/b:\nmount\n\na/b/mount:\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), listed);
     let errors = "rm: a/b: Directory not empty (os error 39)\nrm: a/b/mount: Device or resource busy (os error 16)\n";
