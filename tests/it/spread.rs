@@ -539,85 +539,94 @@ fn removing_on_the_second_visit_removes_a_tree() {
     }
 }
 
+/// As many directories stay where they are, and between them others are made, removed, moved and exchanged for links.
+const PLACES: usize = 8;
+
 /// What stays comes once, and again in post-order, whatever happens around it; nothing comes from outside.
 #[test]
 fn tree_changes_meanwhile() {
-    const PLACES: usize = 8;
     let _watchdog = Watchdog::new(600);
     let outside = Tree::of(&["OUTSIDE/OUTSIDE/"]);
     let tree = Tree::new(|at| {
         for place in 0..PLACES {
-            tree::make(
-                at,
-                &[format!("{place}/stays/stays/stays/"), format!("{place}/moved-{place}/a/b/c/")]
-                    .each_ref()
-                    .map(|path| &**path),
-            );
+            tree::make(at, &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")]);
             symlink(outside.path(), at.join(format!("{place}/link"))).unwrap();
         }
     });
     let is_over = AtomicBool::new(false);
-    let change = |seed| {
-        let mut random = Random(seed);
-        let mut changes = 0;
-        while !is_over.load(SeqCst) {
-            let [from, to] = [(); 2].map(|()| tree.path().join(random.below(PLACES).to_string()));
-            let moved = format!("moved-{}", random.below(PLACES));
-            let is_changed = match random.below(5) {
-                0 => fs::create_dir_all(from.join(format!("new-{seed}/a/b"))).is_ok(),
-                1 => fs::remove_dir_all(from.join(format!("new-{seed}"))).is_ok(),
-                2 => renameat_with(CWD, from.join(&moved), CWD, to.join("link"), RenameFlags::EXCHANGE).is_ok(),
-                _ => renameat_with(CWD, from.join(&moved), CWD, to.join(&moved), RenameFlags::NOREPLACE).is_ok(),
-            };
-            changes += usize::from(is_changed);
-        }
-        changes
-    };
-    let is_lasting = |path: &Path| {
-        let mut names = path.strip_prefix(tree.path()).unwrap().iter();
-        names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
-    };
-    let mut expected: Vec<_> = PLAIN.by_std(tree.path()).into_iter().map(|visit| visit.path).collect();
-    expected.retain(|path| is_lasting(path));
     let changes: usize = thread::scope(|scope| {
-        let others = [1, 2].map(|seed| scope.spawn(move || change(seed)));
-        for _ in 0..if runs_long() { 300 } else { 10 } {
-            for way in [PLAIN, POST, TIGHT] {
-                for threads in [2, 8, 64] {
-                    let parts = way.begin(tree.path()).spread(threads, |walk| {
-                        let mut paths = Vec::new();
-                        loop {
-                            match walk.next() {
-                                Ok(None) => break paths,
-                                Ok(Some(mut dir)) => {
-                                    if is_lasting(dir.path()) {
-                                        paths.push(path_of(&dir));
-                                    }
-                                    while let Some(entry) = dir.next().unwrap() {
-                                        assert_ne!(entry.name(), b"OUTSIDE");
-                                    }
-                                }
-                                Err(error) => {
-                                    let errno = errno(error.io_error());
-                                    assert!(matches!(errno, libc::ENOENT | libc::ENOTDIR), "{error}");
-                                }
-                            }
-                        }
-                    });
-                    let (seconds, firsts): (Vec<_>, Vec<_>) =
-                        parts.into_iter().flatten().partition(|(_, is_post)| *is_post);
-                    for (paths, comes) in [(firsts, true), (seconds, way.is_post_order)] {
-                        let mut paths: Vec<_> = paths.into_iter().map(|(path, _)| path).collect();
-                        paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-                        assert_eq!(paths, if comes { &*expected } else { &[] }, "{way:?}, {threads} threads");
-                    }
+        let (at, is_over) = (tree.path(), &is_over);
+        let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
+        let checked = scope.spawn(|| {
+            for _ in 0..if runs_long() { 300 } else { 10 } {
+                for way in [PLAIN, POST, TIGHT] {
+                    [2, 8, 64].into_iter().for_each(|threads| check_what_stays(way, at, threads));
                 }
             }
-        }
+        });
+        let checked = checked.join();
         is_over.store(true, SeqCst);
+        checked.unwrap_or_else(|panic| resume_unwind(panic));
         others.into_iter().map(|other| other.join().unwrap()).sum()
     });
     assert!(changes > 100, "{changes} changes");
+}
+
+fn change(root: &Path, seed: u64, is_over: &AtomicBool) -> usize {
+    let mut random = Random(seed);
+    let mut changes = 0;
+    while !is_over.load(SeqCst) {
+        let [from, to] = [(); 2].map(|()| root.join(random.below(PLACES).to_string()));
+        let (made, moved) = (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
+        let rename = |to, flags| renameat_with(CWD, from.join(&moved), CWD, to, flags).is_ok();
+        changes += usize::from(match random.below(5) {
+            0 => fs::create_dir_all(made.join("a/b")).is_ok(),
+            1 => fs::remove_dir_all(made).is_ok(),
+            2 => rename(to.join("link"), RenameFlags::EXCHANGE),
+            _ => rename(to.join(&moved), RenameFlags::NOREPLACE),
+        });
+    }
+    changes
+}
+
+fn check_what_stays(way: Way, root: &Path, threads: usize) {
+    let stays = |path: &Path| {
+        let mut names = path.strip_prefix(root).unwrap().iter();
+        names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
+    };
+    let parts = way.begin(root).spread(threads, |walk| {
+        let mut paths = Vec::new();
+        loop {
+            match walk.next() {
+                Ok(None) => break paths,
+                Ok(Some(mut dir)) => {
+                    paths.extend(stays(dir.path()).then(|| path_of(&dir)));
+                    while let Some(entry) = dir.next().unwrap() {
+                        assert_ne!(entry.name(), b"OUTSIDE");
+                    }
+                }
+                Err(error) => {
+                    assert!(matches!(errno(error.io_error()), libc::ENOENT | libc::ENOTDIR), "{error}");
+                }
+            }
+        }
+    });
+    let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+    paths.sort();
+    let all = (0..PLACES).flat_map(|place| {
+        let names = iter::once(place.to_string()).chain(iter::repeat_n("stays".to_owned(), 3));
+        names.scan(root.to_owned(), |path, name| {
+            path.push(name);
+            Some(path.clone())
+        })
+    });
+    let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
+    let mut expected: Vec<_> = iter::once(root.to_owned())
+        .chain(all)
+        .flat_map(|path| visits.iter().map(move |is_post| (path.clone(), *is_post)))
+        .collect();
+    expected.sort();
+    assert_eq!(paths, expected, "{way:?}, {threads} threads");
 }
 
 /// A share that is on its way has a descriptor too, and in post-order the root another one.
