@@ -138,8 +138,12 @@ impl Walk {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
+    /// In a closure of [`spread`](Self::spread), what is left of the tree before it goes to the other threads, and the new tree
+    /// is walked by this thread alone.
+    ///
     /// Costs: the descriptors of the tree before it are closed; no allocation.
     pub fn reset(&mut self, root: OwnedFd) {
+        self.leave();
         self.levels.begin(root, b"");
     }
 

@@ -24,8 +24,9 @@ struct State<T> {
 }
 
 impl<T> Handover<T> {
-    pub(crate) fn new(threads: usize) -> Self {
-        let state = State { given: Vec::new(), threads, waiting: 0, is_over: false };
+    /// For one thread.
+    pub(crate) fn new() -> Self {
+        let state = State { given: Vec::new(), threads: 1, waiting: 0, is_over: false };
         Self { is_asked: AtomicBool::new(false), state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -64,6 +65,11 @@ impl<T> Handover<T> {
         work
     }
 
+    /// For one more thread, before it starts.
+    pub(crate) fn join(&self) {
+        self.lock().threads += 1;
+    }
+
     /// For a thread that takes part no longer: leaves the rest of its work to the others.
     pub(crate) fn leave(&self, rest: Option<T>) {
         let mut state = self.lock();
@@ -81,7 +87,7 @@ impl<T> Handover<T> {
 
     /// To be called after each change.
     fn settle(&self, state: &mut State<T>) {
-        state.is_over |= state.given.is_empty() && state.waiting == state.threads;
+        state.is_over |= state.given.is_empty() && state.waiting >= state.threads;
         self.is_asked.store(state.is_over || state.waiting > state.given.len(), Relaxed);
         if state.is_over {
             self.changed.notify_all();

@@ -28,6 +28,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use std::ffi::{CStr, CString};
+use std::ops::Range;
 
 /// The first level, the one at hand, and two more on the way by names to a closed one.
 const MIN_OPEN: usize = 4;
@@ -464,15 +465,18 @@ impl Levels {
         !(self.stack.is_empty() && self.lost.is_empty())
     }
 
-    /// Takes half of the directories that are pending at the shallowest level, for another thread; all of them if there are
-    /// others. Its descriptor is duplicated.
+    /// Takes half of the directories that are pending at the shallowest level that is open, for another thread; all of them if
+    /// there are others. Its descriptor is duplicated.
     pub(super) fn split(&mut self) -> Option<Self> {
-        let ends = self.stack.iter().skip(1).map(|level| level.names).chain([self.pending.len()]);
-        let mut pending = self.stack.iter().zip(ends).enumerate().filter(|(_, (level, end))| level.next < *end);
-        let (index, (level, end)) = pending.find(|(_, (level, _))| level.dir.is_some())?;
-        let names = level.next..end;
-        let half = self.pending.half(names.clone());
-        let behind = if half == names.end && pending.next().is_none() { return None } else { half };
+        let shallowest = self.pending_from(0)?;
+        let is_closed = (1..=self.closed.len()).contains(&shallowest.0);
+        let below_closed = || self.pending_from(self.stack[self.closed.len() + 1].names);
+        let (index, names) = if is_closed { below_closed()? } else { shallowest };
+        let behind = self.pending.half(names.clone());
+        if behind == names.end && !is_closed && self.pending_from(names.end).is_none() {
+            return None;
+        }
+        let level = &self.stack[index];
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
 
         let mut part = self.without_work();
@@ -486,22 +490,36 @@ impl Levels {
         Some(part)
     }
 
+    /// The shallowest level that has names still to do, of those whose names begin at `at` or behind, and where these are. It
+    /// looks at levels with names only: a chain in post-order has any number of levels without.
+    fn pending_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
+        while at < self.pending.len() {
+            let below = self.stack.partition_point(|level| level.names <= at);
+            let end = self.stack.get(below).map_or(self.pending.len(), |level| level.names);
+            let next = self.stack[below - 1].next;
+            if next < end {
+                return Some((below - 1, next..end));
+            }
+            at = end;
+        }
+        None
+    }
+
     /// Makes the level at `index` one that several threads have a part in, and so those above it.
     fn share(&mut self, index: usize) -> Arc<Split<Place>> {
         let Self { stack, closed, .. } = self;
-        let mut shared = None;
-        for (at, level) in stack[..=index].iter_mut().enumerate() {
-            let split = level.split.take().unwrap_or_else(|| {
-                let identity = match &level.dir {
-                    Some(dir) => Identity::of(dir.as_fd()),
-                    None => closed[at - 1],
-                };
-                let root = if at == 0 { fcntl_dupfd_cloexec(level.dir(), 0).ok() } else { None };
-                let (depth, name, path_end) = (level.depth, level.name, level.path_end);
-                Split::new(Place { identity, root, depth, name, path_end }, shared.take())
-            });
-            level.split = Some(Arc::clone(&split));
-            shared = Some(split);
+        let last_shared = stack[..=index].iter().rposition(|level| level.split.is_some());
+        let mut shared = last_shared.and_then(|at| stack[at].split.clone());
+        for at in last_shared.map_or(0, |at| at + 1)..=index {
+            let level = &mut stack[at];
+            let identity = match &level.dir {
+                Some(dir) => Identity::of(dir.as_fd()),
+                None => closed[at - 1],
+            };
+            let root = if at == 0 { fcntl_dupfd_cloexec(level.dir(), 0).ok() } else { None };
+            let (depth, name, path_end) = (level.depth, level.name, level.path_end);
+            shared = Some(Split::new(Place { identity, root, depth, name, path_end }, shared));
+            level.split.clone_from(&shared);
         }
         let split = shared.expect("BUG: no level to share");
         split.add_part();

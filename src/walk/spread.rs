@@ -6,6 +6,7 @@ use super::{Walk, WalkError};
 use crate::Buffer;
 use crate::sync::Arc;
 use crate::thread;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A thread's share in a walk that several threads do together.
@@ -46,35 +47,38 @@ impl Walk {
     /// It pays where the kernel has to do much for each directory and `work` for each entry. A chain of directories, or one
     /// huge directory, is read by one thread at a time.
     ///
-    /// Costs: `threads - 1` threads, as one of them is the caller's; a [`Buffer`] and at most
-    /// [`max_open`](Self::max_open) descriptors for each. A thread without work raises a flag and sleeps. Another one, which
-    /// looks at the flag once a directory, gives it half of the directories that are left at its shallowest level, with a copy
-    /// of their names and a duplicate of that level's descriptor. One thread costs what [`next`](Self::next) costs without
-    /// this. `threads` is at least 1; if the system refuses to start as many, there are fewer, and fewer results.
+    /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
+    /// [`max_open`](Self::max_open) descriptors, and one more for what another thread gives it; in post-order, one for the root.
+    /// A thread without work raises a flag and sleeps. Another one, which looks at the flag once a directory, gives it half of
+    /// the directories that are left at its shallowest level, with a copy of their names and a duplicate of that level's
+    /// descriptor. One thread costs what [`next`](Self::next) costs without this. `threads` is at least 1; once the system
+    /// refuses to start one, the walk makes do with those before it, and there are fewer results.
     pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R> {
-        let handover = Arc::new(Handover::new(threads.max(1)));
-        let idle =
-            |_| Self { buffer: Buffer::new(), levels: self.levels.without_work(), shared: Some(Arc::clone(&handover)) };
-        let others: Vec<_> = (1..threads).map(idle).collect();
-        self.shared = (!others.is_empty()).then(|| Arc::clone(&handover));
+        let handover = Arc::new(Handover::new());
         let run = |mut walk: Self| {
             let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
-            if result.is_ok() && !walk.levels.is_stopped() {
-                handover.leave(walk.levels.has_work().then_some(walk.levels));
-            } else {
+            let rest = walk.shared.map(|_| walk.levels);
+            if result.is_err() || rest.as_ref().is_some_and(Levels::is_stopped) {
                 handover.end();
+            } else {
+                handover.leave(rest.filter(Levels::has_work));
             }
             result
         };
         let results: Vec<_> = thread::scope(|scope| {
-            let start =
-                |walk| thread::Builder::new().spawn_scoped(scope, || run(walk)).inspect_err(|_| handover.leave(None));
-            let started: Vec<_> = others.into_iter().map(start).collect();
+            let start = |_| {
+                handover.join();
+                let (buffer, levels) = (Buffer::new(), self.levels.without_work());
+                let walk = Self { buffer, levels, shared: Some(Arc::clone(&handover)) };
+                let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
+                started.inspect_err(|_| handover.leave(None)).ok()
+            };
+            let others: Vec<_> = (1..threads).map_while(start).collect();
+            self.shared = (!others.is_empty()).then(|| Arc::clone(&handover));
             let first = run(self);
             let join =
                 |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            let others = started.into_iter().filter_map(Result::ok).map(join);
-            [first].into_iter().chain(others).collect()
+            [first].into_iter().chain(others.into_iter().map(join)).collect()
         });
         results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
@@ -98,6 +102,16 @@ impl Walk {
         let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return Ok(Step::Done) };
         self.levels = share;
         self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })
+    }
+
+    /// Leaves the rest to the other threads, if there are any.
+    pub(super) fn leave(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            if self.levels.has_work() {
+                let nothing = self.levels.without_work();
+                shared.give(mem::replace(&mut self.levels, nothing));
+            }
+        }
     }
 
     pub(super) fn stop(&mut self) {

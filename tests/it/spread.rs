@@ -2,18 +2,26 @@
 
 use crate::stamps::{self, Clock, read_all};
 use crate::support::machine::{Watchdog, runs_long};
-use crate::support::process::as_nobody;
-use crate::support::tree::{self, Tree};
+use crate::support::process::{self, as_nobody, in_thread};
+use crate::support::scan::errno;
+use crate::support::tree::{self, Random, Tree};
 use crate::visits::{Plan, Visit, What, by_std, walked};
+use crate::walk::remove;
+use crate::walk_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Order, Walk};
-use rustix::fs::fstat;
+use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::iter;
 use std::mem;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -367,6 +375,359 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
                     assert!(visits == expected, "{way:?}, {threads} threads: {visits:#?}");
                 }
             }
+        }
+    });
+}
+
+/// The tree of a thread that begins another one goes to the other threads, and nobody helps with the new one.
+#[test]
+fn thread_that_begins_another_tree_leaves_this_one_to_the_others() {
+    let _watchdog = Watchdog::new(60);
+    let (tree, other) = (Tree::new(|at| tree::comb(at, 30)), Tree::new(|at| tree::comb(at, 10)));
+    let caller = thread::current().id();
+    for way in [PLAIN, POST, TIGHT] {
+        let expected = paths_of(&way.by_std(tree.path()));
+        let count = way.by_std(other.path()).len();
+        for threads in [1, 2, 8] {
+            for steps in [0, 1, 3, 10, usize::MAX] {
+                let parts = way.begin(tree.path()).spread(threads, |walk| {
+                    let mut paths = Vec::new();
+                    let resets = thread::current().id() == caller;
+                    while !resets || paths.len() < steps {
+                        let Some(mut dir) = walk.next().unwrap() else { break };
+                        paths.push(path_of(&dir));
+                        let _ = dir.next().unwrap();
+                    }
+                    if resets {
+                        walk.reset(lendir::open(other.path()).unwrap());
+                        assert_eq!(paths_left(walk).len(), count);
+                    }
+                    paths
+                });
+                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+                paths.sort();
+                assert!(
+                    threads == 1 && steps < usize::MAX || paths == expected,
+                    "{way:?}, {threads} threads, {steps} steps"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn stop_ends_the_walk_for_all_threads() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, 3000, 4));
+    for way in WAYS {
+        for threads in THREADS {
+            for stop_at in [0, 1, 100] {
+                for returns in [false, true] {
+                    let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+                    let parts = way.begin(tree.path()).spread(threads, |walk| {
+                        let mut stops = false;
+                        while let Some(mut dir) = walk.next().unwrap() {
+                            late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
+                            stops = visits.fetch_add(1, SeqCst) == stop_at;
+                            if stops {
+                                dir.stop();
+                                if returns {
+                                    return;
+                                }
+                            }
+                        }
+                        is_over.fetch_or(stops, SeqCst);
+                        (0..3).for_each(|_| assert!(walk.next().unwrap().is_none()));
+                    });
+                    assert_eq!(parts.len(), threads);
+                    assert!(late.into_inner() < threads, "each of the others had one directory at most");
+                    assert!(visits.into_inner() < 3000);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn panic_is_passed_on_once_all_closures_have_ended() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, 3000, 4));
+    for way in WAYS {
+        for threads in THREADS {
+            for (panic_at, panics) in [(0, 1), (1, 1), (100, 1), (100, 5)] {
+                let (visits, begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+                let walk = way.begin(tree.path());
+                let spread = AssertUnwindSafe(|| {
+                    walk.spread(threads, |walk| {
+                        begun.fetch_add(1, SeqCst);
+                        while let Some(_dir) = walk.next().unwrap() {
+                            let visit = visits.fetch_add(1, SeqCst);
+                            if (panic_at..panic_at + panics).contains(&visit) {
+                                ended.fetch_add(1, SeqCst);
+                                resume_unwind(Box::new(visit)); // without a message
+                            }
+                        }
+                        ended.fetch_add(1, SeqCst);
+                    });
+                });
+                let panic = *catch_unwind(spread).unwrap_err().downcast::<usize>().unwrap();
+                assert!((panic_at..panic_at + panics).contains(&panic));
+                assert_eq!((begun.into_inner(), ended.into_inner()), (threads, threads));
+                assert!(visits.into_inner() < 3000);
+            }
+        }
+    }
+}
+
+#[test]
+fn all_threads_panic_before_the_first_directory() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::of(&["a/"]);
+    for threads in THREADS {
+        let walk = PLAIN.begin(tree.path());
+        let spread = AssertUnwindSafe(|| walk.spread(threads, |_| resume_unwind(Box::new("on purpose"))));
+        assert_eq!(catch_unwind(spread).unwrap_err().downcast_ref(), Some(&"on purpose"));
+    }
+}
+
+/// A thread is given work thousands of levels below the root, and the walk is stopped there: what knows all levels between is
+/// dropped without recursion.
+#[test]
+fn work_is_given_at_any_depth() {
+    let _watchdog = Watchdog::new(300);
+    const DEPTH: usize = 20_000;
+    const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
+    let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);
+    let tree = Tree::new(|at| tree::nest(at, levels));
+    for stops in [false, true] {
+        let is_given = AtomicBool::new(false);
+        let caller = thread::current().id();
+        let parts = POST.begin(tree.path()).spread(2, |walk| {
+            let mut visits = 0;
+            while let Some(mut dir) = walk.next().unwrap() {
+                visits += 1;
+                if dir.depth() > DEPTH && thread::current().id() != caller {
+                    is_given.store(true, SeqCst);
+                    if stops {
+                        dir.stop();
+                    }
+                }
+                for _ in (0..1000).take_while(|_| dir.depth() > DEPTH && !is_given.load(SeqCst)) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            visits
+        });
+        assert!(is_given.into_inner());
+        let all = 2 * (1 + DEPTH + WIDE.len());
+        assert_eq!(parts.iter().sum::<usize>() == all, !stops);
+    }
+}
+
+#[test]
+fn removing_on_the_second_visit_removes_a_tree() {
+    let _watchdog = Watchdog::new(60);
+    for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100), |at: &Path| tree::wide(at, 500, 3)] {
+        for way in [POST, TIGHT] {
+            for threads in [2, 8] {
+                let tree = Tree::new(make);
+                let parts = way.begin(tree.path()).spread(threads, |walk| remove(walk, tree.path()));
+                parts.into_iter().for_each(|part| part.unwrap());
+                assert!(!tree.path().exists());
+            }
+        }
+    }
+}
+
+/// As many directories stay where they are, and between them others are made, removed, moved and exchanged for links.
+const PLACES: usize = 8;
+
+/// What stays comes once, and again in post-order, whatever happens around it; nothing comes from outside.
+#[test]
+fn tree_changes_meanwhile() {
+    let _watchdog = Watchdog::new(600);
+    let outside = Tree::of(&["OUTSIDE/OUTSIDE/"]);
+    let tree = Tree::new(|at| {
+        for place in 0..PLACES {
+            tree::make(at, &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")]);
+            symlink(outside.path(), at.join(format!("{place}/link"))).unwrap();
+        }
+    });
+    let is_over = AtomicBool::new(false);
+    let changes: usize = thread::scope(|scope| {
+        let (at, is_over) = (tree.path(), &is_over);
+        let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
+        let checked = scope.spawn(|| {
+            for _ in 0..if runs_long() { 300 } else { 10 } {
+                for way in [PLAIN, POST, TIGHT] {
+                    [2, 8, 64].into_iter().for_each(|threads| check_what_stays(way, at, threads));
+                }
+            }
+        });
+        let checked = checked.join();
+        is_over.store(true, SeqCst);
+        checked.unwrap_or_else(|panic| resume_unwind(panic));
+        others.into_iter().map(|other| other.join().unwrap()).sum()
+    });
+    assert!(changes > 100, "{changes} changes");
+}
+
+fn change(root: &Path, seed: u64, is_over: &AtomicBool) -> usize {
+    let mut random = Random(seed);
+    let mut changes = 0;
+    while !is_over.load(SeqCst) {
+        let [from, to] = [(); 2].map(|()| root.join(random.below(PLACES).to_string()));
+        let (made, moved) = (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
+        let rename = |to, flags| renameat_with(CWD, from.join(&moved), CWD, to, flags).is_ok();
+        changes += usize::from(match random.below(5) {
+            0 => fs::create_dir_all(made.join("a/b")).is_ok(),
+            1 => fs::remove_dir_all(made).is_ok(),
+            2 => rename(to.join("link"), RenameFlags::EXCHANGE),
+            _ => rename(to.join(&moved), RenameFlags::NOREPLACE),
+        });
+    }
+    changes
+}
+
+fn check_what_stays(way: Way, root: &Path, threads: usize) {
+    let stays = |path: &Path| {
+        let mut names = path.strip_prefix(root).unwrap().iter();
+        names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
+    };
+    let parts = way.begin(root).spread(threads, |walk| {
+        let mut paths = Vec::new();
+        loop {
+            match walk.next() {
+                Ok(None) => break paths,
+                Ok(Some(mut dir)) => {
+                    paths.extend(stays(dir.path()).then(|| path_of(&dir)));
+                    while let Some(entry) = dir.next().unwrap() {
+                        assert_ne!(entry.name(), b"OUTSIDE");
+                    }
+                }
+                Err(error) => {
+                    assert!(matches!(errno(error.io_error()), libc::ENOENT | libc::ENOTDIR), "{error}");
+                }
+            }
+        }
+    });
+    let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+    paths.sort();
+    let all = (0..PLACES).flat_map(|place| {
+        let names = iter::once(place.to_string()).chain(iter::repeat_n("stays".to_owned(), 3));
+        names.scan(root.to_owned(), |path, name| {
+            path.push(name);
+            Some(path.clone())
+        })
+    });
+    let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
+    let mut expected: Vec<_> = iter::once(root.to_owned())
+        .chain(all)
+        .flat_map(|path| visits.iter().map(move |is_post| (path.clone(), *is_post)))
+        .collect();
+    expected.sort();
+    assert_eq!(paths, expected, "{way:?}, {threads} threads");
+}
+
+/// A share that is on its way has a descriptor too, and in post-order the root another one.
+#[test]
+fn no_more_descriptors_are_open_than_stated() {
+    process::run("spread::no_more_descriptors_are_open_than_stated", 120, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 60);
+            tree::random(&at.join("a"), 3);
+        });
+        let before = open_descriptors();
+        for way in WAYS {
+            for threads in [1, 2, 8, 64] {
+                let most = Mutex::new(0);
+                let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
+                    let walk = way.begin(tree.path());
+                    let work = |walk: &mut Walk| (0..until).find(|_| walk.next().unwrap().map(look).is_none());
+                    let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
+                    assert_eq!(open_descriptors(), before, "all are closed at the end");
+                };
+                spread(usize::MAX, &|_| {
+                    let mut most = most.lock().unwrap();
+                    *most = open_descriptors().max(*most);
+                });
+                let most = most.into_inner().unwrap() - before;
+                assert!(most <= threads * (way.max_open + 1) + 1, "{way:?}, {threads} threads: {most} open");
+                for until in [0, 1, 10] {
+                    spread(until, &|_| ());
+                }
+                spread(usize::MAX, &|mut dir| dir.stop());
+                spread(usize::MAX, &|dir| {
+                    if dir.depth() == 2 {
+                        resume_unwind(Box::new(()))
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Whatever cannot be opened or duplicated: each directory comes, or it or one above it has an error.
+#[test]
+fn process_with_few_descriptors_loses_nothing_in_silence() {
+    process::run("spread::process_with_few_descriptors_loses_nothing_in_silence", 120, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 30);
+            tree::random(&at.join("a"), 3);
+        });
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = paths_of(&way.by_std(tree.path()));
+            for descriptors in [2, 3, 4, 6, 8, 12, 20, 40] {
+                let _others = leave_room(descriptors);
+                for _ in 0..if runs_long() { 100 } else { 2 } {
+                    let parts = way.begin(tree.path()).spread(8, |walk| walked(walk, |_| Plan::ALL));
+                    let (errors, visits): (Vec<_>, Vec<_>) =
+                        parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
+                    assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
+                    let failed: HashSet<_> = errors.iter().map(|error| &*error.path).collect();
+                    let mut paths = paths_of(&visits);
+                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "each comes once");
+                    let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
+                    let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
+                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path)).collect();
+                    assert!(silent.is_empty(), "{way:?}, {descriptors} descriptors: {silent:?}, {failed:?}");
+                    paths.retain(|path| expected.binary_search(path).is_err());
+                    assert!(paths.is_empty(), "made up: {paths:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn fewer_threads_walk_where_the_system_refuses_them() {
+    process::run("spread::fewer_threads_walk_where_the_system_refuses_them", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, 30));
+        as_nobody(|| {
+            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
+            for way in [PLAIN, POST] {
+                for threads in [2, 64, usize::MAX] {
+                    let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, |_| way.plan()));
+                    let [visits] = <[_; 1]>::try_from(parts).unwrap();
+                    assert!(in_one_order(visits) == way.by_std(tree.path()));
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn threads_share_one_cpu() {
+    let _watchdog = Watchdog::new(60);
+    in_thread(|| {
+        let all = sched_getaffinity(None).unwrap();
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+        let tree = Tree::new(|at| tree::random(at, 5));
+        for way in [PLAIN, TIGHT] {
+            let expected = way.by_std(tree.path());
+            THREADS.into_iter().for_each(|threads| way.check(&tree, &expected, threads));
         }
     });
 }

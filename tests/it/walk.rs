@@ -290,7 +290,7 @@ fn removed_directory_is_one_error_unless_it_is_skipped() {
 }
 
 /// `rm -r`, as a user would write it.
-fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
+pub fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
     while let Some(mut dir) = walk.next()? {
         if let Some(parent) = dir.parent() {
             unlinkat(parent, dir.name(), AtFlags::REMOVEDIR)?;

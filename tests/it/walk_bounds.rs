@@ -58,7 +58,7 @@ fn many_directories_in_one() {
     assert!(expected.next().is_none());
 }
 
-fn open_descriptors() -> usize {
+pub fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
