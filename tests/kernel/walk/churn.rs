@@ -1,6 +1,7 @@
 //! Walks while signals come, and while others add to the tree and remove from it.
 
 use super::{Told, WAYS, Way, plant, remove_contents};
+use crate::churn::Over;
 use crate::file_systems::{Contents, FileSystem};
 use crate::mounted::{Mounted, Part};
 use crate::signals::{self, Storm};
@@ -94,16 +95,18 @@ fn walk_beside_churn(tree: &Path, duration: Duration) -> (usize, usize) {
     let staying: Vec<_> = staying.entries.into_iter().filter(|path| is_staying(path)).collect();
     thread::scope(|scope| {
         let churn = scope.spawn(|| churn(tree, &is_over, |_| {}));
-        let until = Instant::now() + duration;
         let (mut walks, mut errors) = (0, 0);
-        // At least one whole turn, however slow this machine is.
-        while walks == 0 || Instant::now() < until && !churn.is_finished() {
-            for way in WAYS {
-                errors += check(way, tree, &staying);
-                walks += 1;
+        {
+            let _over = Over(&is_over);
+            let until = Instant::now() + duration;
+            // At least one whole turn, however slow this machine is.
+            while walks == 0 || Instant::now() < until && !churn.is_finished() {
+                for way in WAYS {
+                    errors += check(way, tree, &staying);
+                    walks += 1;
+                }
             }
         }
-        is_over.store(true, Relaxed);
         churn.join().unwrap();
         (walks, errors)
     })
@@ -198,8 +201,10 @@ fn remove_beside_churn(at: &Path) -> io::Result<()> {
     };
     thread::scope(|scope| -> io::Result<()> {
         let churns = [(); 2].map(|()| scope.spawn(|| churn(&tree, &is_over, swap)));
-        let removed = (0..3).try_for_each(|_| remove_contents(lendir::open(&tree)?));
-        is_over.store(true, Relaxed);
+        let removed = {
+            let _over = Over(&is_over);
+            (0..3).try_for_each(|_| remove_contents(lendir::open(&tree)?))
+        };
         for churn in churns {
             churn.join().unwrap();
         }
