@@ -3,11 +3,9 @@
 //! Every `malloc` of the process is counted, that of `opendir` too, and the system calls by strace in a child that reads
 //! ten times more than another.
 
-mod contenders;
-mod directories;
-
-use contenders::Contender;
-use directories::{Directory, Names, fastest_root};
+use lendir_benches::contender::Contender;
+use lendir_benches::directories::{Directory, Names, fastest_root};
+use lendir_benches::readers;
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -19,7 +17,7 @@ fn main() {
     let args: Vec<_> = std::env::args().collect();
     if let [_, child, name, times, path] = &args[..] {
         assert_eq!(child, CHILD);
-        let dir = Directory::system(path).expect("the directory of the parent");
+        let dir = Directory::at(path.clone(), path);
         let mut all = everyone(&dir);
         let contender = all.iter_mut().find(|contender| contender.name == name).expect("a contender");
         contender.time(times.parse().expect("a number"));
@@ -33,7 +31,7 @@ fn main() {
         let dir = fastest_root().directory(count, Names::Pids);
         println!("\n{}, each reading:\n\n| | allocations | system calls |\n|---|---|---|", dir.label);
         for mut contender in everyone(&dir) {
-            contender.check(&dir);
+            contender.check();
             let before = mallocs::counted();
             contender.time(TIMES);
             let allocations = mallocs::counted().map(|after| (after - before.unwrap_or(0)).div_ceil(TIMES));
@@ -45,9 +43,9 @@ fn main() {
 }
 
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = contenders::all(dir);
-    all.extend(contenders::rescans(dir));
-    all.push(contenders::listing("lendir::Listing", dir));
+    let mut all = readers::all(dir);
+    all.extend(readers::rescans(dir));
+    all.push(readers::listing("Listing", dir));
     all
 }
 

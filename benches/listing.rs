@@ -3,11 +3,8 @@
 //!
 //! Criterion measures one after the other; where the ratio counts, `cargo bench --bench ratios` has them in turn.
 
-mod contenders;
-mod directories;
-mod ladder;
-
 use criterion::{AxisScale, BenchmarkId, Criterion, PlotConfiguration, SamplingMode, Throughput};
+use lendir_benches::ladder;
 use std::time::Duration;
 
 fn main() {
@@ -18,14 +15,14 @@ fn main() {
         .nresamples(2000)
         .configure_from_args();
     for shapes in ladder::shapes().chunk_by(|a, b| a.kind() == b.kind()) {
-        let mut group = criterion.benchmark_group(format!("sorted. {}", shapes[0].kind()));
+        let mut group = criterion.benchmark_group(format!("h. sorted, {}", shapes[0].kind()));
         group.sampling_mode(SamplingMode::Flat);
         group.plot_config(PlotConfiguration::default().summary_scale(AxisScale::Logarithmic));
         for shape in shapes {
             let dir = shape.make();
             group.throughput(Throughput::Elements(shape.count as u64));
             for contender in &mut ladder::rungs(&dir) {
-                contender.check(&dir);
+                contender.check();
                 let id = BenchmarkId::new(contender.name, shape.count);
                 group.bench_function(id, |bencher| bencher.iter_custom(|times| contender.time(times)));
             }

@@ -1,69 +1,64 @@
 //! `cargo bench --bench ratios`: every contender in turn, round by round, in one process.
 //!
 //! Criterion measures one contender after the other, so that the drift of a busy machine decides between them. Here the
-//! drift meets all of them alike. What is printed is the ratio of the median to that of the bare loop, and in brackets
-//! the middle half of the ratios round by round. The sorted ones have scores too, those of the gitstatus article: the first
-//! rung of the ladder is 100, what takes half of its time 200.
+//! drift meets all of them alike. As each row is measured, standard error shows the ratios of the medians to that of the
+//! bare loop, and in brackets the middle half of the ratios round by round. At the end, standard output has them in
+//! Markdown tables, as in `benches/README.md`.
 //!
-//! With words after `--`, only the directories whose label has one of them: `cargo bench --bench ratios -- ext4 /proc`.
+//! Words after `--` choose the rows whose label has one of them: `cargo bench --bench ratios -- ext4 /proc`.
 
-mod contenders;
-mod directories;
-mod ladder;
-mod turns;
-
-use contenders::Contender;
-use directories::{Directory, Names, roots};
+use lendir_benches::directories::{Fixture, Names, for_capacities, roots};
+use lendir_benches::table::Table;
+use lendir_benches::turns::{Effort, machine};
+use lendir_benches::{ladder, readers, trees, walkers};
 use std::time::Duration;
-use turns::{Turns, machine};
-
-/// How long all contenders of one directory may take, but for the largest, where 30 rounds take longer.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() {
-    // `cargo bench -- --test` and `cargo test --benches` ask only whether it runs.
-    let rounds_at_most = if std::env::args().any(|arg| arg == "--test") { 1 } else { 2000 };
-    let words: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let (options, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
+    let has = |option: &str| options.iter().any(|it| it == option);
+    // `cargo test --benches` leaves out `--bench`.
+    let is_test = has("--test") || !has("--bench");
+    let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(5)) };
     let is_asked_for = |label: &str| words.is_empty() || words.iter().any(|word| label.contains(word));
+
+    let mut read = Table::new("Read", effort);
+    let mut rescan = Table::new("Read again, without opening", effort);
+    for fixture in directories().into_iter().filter(|it| is_asked_for(&it.label())) {
+        let Some(dir) = fixture.make() else { continue };
+        read.measure(&dir.label, readers::all(&dir));
+        let bare_loop = [readers::bare_loop(&dir)];
+        rescan.measure(&dir.label, bare_loop.into_iter().chain(readers::rescans(&dir)).collect());
+    }
+
+    let mut capacity = Table::new("By capacity of the buffer", effort);
+    for fixture in for_capacities().into_iter().filter(|it| is_asked_for(&it.label())) {
+        let Some(dir) = fixture.make() else { continue };
+        let bare_loop = [readers::bare_loop(&dir)].into_iter();
+        let by_capacity = readers::lendir_by_capacity(&dir).map(|(_, contender)| contender);
+        capacity.measure(&dir.label, bare_loop.chain(by_capacity).collect());
+    }
+
+    let mut sort = Table::new("Sort", effort);
+    for shape in ladder::shapes().into_iter().filter(|it| is_asked_for(&it.label())) {
+        let dir = shape.make();
+        sort.measure(&dir.label, ladder::all(&dir));
+    }
+
+    let mut walk = Table::new("Walk", effort);
+    for fixture in trees::Fixture::all().into_iter().filter(|it| is_asked_for(&it.label())) {
+        let tree = fixture.make();
+        walk.measure(&tree.label, walkers::all(&tree));
+    }
+
     println!("{}", machine());
-    for dir in rows().into_iter().filter(|dir| is_asked_for(&dir.label)) {
-        let mut contenders = contenders::all(&dir);
-        contenders.extend(contenders::rescans(&dir));
-        table(&dir, &mut contenders, rounds_at_most);
+    for table in [read, rescan, capacity, sort, walk] {
+        print!("{table}");
     }
-    Directory::for_buffers(is_asked_for, |dir| {
-        let mut contenders = vec![contenders::bare_loop(dir)];
-        contenders.extend(contenders::lendir_by_capacity(dir).map(|(_, contender)| contender));
-        table(dir, &mut contenders, rounds_at_most);
+}
+
+fn directories() -> Vec<Fixture> {
+    let made = roots().into_iter().rev().flat_map(|root| {
+        [root.shape(16, Names::Pids), root.shape(32, Names::Sixteen), root.shape(1024, Names::Pids)].map(Fixture::Made)
     });
-    for shape in ladder::shapes() {
-        if is_asked_for(&shape.label()) {
-            let dir = shape.make();
-            table(&dir, &mut ladder::all(&dir), rounds_at_most);
-        }
-    }
-}
-
-fn rows() -> Vec<Directory> {
-    let mut rows = Vec::new();
-    for root in roots().iter().rev() {
-        rows.push(root.directory(16, Names::Pids));
-        rows.push(root.directory(32, Names::Sixteen));
-        rows.push(root.directory(1024, Names::Pids));
-    }
-    rows.extend(["/sys/class/net", "/proc"].into_iter().filter_map(Directory::system));
-    rows
-}
-
-fn table(dir: &Directory, contenders: &mut [Contender<'_>], rounds_at_most: u32) {
-    for contender in &mut *contenders {
-        contender.check(dir);
-    }
-    let turns = Turns::take(contenders, PATIENCE, rounds_at_most);
-    let first_rung = contenders.iter().position(|contender| contender.name == ladder::FIRST_RUNG);
-    println!("\n{}: the bare loop takes {:.2} µs, {} rounds\n", dir.label, turns.median(0) * 1e6, turns.rounds);
-    for (index, contender) in contenders.iter().enumerate() {
-        let score = |first| format!("{:7.1}", 100.0 * turns.median(first) / turns.median(index));
-        println!("  {:34} {}{}", contender.name, turns.ratio(index, 0), first_rung.map_or(String::new(), score));
-    }
+    made.chain(["/sys/class/net", "/proc"].map(Fixture::System)).collect()
 }

@@ -5,14 +5,12 @@
 //!
 //! `LENDIR_LONG=1` adds the sizes that take long: 3000 processes more, a million entries.
 
-mod contenders;
-mod directories;
-
-use contenders::Contender;
 use criterion::{AxisScale, PlotConfiguration, measurement::WallTime};
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use directories::{Directory, Names, fastest_root, is_long, roots};
 use lendir::{Buffer, Entries};
+use lendir_benches::contender::Contender;
+use lendir_benches::directories::{Directory, Fixture, Names, fastest_root, for_capacities, roots};
+use lendir_benches::{is_long, readers};
 use std::ffi::CString;
 use std::fs::create_dir;
 use std::os::unix::ffi::OsStrExt;
@@ -21,9 +19,9 @@ use std::time::Duration;
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
-fn run(group: &mut Group<'_>, parameter: &str, dir: &Directory, contenders: Vec<Contender<'_>>) {
+fn run(group: &mut Group<'_>, parameter: &str, contenders: Vec<Contender<'_>>) {
     for mut contender in contenders {
-        contender.check(dir);
+        contender.check();
         group.bench_function(BenchmarkId::new(contender.name, parameter), |bencher| {
             bencher.iter_custom(|times| contender.time(times));
         });
@@ -36,18 +34,23 @@ fn group<'a>(c: &'a mut Criterion, question: &str) -> Group<'a> {
     group
 }
 
+/// Those of them that exist here.
+fn system(paths: [&'static str; 2]) -> impl Iterator<Item = Directory> {
+    paths.into_iter().filter_map(|path| Fixture::System(path).make())
+}
+
 fn contenders(c: &mut Criterion) {
     for root in roots() {
         let mut group = group(c, &format!("a. contenders on {}", root.file_system));
         for count in [16, 128, 1024, 16_384] {
             let dir = root.directory(count, Names::Pids);
             group.throughput(Throughput::Elements(count as u64));
-            run(&mut group, &count.to_string(), &dir, contenders::all(&dir));
+            run(&mut group, &count.to_string(), readers::all(&dir));
         }
     }
     for path in ["/proc", "/proc/self/fd", "/sys/class/net"] {
-        if let Some(dir) = Directory::system(path) {
-            run(&mut group(c, &format!("a. contenders on {path}")), path, &dir, contenders::all(&dir));
+        if let Some(dir) = Fixture::System(path).make() {
+            run(&mut group(c, &format!("a. contenders on {path}")), path, readers::all(&dir));
         }
     }
 }
@@ -79,17 +82,15 @@ fn buffer_reuse(c: &mut Criterion) {
 
 fn buffer_size(c: &mut Criterion) {
     let mut group = group(c, "c. KiB of buffer");
-    Directory::for_buffers(
-        |_| true,
-        |dir| {
-            for (kib, mut contender) in contenders::lendir_by_capacity(dir) {
-                contender.check(dir);
-                group.bench_function(BenchmarkId::new(&dir.label, kib), |bencher| {
-                    bencher.iter_custom(|times| contender.time(times));
-                });
-            }
-        },
-    );
+    for fixture in for_capacities() {
+        let Some(dir) = fixture.make() else { continue };
+        for (kib, mut contender) in readers::lendir_by_capacity(&dir) {
+            contender.check();
+            group.bench_function(BenchmarkId::new(&dir.label, kib), |bencher| {
+                bencher.iter_custom(|times| contender.time(times));
+            });
+        }
+    }
 }
 
 fn open(c: &mut Criterion) {
@@ -126,21 +127,21 @@ fn c_string(path: &Path) -> CString {
 fn rescan(c: &mut Criterion) {
     let mut group = group(c, "e. rescan");
     let mut dirs = vec![fastest_root().directory(16, Names::Pids), fastest_root().directory(1024, Names::Pids)];
-    dirs.extend(["/proc", "/sys/class/net"].into_iter().filter_map(Directory::system));
+    dirs.extend(system(["/proc", "/sys/class/net"]));
     for dir in &dirs {
-        let mut all = vec![contenders::bare_loop(dir), contenders::lendir(dir)];
-        all.extend(contenders::rescans(dir));
-        run(&mut group, &dir.label, dir, all);
+        let mut all = vec![readers::bare_loop(dir), readers::lendir(dir)];
+        all.extend(readers::rescans(dir));
+        run(&mut group, &dir.label, all);
     }
 }
 
 fn end_marker(c: &mut Criterion) {
     let mut group = group(c, "f. end marker");
     let mut dirs: Vec<_> = roots().iter().map(|root| root.directory(32, Names::Sixteen)).collect();
-    dirs.extend(["/sys/class/net", "/sys/fs/cgroup"].into_iter().filter_map(Directory::system));
+    dirs.extend(system(["/sys/class/net", "/sys/fs/cgroup"]));
     for dir in &dirs {
-        let Some(marked) = contenders::lendir_marked(dir) else { continue };
-        run(&mut group, &dir.label, dir, vec![contenders::lendir(dir), marked]);
+        let Some(marked) = readers::lendir_marked(dir) else { continue };
+        run(&mut group, &dir.label, vec![readers::lendir(dir), marked]);
     }
 }
 
@@ -150,9 +151,9 @@ fn growth(c: &mut Criterion) {
     for &count in if is_long() { &counts[..] } else { &counts[..5] } {
         let dir = fastest_root().directory(count, Names::Hex);
         group.throughput(Throughput::Elements(count as u64));
-        let sorted = contenders::listing("lendir, sorted", &dir);
-        let all = vec![contenders::bare_loop(&dir), contenders::lendir(&dir), sorted];
-        run(&mut group, &count.to_string(), &dir, all);
+        let sorted = readers::listing("lendir, sorted", &dir);
+        let all = vec![readers::bare_loop(&dir), readers::lendir(&dir), sorted];
+        run(&mut group, &count.to_string(), all);
     }
 }
 

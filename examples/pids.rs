@@ -1,16 +1,29 @@
-//! Lists the processes of a running system, ascending by PID: `pids [-q] [--proc DIR] [NAME]`.
-//!
-//! Prints the PID and the command name of each process, or of those whose command name contains NAME; with `-q` the PID
-//! alone. DIR is another procfs. Control characters in a name are printed as `?`, as ps does. Exit status: 0 if there was
-//! one, 1 if there was none, 2 for trouble.
+//! Scans procfs: `numeric_name` finds the PIDs, and `/proc/PID/comm` is opened relative to the open directory.
+
+const HELP: &str = "\
+Usage: pids [-qx] [--proc DIR] [--] [NAME]
+
+Lists the processes of this system by ascending PID: the PID and the command name of each.
+
+  NAME        list only processes whose command name contains NAME, and never pids itself
+  -x          list only processes whose whole command name is NAME
+  -q          print PIDs only
+  --proc DIR  read the procfs that is mounted on DIR instead of /proc
+  --help      print this text
+
+A command name is that of /proc/PID/comm, where the kernel keeps 15 bytes of a program's name. Control characters are
+printed as ?.
+Exit status: 0 if a process was listed, 1 if none was, 2 for an error.
+";
 
 use lendir::{Buffer, Entries};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsString};
-use std::fs::File;
+use std::fmt::Display;
+use std::fs::{File, read_link};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,36 +41,59 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for, and tells whether there was a process to print.
+/// Writes to `out` what the arguments ask for. Returns whether it listed a process.
 pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<bool> {
-    let (mut quiet, mut root, mut wanted) = (false, PathBuf::from("/proc"), OsString::new());
+    let (mut exact, mut quiet, mut root, mut names) = (false, false, PathBuf::from("/proc"), Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
-            b"-q" => quiet = true,
-            b"--proc" => root = args.next().ok_or_else(usage)?.into(),
-            [b'-', ..] => return Err(usage()),
-            _ if wanted.is_empty() => wanted = arg,
-            _ => return Err(usage()),
+            b"--help" => return out.write_all(HELP.as_bytes()).map(|()| true),
+            b"--proc" => root = args.next().ok_or_else(|| usage("--proc needs a directory"))?.into(),
+            b"--" => names.extend(args.by_ref()),
+            [b'-', letters @ ..] if !letters.is_empty() => {
+                for letter in letters {
+                    match letter {
+                        b'q' => quiet = true,
+                        b'x' => exact = true,
+                        _ => return Err(usage(format!("unknown option {arg:?}"))),
+                    }
+                }
+            }
+            _ => names.push(arg),
         }
     }
+    let wanted = match names.as_slice() {
+        [] if exact => return Err(usage("-x needs a NAME")),
+        [] => None,
+        [name] => Some(name.as_bytes()),
+        [_, extra, ..] => return Err(usage(format!("unexpected argument {extra:?}"))),
+    };
+    let is_wanted = |name: &[u8]| match wanted {
+        None => true,
+        Some(wanted) if exact => name == wanted,
+        Some(wanted) => wanted.is_empty() || name.windows(wanted.len()).any(|part| part == wanted),
+    };
 
     let proc = lendir::open(&root).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", root.display())))?;
+    let myself = wanted.and_then(|_| read_link(root.join("self")).ok());
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&proc, &mut buffer);
     let mut comm = [0; 128];
     let mut found = false;
-    // procfs itself lists processes in ascending order, so there is nothing to sort.
+    // procfs itself lists processes by ascending PID, so there is nothing to sort.
     while let Some(entry) = entries.next()? {
-        let Some(pid) = entry.numeric_name().map(|_| entry.name()) else { continue };
-        if quiet && wanted.is_empty() {
-            out.write_all(pid)?;
+        if entry.numeric_name().is_none() || myself.as_ref().is_some_and(|myself| myself == entry.name_os()) {
+            continue;
+        }
+        if quiet && wanted.is_none() {
+            out.write_all(entry.name())?;
         } else {
-            let Some(name) = command_name(&proc, pid, &mut comm)? else { continue };
-            if !contains(name, wanted.as_bytes()) {
+            let Some(name) = command_name(&proc, entry.name(), &mut comm)? else { continue };
+            if !is_wanted(name) {
                 continue;
             }
-            out.write_all(pid)?;
+            out.write_all(entry.name())?;
             if !quiet {
+                name.iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'?');
                 out.write_all(b" ")?;
                 out.write_all(name)?;
             }
@@ -68,32 +104,25 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
     Ok(found)
 }
 
-/// What `/proc/PID/comm` says, but for control characters; `None` when the process is gone, or hidden from us (`hidepid`).
-fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b [u8]>> {
+/// Reads `/proc/PID/comm`, without an allocation. `None` if the process is gone, or hidden from this user (`hidepid`).
+fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b mut [u8]>> {
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);
     path[pid.len()..][..5].copy_from_slice(b"/comm");
     let path = CStr::from_bytes_until_nul(&path).expect("BUG: a PID has at most ten digits");
-    let read = openat(proc.as_fd(), path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(io::Error::from)
-        .and_then(|file| File::from(file).read(comm));
-    match read {
+    let file = openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from);
+    match file.map_err(io::Error::from).and_then(|mut file| file.read(comm)) {
         Ok(len) => {
             let len = len - usize::from(comm[..len].ends_with(b"\n"));
-            comm[..len].iter_mut().filter(|byte| byte.is_ascii_control()).for_each(|byte| *byte = b'?');
-            Ok(Some(&comm[..len]))
+            Ok(Some(&mut comm[..len]))
         }
         Err(error) => match Errno::from_io_error(&error) {
             Some(Errno::NOENT | Errno::SRCH | Errno::PERM | Errno::ACCESS) => Ok(None),
-            _ => Err(io::Error::new(error.kind(), format!("{}: {error}", path.to_string_lossy()))),
+            _ => Err(error),
         },
     }
 }
 
-fn contains(name: &[u8], wanted: &[u8]) -> bool {
-    wanted.is_empty() || name.windows(wanted.len()).any(|part| part == wanted)
-}
-
-fn usage() -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, "usage: pids [-q] [--proc DIR] [NAME]")
+fn usage(error: impl Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("{error}; try --help"))
 }

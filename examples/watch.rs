@@ -1,45 +1,78 @@
-//! Reports processes that appear (`+ PID NAME`) and vanish (`- PID`) until Ctrl-C: `watch [-n SECONDS]`.
-//!
-//! Opens /proc once and scans it by `rewind`; a scan allocates nothing once there is room for every PID. Control characters
-//! of a name are printed as `?`. At the end it says what a scan cost.
+//! Opens /proc once and scans it by `rewind`: a scan allocates nothing once there is room for every PID.
+
+const HELP: &str = "\
+Usage: watch [-n SECONDS] [-c COUNT]
+
+Reports processes that appear (+ PID NAME) and vanish (- PID) between two scans of /proc, until Ctrl-C.
+
+  -n SECONDS  wait that long between two scans, 1 second by default
+  -c COUNT    end after COUNT scans and print to standard error how long they took
+  --help      print this text
+
+A process that has just been started may still have the name of its parent. Control characters are printed as ?.
+Exit status: 0, or 2 for an error.
+";
 
 use lendir::{Buffer, Entries};
-use rustix::fs::{Mode, OFlags, openat};
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
+use std::{fs, mem, thread};
 
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1).map(|arg| arg.into_string().unwrap_or_default());
-    let interval = match (args.next().as_deref(), args.next(), args.next()) {
-        (None, ..) => Some(Duration::from_secs(1)),
-        (Some("-n"), Some(seconds), None) => seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()),
-        _ => None,
-    };
-    let Some(interval) = interval else {
-        eprintln!("usage: watch [-n SECONDS]");
-        return ExitCode::from(2);
-    };
-    match watch(interval) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+    match run(std::env::args_os().skip(1), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
             eprintln!("watch: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(2)
         }
-        _ => ExitCode::SUCCESS,
     }
 }
 
-fn watch(interval: Duration) -> io::Result<()> {
-    let signals = Signals::block();
-    let mut out = io::stdout().lock();
+/// Does what the arguments ask for.
+fn run(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<()> {
+    let (mut interval, mut count) = (Duration::from_secs(1), None);
+    while let Some(arg) = args.next() {
+        match arg.as_encoded_bytes() {
+            b"--help" => return out.write_all(HELP.as_bytes()),
+            b"-n" => {
+                let seconds = number(args.next()).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                interval = seconds.ok_or_else(|| usage("-n needs a number of seconds"))?;
+            }
+            b"-c" => {
+                let scans = number(args.next()).filter(|scans| *scans > 0);
+                count = Some(scans.ok_or_else(|| usage("-c needs a number of scans, 1 or more"))?);
+            }
+            b"--" => break,
+            [b'-', _, ..] => return Err(usage(format!("unknown option {arg:?}"))),
+            _ => return Err(usage(format!("unexpected argument {arg:?}"))),
+        }
+    }
+    match args.next() {
+        None => watch(interval, count, out),
+        Some(arg) => Err(usage(format!("unexpected argument {arg:?}"))),
+    }
+}
+
+fn number<T: FromStr>(arg: Option<OsString>) -> Option<T> {
+    arg?.to_str()?.parse().ok()
+}
+
+fn usage(error: impl Display) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("{error}; try --help"))
+}
+
+fn watch(interval: Duration, count: Option<u32>, out: &mut impl Write) -> io::Result<()> {
     let proc = lendir::open("/proc")?;
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&proc, &mut buffer);
     let (mut before, mut now) = (Vec::<u32>::new(), Vec::<u32>::new());
-    let (mut scans, mut spent) = (0, Duration::ZERO);
-    loop {
+    let mut spent = Duration::ZERO;
+    for scan in 1_u64.. {
         let begin = Instant::now();
         entries.rewind()?;
         now.clear();
@@ -47,65 +80,34 @@ fn watch(interval: Duration) -> io::Result<()> {
             now.extend(entry.numeric_name());
         }
         spent += begin.elapsed();
-        scans += 1;
 
-        if scans == 1 {
+        if scan == 1 {
             writeln!(out, "watching {} processes", now.len())?;
         } else {
-            // procfs lists processes in ascending order, so that a PID is found by binary search.
+            // procfs lists processes by ascending PID, so that binary search finds one.
             for pid in before.iter().filter(|pid| now.binary_search(pid).is_err()) {
                 writeln!(out, "- {pid}")?;
             }
             for pid in now.iter().filter(|pid| before.binary_search(pid).is_err()) {
-                let mut comm = [0; 128];
-                write!(out, "+ {pid} ")?;
-                out.write_all(command_name(&proc, *pid, &mut comm))?;
-                writeln!(out)?;
+                writeln!(out, "+ {pid} {}", command_name(*pid))?;
             }
         }
-        std::mem::swap(&mut before, &mut now);
-        if signals.arrived_within(interval) {
+        mem::swap(&mut before, &mut now);
+        if count.is_some_and(|count| scan == u64::from(count)) {
             break;
         }
+        thread::sleep(interval);
     }
-    eprintln!("{scans} scans took {:?} each; in the last were {} processes", spent / scans, before.len());
+    match count {
+        Some(1) => eprintln!("1 scan took {spent:?}"),
+        Some(count) => eprintln!("{count} scans took {:?} each", spent / count),
+        None => {}
+    }
     Ok(())
 }
 
-/// Empty for a process that is gone already.
-fn command_name(proc: impl AsFd, pid: u32, comm: &mut [u8]) -> &[u8] {
-    let file = openat(proc, format!("{pid}/comm"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    let len = file.map_or(0, |file| File::from(file).read(comm).unwrap_or(0));
-    let len = len - usize::from(comm[..len].ends_with(b"\n"));
-    for byte in comm[..len].iter_mut().filter(|byte| byte.is_ascii_control()) {
-        *byte = b'?';
-    }
-    &comm[..len]
-}
-
-/// SIGINT and SIGTERM, kept waiting until they are asked for: no handler, no flag.
-struct Signals(libc::sigset_t);
-
-impl Signals {
-    fn block() -> Self {
-        // SAFETY: all zeros is a `sigset_t`, and the calls write to no other memory.
-        unsafe {
-            let mut set = std::mem::zeroed();
-            libc::sigemptyset(&raw mut set);
-            libc::sigaddset(&raw mut set, libc::SIGINT);
-            libc::sigaddset(&raw mut set, libc::SIGTERM);
-            libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            Self(set)
-        }
-    }
-
-    /// Sleeps that long, or until one of them arrives.
-    fn arrived_within(&self, time: Duration) -> bool {
-        let limit = libc::timespec {
-            tv_sec: time.as_secs().try_into().unwrap_or(i32::MAX.into()),
-            tv_nsec: i32::try_from(time.subsec_nanos()).expect("BUG: not below a thousand million").into(),
-        };
-        // SAFETY: both pointers are to valid values, and a null `info` is allowed.
-        unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const limit) > 0 }
-    }
+/// Empty for a process that is gone.
+fn command_name(pid: u32) -> String {
+    let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).replace(char::is_control, "?")
 }

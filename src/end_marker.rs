@@ -3,7 +3,6 @@
 use rustix::fd::AsFd;
 use rustix::io::retry_on_intr;
 use std::io;
-use std::num::NonZeroU64;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
@@ -32,11 +31,14 @@ use std::num::NonZeroU64;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct EndMarker(Option<NonZeroU64>);
+pub struct EndMarker(
+    /// 0 for no marker.
+    u64,
+);
 
 impl EndMarker {
     /// No marker, which is the default: only an empty `getdents64` is the end. Right everywhere.
-    pub const NONE: Self = Self(None);
+    pub const NONE: Self = Self(0);
 
     /// The marker of the file system that `dir` is on, which is [`NONE`](Self::NONE) where it has none or is not known.
     ///
@@ -57,15 +59,15 @@ impl EndMarker {
         )]
         let magic = f_type as u32;
         Ok(Self(match magic {
-            EXT2_SUPER_MAGIC => NonZeroU64::new(EXT4_HTREE_EOF),
-            TMPFS_MAGIC | BTRFS_SUPER_MAGIC | SYSFS_MAGIC | CGROUP2_SUPER_MAGIC => NonZeroU64::new(i32::MAX as u64),
-            _ => None,
+            EXT2_SUPER_MAGIC => EXT4_HTREE_EOF,
+            TMPFS_MAGIC | BTRFS_SUPER_MAGIC | SYSFS_MAGIC | CGROUP2_SUPER_MAGIC => i32::MAX as u64,
+            _ => 0,
         }))
     }
 
     #[inline]
     pub(crate) fn is(self, cookie: u64) -> bool {
-        NonZeroU64::new(cookie) == self.0 && self.0.is_some()
+        cookie == self.0 && cookie != 0
     }
 }
 

@@ -365,6 +365,16 @@ mod open;
 mod sort;
 mod walk;
 
+/// What threads share goes by these names, so that `tests/shuttle` can run it under a scheduler of its own.
+#[cfg(not(lendir_shuttle))]
+use std::{sync, thread};
+
+#[cfg(lendir_shuttle)]
+#[path = "../tests/shuttle/std.rs"]
+mod scheduled;
+#[cfg(lendir_shuttle)]
+use scheduled::{sync, thread};
+
 pub use buffer::Buffer;
 pub use end_marker::EndMarker;
 pub use entries::{BorrowFd, Entries};

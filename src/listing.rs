@@ -5,7 +5,6 @@ use crate::sort::{self, Case, Place};
 use crate::{Entries, FileType};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::RawMode;
-use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
@@ -141,7 +140,6 @@ impl Listing {
     ///
     /// - Those of [`Entries::next`].
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - `EIO` for a name of more than 8190 bytes. Linux itself refuses names of 4096 bytes and more with `EIO`.
     /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], after everything has been read. An entry
     ///   without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here: the entry has been removed since.
     #[allow(
@@ -170,10 +168,6 @@ impl Listing {
         let (mut used, mut len) = (0, 0);
         while let Some(entry) = entries.next()? {
             let name = entry.name_cstr().to_bytes_with_nul();
-            // With its NUL, because `Order::Path` counts the byte there.
-            if name.len() > Place::MAX_LEN {
-                return Err(Errno::IO.into());
-            }
             let end = used + INO_SIZE + name.len();
             let (ino, copy) = match record(&mut self.arena, used, name.len()) {
                 Some(record) => record,
@@ -221,7 +215,10 @@ impl Listing {
         let (places, keys) = (&mut places[..*len], &mut keys[..*len]);
         let Some(case) = order.case() else {
             if *order == Order::Inode {
-                places.sort_unstable_by_key(|place| (ino(*place, arena), place.name(arena), *place));
+                places.sort_unstable_by(|a, b| {
+                    let by_name = || (a.name(arena), a).cmp(&(b.name(arena), b));
+                    ino(*a, arena).cmp(&ino(*b, arena)).then_with(by_name)
+                });
             }
             return;
         };
@@ -344,7 +341,7 @@ fn ino(place: Place, arena: &[u8]) -> u64 {
 #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
 #[inline]
 fn tag(file_type: FileType) -> u8 {
-    (file_type.as_raw_mode() >> 12 & 0xf) as u8
+    (file_type.as_raw_mode() >> 12) as u8
 }
 
 #[inline]
@@ -562,45 +559,115 @@ impl fmt::Debug for SortedEntry<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{INO_SIZE, Listing, Order, copy_name, grow};
-    use crate::sort::Place;
+    use super::{FileType, INO_SIZE, Listing, Order, copy_name, grow, tag};
+    use crate::sort::{Place, tests::Random};
+    use std::io;
+    use std::os::fd::AsFd;
 
-    /// As after reading a directory with these names, whose inode numbers count up from 1.
-    fn listing_of(names: &[&[u8]], order: Order) -> Listing {
+    /// A listing of these entries, whose inode numbers count up from 1, still in the order of the directory.
+    fn unsorted(entries: &[(Vec<u8>, FileType)], order: Order) -> Listing {
         let mut listing = Listing::with_order(order);
-        for (ino, name) in (1_u64..).zip(names) {
+        for (ino, (name, file_type)) in (1_u64..).zip(entries) {
             listing.arena.extend_from_slice(&ino.to_ne_bytes());
-            listing.places.push(Place::new(listing.arena.len(), name.len(), 8));
+            listing.places.push(Place::new(listing.arena.len(), name.len(), tag(*file_type)));
             listing.arena.extend_from_slice(name);
             listing.arena.push(0);
         }
-        listing.len = names.len();
+        listing.len = entries.len();
         listing.keys = listing.places.iter().map(|place| place.key(0, &listing.arena)).collect();
-        listing.sort();
         listing
     }
 
     #[test]
     fn names_given_twice_stay_and_the_first_is_found() {
-        let mut names: Vec<&[u8]> =
-            [b"bb", b"BB", b"aa", b"bb", b"cc", b"Bb", b"bb"].map(|name: &[u8; 2]| &name[..]).into();
+        let mut entries: Vec<_> =
+            ["bb", "BB", "aa", "bb", "cc", "Bb", "bb"].map(|name| (name.into(), FileType::RegularFile)).into();
         for copies in [1, 100] {
-            names = names.repeat(copies);
-            for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
-                let listing = listing_of(&names, order);
-                assert_eq!(listing.iter().filter(|entry| entry.name() == b"bb").count(), 3 * copies);
+            entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
+            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+                let mut listing = unsorted(&entries, order);
+                listing.sort();
                 let inos: Vec<_> =
                     listing.iter().filter(|entry| entry.name() == b"bb").map(|entry| entry.ino()).collect();
+                assert_eq!(inos.len(), 3 * copies);
                 assert!(inos.is_sorted(), "{order:?}");
-                assert_eq!(listing.find(b"bb").unwrap().ino(), 1, "{order:?}");
+                assert_eq!(listing.find("bb").unwrap().ino(), 1, "{order:?}");
                 assert_eq!(listing.find(b"Bb").unwrap().ino(), 6, "{order:?}");
-                assert!(listing.find(b"bB").is_none(), "{order:?}");
+                assert!(listing.find("bB").is_none(), "{order:?}");
+            }
+        }
+    }
+
+    /// Against a plain comparison of `name` and `name/`, even where a broken file system gives a name as both.
+    #[test]
+    fn in_order_path_a_directory_compares_with_a_slash() {
+        let mut random = Random(6);
+        let (rounds, max_count, longest) = if cfg!(miri) { (20, 12, 60) } else { (60, 100, 4095) };
+        let types =
+            [FileType::Directory, FileType::Directory, FileType::RegularFile, FileType::Symlink, FileType::Unknown];
+        for round in 0..rounds {
+            let max_len = [2, 3, 9, 20, longest][round % 5];
+            let shared = random.below(max_len);
+            let prefix = random.name(shared, b"a.0");
+            let entries: Vec<_> = (0..random.below(max_count))
+                .map(|_| {
+                    let len = 1 + random.below(3.min(max_len - shared));
+                    let name = [&prefix[..], &random.name(len, b"\x01-.0a\xff")].concat();
+                    (name, types[random.below(types.len())])
+                })
+                .collect();
+            let path = |(name, file_type): &(Vec<u8>, FileType)| match file_type {
+                FileType::Directory => [&name[..], b"/"].concat(),
+                _ => name.clone(),
+            };
+            let mut expected: Vec<_> = (1_u64..).zip(&entries).collect();
+            expected.sort_by_cached_key(|(_, entry)| path(entry));
+
+            let mut listing = unsorted(&entries, Order::Path);
+            listing.sort();
+            assert_eq!(listing.len(), expected.len());
+            for (entry, (ino, (name, file_type))) in listing.iter().zip(&expected) {
+                assert_eq!((entry.name(), entry.ino(), entry.file_type()), (&name[..], *ino, *file_type));
+                assert_eq!(entry.name_cstr().to_bytes(), name);
+                let first = expected.iter().find(|(_, (other, _))| other == name).unwrap();
+                assert_eq!(listing.find(name).unwrap().ino(), first.0);
+                assert!(listing.find(path(&(name.clone(), FileType::Directory))).is_none());
+                assert!(listing.find([&name[..], b"z"].concat()).is_none());
             }
         }
     }
 
     #[test]
-    fn a_name_of_any_length_is_copied_and_its_key_made() {
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn order_path_asks_for_types_that_the_directory_does_not_say() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::File::create(dir.path().join("a.b")).unwrap();
+        let entries = ["a", "gone", "ab", "a.b"].map(|name| (name.into(), FileType::Unknown));
+        std::fs::create_dir(dir.path().join("ab")).unwrap();
+        let names = |listing: &Listing| listing.iter().map(|entry| entry.name().to_vec()).collect::<Vec<_>>();
+
+        let mut listing = unsorted(&entries, Order::Path);
+        listing.finish(crate::open(dir.path()).unwrap().as_fd()).unwrap();
+        assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
+        let types: Vec<_> = listing.iter().map(|entry| entry.file_type()).collect();
+        assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
+
+        // Nothing can be asked relative to a file. The entries are all there, and sorted as files.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let mut listing = unsorted(&entries, Order::Path);
+        let error = listing.finish(file.as_fd()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
+        assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
+
+        // No other order asks.
+        let mut listing = unsorted(&entries, Order::Bytes);
+        listing.finish(file.as_fd()).unwrap();
+        assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
+    }
+
+    #[test]
+    fn names_of_all_lengths_are_copied_and_have_their_key() {
         for len in (1..=40).chain([255, 4095]) {
             let name: Vec<_> = (1..=255).cycle().take(len).chain([0]).collect();
             let mut arena = vec![0xff; INO_SIZE + name.len()];
@@ -611,13 +678,13 @@ mod tests {
     }
 
     #[test]
-    fn beyond_what_a_place_can_say_is_an_error() {
+    fn memory_that_no_place_can_point_to_is_refused() {
         if let Ok(len) = usize::try_from(Place::MAX_START + 1) {
             let error = grow(&mut Vec::<u8>::new(), len).unwrap_err();
-            assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory);
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
         }
         let error = grow(&mut Vec::<u64>::new(), usize::MAX / 8).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::OutOfMemory);
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
         const { assert!(INO_SIZE >= 8, "the sort reads up to 8 bytes before a name") }
     }
 }

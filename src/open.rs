@@ -116,12 +116,23 @@ pub(crate) fn open_path_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedF
 
 /// Opens the directory that is `levels` above `dir`, by `..`.
 pub(crate) fn open_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
-    const UP: &str = "../";
+    const UP: &[u8; 3] = b"../";
     /// As many as a path may have.
     const AT_ONCE: usize = (4096 - 1) / UP.len();
+    /// With a NUL, so that its ends are the paths of fewer levels.
+    static PATH: [u8; AT_ONCE * UP.len() + 1] = {
+        let mut path = [0; AT_ONCE * UP.len() + 1];
+        let mut at = 0;
+        while at < AT_ONCE * UP.len() {
+            path[at] = UP[at % UP.len()];
+            at += 1;
+        }
+        path
+    };
     let up = |dir: BorrowedFd<'_>, levels: usize, flags| {
-        let path = UP.repeat(levels);
-        retry_on_intr(|| rustix::fs::openat(dir, &*path, DIRECTORY.union(flags), Mode::empty()))
+        let path = &PATH[(AT_ONCE - levels) * UP.len()..];
+        let path = CStr::from_bytes_with_nul(path).expect("BUG: a path without its NUL");
+        retry_on_intr(|| rustix::fs::openat(dir, path, DIRECTORY.union(flags), Mode::empty()))
     };
     let mut levels = levels;
     let mut reached: Option<OwnedFd> = None;

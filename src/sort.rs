@@ -5,8 +5,8 @@
 //!     depth = 0                                  // the names are known to share their first `depth` bytes
 //!     while there are more than a FEW names:
 //!         keys = the 8 bytes of each name from `depth` on, as a big-endian integer, with zeros after the name's end
-//!         if the keys ascend or descend:         stop, or reverse the names and stop
-//!         if all keys begin with the same bytes: depth += the number of these bytes; continue
+//!         if the keys strictly ascend or descend: stop, or reverse the names and stop
+//!         if all keys begin with the same bytes:  depth += the number of these bytes; continue
 //!         replace the lowest bits of each key by the index of its name
 //!         sort the keys as integers, and put the names in the order of the indices
 //!         for each run of names with equal keys: sort(run), from `depth` on
@@ -39,36 +39,36 @@ use core::{fmt, mem};
 /// each name in the slice.
 ///
 /// ```text
-///  63             18   17    16        4   3   0
-/// +-----------------+------+------------+-------+
-/// |      start      | tied |    len     |  tag  |
-/// +-----------------+------+------------+-------+
+///  63                21   20   19   16 15            0
+/// +--------------------+------+-------+---------------+
+/// |       start        | tied |  tag  |      len      |
+/// +--------------------+------+-------+---------------+
 /// ```
 ///
 /// The start is at the top, so that places compare as their names were stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(u64);
 
-#[allow(clippy::cast_possible_truncation, reason = "`new` has checked each part")]
+#[allow(clippy::cast_possible_truncation, reason = "`new` put in no more bits than come out")]
 impl Place {
+    const LEN_BITS: u32 = 16;
     const TAG_BITS: u32 = 4;
-    const LEN_BITS: u32 = 13;
 
-    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
-    const LEN_SHIFT: u32 = Self::TAG_BITS;
     const LEN_MASK: u64 = (1 << Self::LEN_BITS) - 1;
+    const TAG_SHIFT: u32 = Self::LEN_BITS;
+    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
     /// Set by the sort: the key of this name equals the key of the name before it.
-    const TIED: u64 = 1 << (Self::LEN_SHIFT + Self::LEN_BITS);
-    const START_SHIFT: u32 = Self::LEN_SHIFT + Self::LEN_BITS + 1;
+    const TIED: u64 = 1 << (Self::TAG_SHIFT + Self::TAG_BITS);
+    const START_SHIFT: u32 = Self::TAG_SHIFT + Self::TAG_BITS + 1;
 
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
-    pub(crate) const MAX_LEN: usize = Self::LEN_MASK as usize;
 
+    /// The excess bits of a part are cut off, so that they never spoil another part.
     #[inline]
     pub(crate) fn new(start: usize, len: usize, tag: u8) -> Self {
-        let (start, tag) = (start as u64, u64::from(tag));
-        assert!(start <= Self::MAX_START && len <= Self::MAX_LEN && tag <= Self::TAG_MASK, "BUG: does not fit a place");
-        Self(start << Self::START_SHIFT | (len as u64) << Self::LEN_SHIFT | tag)
+        let (start, len, tag) = (start as u64, len as u64, u64::from(tag));
+        debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK && tag <= Self::TAG_MASK);
+        Self(start << Self::START_SHIFT | (tag & Self::TAG_MASK) << Self::TAG_SHIFT | len & Self::LEN_MASK)
     }
 
     #[inline]
@@ -78,17 +78,17 @@ impl Place {
 
     #[inline]
     pub(crate) fn len(self) -> usize {
-        (self.0 >> Self::LEN_SHIFT & Self::LEN_MASK) as usize
+        (self.0 & Self::LEN_MASK) as usize
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> u8 {
+        (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
     #[inline]
     pub(crate) fn end(self) -> usize {
         self.start() + self.len()
-    }
-
-    #[inline]
-    pub(crate) fn tag(self) -> u8 {
-        (self.0 & Self::TAG_MASK) as u8
     }
 
     #[inline]
@@ -317,17 +317,17 @@ fn sort_by_indexed_keys(places: &mut [Place], keys: &mut [u64], shared_bits: u32
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::{Case, FEW, Place, sort};
 
-    /// What the sort must give: every name in order, with the number it had, equal names by number.
+    /// Sorts the names, and compares the result with a stable sort of `std`.
     fn check(names: &[Vec<u8>], case: Case) {
         let mut arena = vec![0xff; 8];
         let mut places = Vec::new();
         for (tag, name) in (0..16).cycle().zip(names) {
             places.push(Place::new(arena.len(), name.len(), tag));
             arena.extend_from_slice(name);
-            arena.push(0xff); // and not NUL, so that to read past the end of a name is to sort it wrongly
+            arena.push(0xff); // Not NUL, so that a read past the end of a name changes the order.
         }
         let before = arena.clone();
         let mut expected: Vec<_> = names.iter().zip(places.clone()).collect();
@@ -350,10 +350,10 @@ mod tests {
     }
 
     /// xorshift64*, seeded.
-    struct Random(u64);
+    pub(crate) struct Random(pub(crate) u64);
 
     impl Random {
-        fn below(&mut self, end: usize) -> usize {
+        pub(crate) fn below(&mut self, end: usize) -> usize {
             self.0 ^= self.0 >> 12;
             self.0 ^= self.0 << 25;
             self.0 ^= self.0 >> 27;
@@ -361,7 +361,7 @@ mod tests {
             high as usize % end
         }
 
-        fn name(&mut self, len: usize, alphabet: &[u8]) -> Vec<u8> {
+        pub(crate) fn name(&mut self, len: usize, alphabet: &[u8]) -> Vec<u8> {
             (0..len).map(|_| alphabet[self.below(alphabet.len())]).collect()
         }
     }
@@ -376,10 +376,25 @@ mod tests {
         &[1, 0x40, 0x5b, 0x7f, 0x80, 0xfe, 0xff],
     ];
 
-    // An interpreter takes as long for a name of 100 bytes as a processor for a directory.
+    // Miri is an interpreter, and slow.
     const LONGEST: usize = if cfg!(miri) { 60 } else { 4095 };
 
     const ROUNDS: usize = if cfg!(miri) { 1 } else { 12 };
+
+    #[test]
+    fn places_keep_their_parts_and_show_them() {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "the start is cut on machines that cannot have so many bytes"
+        )]
+        let largest = Place::new(Place::MAX_START as usize, 0xffff, 15).with_tied(true);
+        assert_eq!(largest.start() as u64, Place::MAX_START & usize::MAX as u64);
+        assert_eq!((largest.len(), largest.tag(), largest.is_tied()), (0xffff, 15, true));
+        assert!(!largest.with_tied(false).is_tied());
+        let place = Place::new(8, 255, 4);
+        assert_eq!(format!("{place:?}"), "Place { start: 8, len: 255, tag: 4, tied: false }");
+        assert!(place.with_tied(true) < Place::new(9, 0, 0));
+    }
 
     #[test]
     fn names_of_all_lengths_and_alphabets() {
@@ -434,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn names_equal_throughout() {
+    fn equal_names() {
         for len in [0, 1, 7, 8, 9, LONGEST / 16, LONGEST] {
             for count in [2, FEW + 1, if cfg!(miri) { 9 } else { 3000 }] {
                 check_both(&vec![vec![b'A'; len]; count]);
@@ -443,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_in_case_alone() {
+    fn names_that_differ_only_in_case() {
         let mut random = Random(4);
         for len in [1, 8, 9, 40, LONGEST] {
             let names: Vec<_> = (0..if cfg!(miri) { 9 } else { 300 }).map(|_| random.name(len, b"aA")).collect();
@@ -452,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn case_is_folded_as_ascii_has_it() {
+    fn fold_lowers_ascii_letters_and_nothing_else() {
         for byte in 0..=255_u8 {
             let [key, lower] = [byte, byte.to_ascii_lowercase()]
                 .map(|byte| u64::from_be_bytes([b'Z', byte, b'@', b'[', 0xc1, 0xff, byte, 1]));
@@ -462,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_the_beginning_of_the_next() {
+    fn each_name_a_prefix_of_the_next() {
         let mut names: Vec<_> = (1..=LONGEST).step_by(3).map(|len| vec![b'a'; len]).collect();
         names.reverse();
         check_both(&names);
@@ -472,9 +487,9 @@ mod tests {
 
     /// 100,000 names of 255 bytes that share 250, on a stack of 64 KiB.
     #[test]
-    #[cfg_attr(miri, ignore = "100,000 names are too many for an interpreter")]
-    fn the_stack_is_bounded() {
-        let sort_in_little_stack = || {
+    #[cfg_attr(miri, ignore = "100,000 names are too many for Miri")]
+    fn the_stack_stays_small() {
+        let sort_on_a_small_stack = || {
             let mut random = Random(5);
             let prefix = random.name(250, b"ab");
             let mut names: Vec<_> =
@@ -485,6 +500,6 @@ mod tests {
             let nested: Vec<_> = (1..=4095).rev().map(|len| vec![b'a'; len]).collect();
             check(&nested, Case::Sensitive);
         };
-        std::thread::Builder::new().stack_size(64 * 1024).spawn(sort_in_little_stack).unwrap().join().unwrap();
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(sort_on_a_small_stack).unwrap().join().unwrap();
     }
 }

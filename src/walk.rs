@@ -5,13 +5,14 @@ mod handover;
 mod identity;
 mod levels;
 mod pending;
+mod split;
 mod spread;
 
 pub use error::WalkError;
 
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
 use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
-use pending::Pending;
+use pending::{Kind, Pending};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use spread::Shared;
 use std::ffi::{CStr, OsStr};
@@ -207,11 +208,11 @@ impl Walk {
                 match self.levels.step()? {
                     Step::AtHand => break,
                     Step::On => {}
-                    Step::Done => {
-                        if !self.take_share() {
-                            return Ok(None);
-                        }
-                    }
+                    Step::Done => match self.take_share()? {
+                        Step::AtHand => break,
+                        Step::On => {}
+                        Step::Done => return Ok(None),
+                    },
                 }
             }
         }
@@ -312,8 +313,8 @@ impl<'a> Dir<'a> {
         self.last = self.pending.len();
         match self.entries.next() {
             Ok(Some(entry)) => {
-                if self.below == Below::Wanted {
-                    self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
+                if let (Some(kind), Below::Wanted) = (Kind::of(entry.file_type()), self.below) {
+                    self.pending.push(kind, entry.name_cstr());
                 }
                 Ok(Some(entry))
             }
@@ -353,7 +354,9 @@ impl<'a> Dir<'a> {
         let result = listing.read_rest(&mut self.entries);
         if self.below == Below::Wanted {
             for entry in &*listing {
-                self.pending.push_if_directory(entry.file_type(), entry.name_cstr());
+                if let Some(kind) = Kind::of(entry.file_type()) {
+                    self.pending.push(kind, entry.name_cstr());
+                }
             }
         }
         self.last = self.pending.len();
@@ -367,6 +370,7 @@ impl<'a> Dir<'a> {
     #[inline]
     pub fn skip(&mut self) {
         self.pending.truncate(self.last);
+        self.names = self.names.min(self.last);
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read).
@@ -400,7 +404,9 @@ impl<'a> Dir<'a> {
     /// Costs: nothing, and if it is dropped before its end, the rest is not read.
     #[inline]
     pub fn leave(&mut self) {
-        self.below = Below::Left;
+        if self.below == Below::Wanted {
+            self.below = Below::Left;
+        }
         self.pending.truncate(self.level.names());
         self.last = self.level.names();
     }

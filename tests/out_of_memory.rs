@@ -5,14 +5,14 @@
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
 
-use lendir::{Buffer, Entries, Listing, Order};
+use lendir::{Buffer, Entries, Listing};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use support::machine;
-use support::scan::{all, listed, sorted};
+use support::scan::{ORDERS, all, listed, sorted};
 
 /// Refuses the allocation that `LEFT` counts down to, and all after it if `FOR_GOOD`.
 struct Refusing;
@@ -66,7 +66,7 @@ fn each_refused_allocation_is_an_error() {
     assert_eq!(all.len(), COUNT);
 
     let mut cases = 0;
-    for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+    for order in ORDERS {
         for (for_good, already) in [(false, 0), (true, 0), (false, 100), (true, 100)] {
             for number in 1.. {
                 let mut listing = Listing::with_order(order);

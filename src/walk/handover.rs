@@ -3,8 +3,8 @@
 //! No queue is on the way of the busy. An idle thread raises a flag and waits; a busy one looks at the flag, and only takes
 //! the lock if it is up.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub(crate) struct Handover<T> {

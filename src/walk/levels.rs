@@ -19,17 +19,14 @@
 use super::error::WalkError;
 use super::identity::{Identity, Mount};
 use super::pending::{Kind, Pending};
+use super::split::Split;
 use crate::EndMarker;
 use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
+use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use std::ffi::{CStr, CString};
-use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{AcqRel, Relaxed},
-};
 
 /// The first level, the one at hand, and two more on the way by names to a closed one.
 const MIN_OPEN: usize = 4;
@@ -41,6 +38,7 @@ pub(super) struct Levels {
     stack: Vec<Level>,
     /// Of `stack[1..]`, as many as are closed: their identity, or the error that kept it from being noted.
     closed: Vec<Result<Identity, Errno>>,
+    lost: Vec<Lost>,
     pending: Pending,
     /// The path of the directory at hand, and a NUL.
     path: Vec<u8>,
@@ -81,7 +79,26 @@ pub(super) struct Level {
     next: usize,
     /// Whether its second visit has been made.
     is_left: bool,
-    split: Option<Arc<Split>>,
+    split: Option<Arc<Split<Place>>>,
+}
+
+/// How to come back to a level that several threads have a part in.
+#[derive(Debug)]
+struct Place {
+    identity: Result<Identity, Errno>,
+    /// The root is open for as long as a thread may have to go down from it by names.
+    root: Option<OwnedFd>,
+    depth: usize,
+    name: usize,
+    path_end: usize,
+}
+
+/// A level that this thread has a part in, and did not find when it came back.
+#[derive(Debug)]
+struct Lost {
+    split: Arc<Split<Place>>,
+    /// It begins with the path of the level.
+    path: Vec<u8>,
 }
 
 /// Which directories the walk goes below.
@@ -121,6 +138,7 @@ impl Default for Levels {
         Self {
             stack: Vec::new(),
             closed: Vec::new(),
+            lost: Vec::new(),
             pending: Pending::default(),
             path: Vec::new(),
             unread: Unread::Nothing,
@@ -132,11 +150,18 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// Begins a tree at `root`, whose paths begin with `path`.
-    pub(super) fn begin(&mut self, root: OwnedFd, path: &[u8]) {
+    /// Leaves the tree. The memory stays for the next one.
+    pub(super) fn clear(&mut self) {
         self.stack.clear();
         self.closed.clear();
+        self.lost.clear();
         self.pending.truncate(0);
+        self.unread = Unread::Nothing;
+    }
+
+    /// Begins a tree at `root`, whose paths begin with `path`.
+    pub(super) fn begin(&mut self, root: OwnedFd, path: &[u8]) {
+        self.clear();
         self.path.clear();
         self.path.extend_from_slice(path);
         self.path.push(0);
@@ -184,7 +209,7 @@ impl Levels {
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn step(&mut self) -> Result<Step, WalkError> {
-        let Some(top) = self.stack.last() else { return Ok(Step::Done) };
+        let Some(top) = self.stack.last() else { return self.come_up_from_lost() };
         if top.next < self.pending.len() {
             self.enter()
         } else if self.is_post_order && !top.is_left {
@@ -312,7 +337,7 @@ impl Levels {
     #[cold]
     #[inline(never)]
     fn come_back(&mut self) -> Result<(), WalkError> {
-        let Self { stack, closed, pending, path, .. } = self;
+        let Self { stack, closed, lost, pending, path, .. } = self;
         let [first, .., level, below] = &mut stack[..] else { panic!("BUG: the first level is never closed") };
         let noted = closed.pop().expect("BUG: no level is closed");
         let found = noted.and_then(|identity| {
@@ -330,9 +355,12 @@ impl Levels {
                 pending.truncate(level.names);
                 (below.names, below.next) = (level.names, level.names);
                 let error = WalkError::new(level.path(path), level.depth, errno);
-                stack.remove(stack.len() - 2);
-                // Where it was split, others may never be done with it: nobody is the last at the levels above it.
-                stack.iter().filter_map(|level| level.split.as_ref()).for_each(|split| split.add_part());
+                let Level { split, path_end, .. } = stack.remove(stack.len() - 2);
+                if let Some(split) = split {
+                    // For the last thread there, which need not be this one.
+                    split.above().into_iter().for_each(|above| above.add_part());
+                    lost.push(Lost { split, path: path[..path_end].to_vec() });
+                }
                 Err(error)
             }
         }
@@ -352,7 +380,7 @@ impl Levels {
                 self.pop();
                 return Ok(Step::On);
             }
-            if let (true, Some(above)) = (is_first, &split.above) {
+            if let (true, Some(above)) = (is_first, split.above()) {
                 self.come_up(above)?;
             }
         }
@@ -363,19 +391,40 @@ impl Levels {
         Ok(Step::AtHand)
     }
 
-    /// Makes the level above the first one the first: this thread has a part in it now.
-    fn come_up(&mut self, split: &Arc<Split>) -> Result<(), WalkError> {
-        let first = &self.stack[0];
-        let opened = split.identity.and_then(|identity| {
-            let dir = open_above(first.dir(), first.depth - split.depth)?;
-            identity.confirm(dir)
+    /// Makes the level above the first one the first: this thread has a part in it now. It goes by `..`, or else by names from
+    /// the root.
+    fn come_up(&mut self, split: &Arc<Split<Place>>) -> Result<(), WalkError> {
+        let Place { identity, depth, name, path_end, .. } = split.place;
+        let path = &self.path[..path_end];
+        let found = identity.and_then(|identity| {
+            let by_dots = self.stack.first().map(|first| open_above(first.dir(), first.depth - depth));
+            let by_dots = by_dots.unwrap_or(Err(Errno::NOENT)).and_then(|dir| identity.confirm(dir));
+            by_dots.or_else(|_| identity.confirm(open_from_root(split, path)?))
         });
-        let path = &self.path[..split.path_end];
-        let dir = opened.map_err(|errno| WalkError::new(path, split.depth, errno))?;
-        let mut level = Level::new(dir, split.depth, split.name, split.path_end, 0);
-        level.split = Some(Arc::clone(split));
-        self.stack.insert(0, level);
-        Ok(())
+        match found {
+            Ok(dir) => {
+                let split = Some(Arc::clone(split));
+                self.stack.insert(0, Level { split, ..Level::new(dir, depth, name, path_end, 0) });
+                Ok(())
+            }
+            Err(errno) => {
+                let error = WalkError::new(path, depth, errno);
+                self.lost.push(Lost { split: Arc::clone(split), path: path.to_vec() });
+                Err(error)
+            }
+        }
+    }
+
+    /// Nothing is left here but parts in levels that were lost. If no other thread has one, goes on above.
+    #[cold]
+    #[inline(never)]
+    fn come_up_from_lost(&mut self) -> Result<Step, WalkError> {
+        let Some(Lost { split, path }) = self.lost.pop() else { return Ok(Step::Done) };
+        if let (true, Some(above)) = (split.give_up_part(false), split.above()) {
+            self.path = path;
+            self.come_up(above)?;
+        }
+        Ok(Step::On)
     }
 
     /// No levels, for a thread that has nothing to do yet.
@@ -389,7 +438,7 @@ impl Levels {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        !self.stack.is_empty()
+        !(self.stack.is_empty() && self.lost.is_empty())
     }
 
     /// Takes half of the directories that are pending at the shallowest level, for another thread; all of them if there are
@@ -415,7 +464,7 @@ impl Levels {
     }
 
     /// Makes the level at `index` one that several threads have a part in, and so those above it.
-    fn share(&mut self, index: usize) -> Arc<Split> {
+    fn share(&mut self, index: usize) -> Arc<Split<Place>> {
         let Self { stack, closed, .. } = self;
         let mut shared = None;
         for (at, level) in stack[..=index].iter_mut().enumerate() {
@@ -424,8 +473,9 @@ impl Levels {
                     Some(dir) => Identity::of(dir.as_fd()),
                     None => closed[at - 1],
                 };
+                let root = if at == 0 { fcntl_dupfd_cloexec(level.dir(), 0).ok() } else { None };
                 let (depth, name, path_end) = (level.depth, level.name, level.path_end);
-                Arc::new(Split { parts: AtomicUsize::new(1), identity, depth, name, path_end, above: shared.take() })
+                Split::new(Place { identity, root, depth, name, path_end }, shared.take())
             });
             level.split = Some(Arc::clone(&split));
             shared = Some(split);
@@ -500,11 +550,22 @@ fn open_by_names(dir: BorrowedFd<'_>, names: &[u8]) -> Result<OwnedFd, Errno> {
         let open = if names.peek().is_some() { open_path_below } else { open_below };
         reached = Some(open(reached.as_ref().map_or(dir, AsFd::as_fd), &name)?);
     }
-    reached.ok_or(Errno::NOENT)
+    reached.map_or_else(|| fcntl_dupfd_cloexec(dir, 0), Ok)
+}
+
+/// Goes down to the last of the names in `path`, which is that of `split`.
+fn open_from_root(split: &Split<Place>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut root = split;
+    while let Some(above) = root.above() {
+        root = above;
+    }
+    let Place { root: dir, path_end, .. } = &root.place;
+    open_by_names(dir.as_ref().ok_or(Errno::NOENT)?.as_fd(), &path[*path_end..])
 }
 
 impl Mounts {
-    #[inline]
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
     fn open(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         match self {
             Self::All => open_below(dir, name),
@@ -514,39 +575,5 @@ impl Mounts {
                 if Mount::of(dir.as_fd())? == mount { Ok(dir) } else { Err(Errno::XDEV) }
             }
         }
-    }
-}
-
-/// A level in post-order that several threads have a part in. The last to be done with its part makes the second visit.
-///
-/// One of these threads came down to the level, and has a part in the level above too. If it is not the last, it leaves a part
-/// there to the one that will be: that thread goes up after the visit, and gives up this part in turn.
-#[derive(Debug)]
-struct Split {
-    parts: AtomicUsize,
-    above: Option<Arc<Split>>,
-    identity: Result<Identity, Errno>,
-    depth: usize,
-    name: usize,
-    path_end: usize,
-}
-
-impl Split {
-    fn add_part(&self) {
-        self.parts.fetch_add(1, Relaxed);
-    }
-
-    /// Returns whether it was the last.
-    fn give_up_part(&self, came_down: bool) -> bool {
-        let above = self.above.as_ref().filter(|_| came_down);
-        // Before the others can find that they are the last.
-        if let Some(above) = above {
-            above.add_part();
-        }
-        let is_last = self.parts.fetch_sub(1, AcqRel) == 1;
-        if let (Some(above), true) = (above, is_last) {
-            above.parts.fetch_sub(1, Relaxed);
-        }
-        is_last
     }
 }

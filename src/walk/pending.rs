@@ -25,6 +25,18 @@ pub(super) enum Kind {
     Skipped = b'S',
 }
 
+impl Kind {
+    /// `None` for an entry that is no directory.
+    #[inline]
+    pub(super) fn of(file_type: FileType) -> Option<Self> {
+        match file_type {
+            FileType::Directory => Some(Self::Directory),
+            FileType::Unknown => Some(Self::Unknown),
+            _ => None,
+        }
+    }
+}
+
 impl Pending {
     #[inline]
     pub(super) fn len(&self) -> usize {
@@ -37,12 +49,7 @@ impl Pending {
     }
 
     #[inline]
-    pub(super) fn push_if_directory(&mut self, file_type: FileType, name: &CStr) {
-        let kind = match file_type {
-            FileType::Directory => Kind::Directory,
-            FileType::Unknown => Kind::Unknown,
-            _ => return,
-        };
+    pub(super) fn push(&mut self, kind: Kind, name: &CStr) {
         self.0.push(kind as u8);
         self.0.extend_from_slice(name.to_bytes_with_nul());
     }

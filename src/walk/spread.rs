@@ -1,12 +1,12 @@
 //! `Walk::spread`: the same walk by several threads.
 
-use super::Walk;
 use super::handover::Handover;
-use super::levels::Levels;
+use super::levels::{Levels, Step};
+use super::{Walk, WalkError};
 use crate::Buffer;
+use crate::sync::Arc;
+use crate::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
-use std::thread;
 
 /// A thread's share in a walk that several threads do together.
 pub(super) type Shared = Arc<Handover<Levels>>;
@@ -85,23 +85,23 @@ impl Walk {
     pub(super) fn share(&mut self) {
         let Some(shared) = &self.shared else { return };
         if shared.is_over() {
-            self.levels = self.levels.without_work();
+            self.levels.clear();
         } else if let Some(share) = self.levels.split() {
             shared.give(share);
         }
     }
 
-    /// Nothing is left here: waits for a share of another thread's work.
+    /// Nothing is left here: waits for a share of another thread's work. A thread that left may have a directory half read.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_share(&mut self) -> bool {
-        let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return false };
+    pub(super) fn take_share(&mut self) -> Result<Step, WalkError> {
+        let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return Ok(Step::Done) };
         self.levels = share;
-        true
+        self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })
     }
 
     pub(super) fn stop(&mut self) {
-        self.levels = self.levels.without_work();
+        self.levels.clear();
         if let Some(shared) = &self.shared {
             shared.end();
         }

@@ -2,7 +2,9 @@
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
-use lendir::{Buffer, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry};
+use lendir::{
+    Buffer, Dir, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry, Walk, WalkError,
+};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -290,6 +292,9 @@ fn public_types_are_send_sync_and_debug() {
     assert_send_sync::<Order>();
     assert_send_sync::<SortedEntries<'_>>();
     assert_send_sync::<SortedEntry<'_>>();
+    assert_send_sync::<Walk>();
+    assert_send_sync::<Dir<'_>>();
+    assert_send_sync::<WalkError>();
 
     let dir = numbered(1);
     let fd = lendir::open(dir.path()).unwrap();

@@ -1,11 +1,18 @@
 //! Allocations, counted: none per entry, none per directory, one per `Buffer`, and those of a `Listing`.
 
 #[allow(dead_code, reason = "the test runs what `main` calls")]
+#[path = "../../examples/find.rs"]
+mod find;
+
+#[allow(dead_code, reason = "the test runs what `main` calls")]
 #[path = "../../examples/pids.rs"]
 mod pids;
 
 use crate::fixture::{make_file, numbered};
-use lendir::{Buffer, EndMarker, Entries, Listing, Order};
+use crate::support::machine::runs_long;
+use crate::support::scan::ORDERS;
+use crate::support::tree::{self, Tree};
+use lendir::{Buffer, EndMarker, Entries, Listing, Walk};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::CString;
@@ -152,6 +159,19 @@ fn pids_allocates_nothing_per_process() {
     assert_eq!(once, again, "allocations for 1 and for 1000 processes");
 }
 
+#[test]
+fn find_allocates_nothing_per_entry() {
+    let (few, many) = (numbered(1), numbered(5000));
+    let mut out = Vec::with_capacity(1 << 20);
+    let mut list = |dir: &Path, count: usize| {
+        out.clear();
+        let costs = allocated(|| assert!(find::find([dir.into()].into_iter(), &mut out).unwrap()));
+        assert_eq!(out.split(|byte| *byte == b'\n').count(), 2 + count);
+        costs
+    };
+    assert_eq!(list(few.path(), 1), list(many.path(), 5000), "allocations for 1 and for 5000 files");
+}
+
 /// A `Listing` takes what its documentation says and, once it has held as large a directory, allocates nothing.
 #[test]
 fn listing_memory_is_bounded_and_reused() {
@@ -166,7 +186,7 @@ fn listing_memory_is_bounded_and_reused() {
     // Just over half of what the memory of the listing grows to, where most of it is still unused.
     let (small, large) = (directory(300), directory(40_000));
     let mut buffer = Buffer::new();
-    for order in [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+    for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
             // The path is copied to the stack, so that opening allocates nothing either.
@@ -189,5 +209,103 @@ fn listing_memory_is_bounded_and_reused() {
 
         let warm = allocated(|| [small.path(), large.path(), small.path()].map(read));
         assert_eq!(warm, NOTHING, "{order:?}");
+    }
+}
+
+/// Walks to the end, and returns the number of directories. With a `listing`, each is read into it.
+fn walk_all(walk: &mut Walk, mut listing: Option<&mut Listing>) -> usize {
+    let mut count = 0;
+    while let Some(mut dir) = walk.next().unwrap() {
+        black_box((dir.path(), dir.name(), dir.depth(), dir.is_post(), dir.parent()));
+        match &mut listing {
+            Some(listing) => dir.read(listing).unwrap(),
+            None => while black_box(dir.next().unwrap()).is_some() {},
+        }
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn walk_reset_for_a_thousand_trees_allocates_nothing_once_warm() {
+    let trees = [
+        Tree::new(|at| tree::comb(at, 50)),
+        Tree::new(|at| tree::wide(at, 100, 8)),
+        Tree::new(|at| tree::chain(at, 50)),
+        Tree::of(&["only/f"]),
+    ];
+    for is_post_order in [false, true] {
+        for max_open in [1, 1000] {
+            let mut walk = Walk::open(trees[0].path()).unwrap().max_open(max_open).same_mount();
+            if is_post_order {
+                walk = walk.post_order();
+            }
+            let mut listing = Listing::new();
+            let mut rounds = |rounds: usize| {
+                for round in 0..rounds {
+                    walk.reset(lendir::open(trees[round % 4].path()).unwrap());
+                    let listing = (round / 4 % 2 == 0).then_some(&mut listing);
+                    if round / 8 % 2 == 0 {
+                        walk_all(&mut walk, listing);
+                    } else {
+                        walk.next().unwrap().unwrap().stop();
+                        assert!(walk.next().unwrap().is_none());
+                    }
+                }
+            };
+            rounds(16);
+            assert_eq!(allocated(|| rounds(1000)), NOTHING, "post order {is_post_order}, {max_open} open");
+        }
+    }
+}
+
+#[test]
+fn walk_allocates_nothing_for_files() {
+    let count = if runs_long() { 100_000 } else { 20_000 };
+    let dir = numbered(count);
+    let mut walk = Walk::open(dir.path()).unwrap();
+    let mut files = 0;
+    let costs = allocated(|| {
+        let mut root = walk.next().unwrap().unwrap();
+        while let Some(entry) = root.next().unwrap() {
+            files += usize::from(entry.numeric_name().is_some());
+        }
+        drop(root);
+        assert!(walk.next().unwrap().is_none());
+    });
+    assert_eq!(files, count);
+    assert_eq!(costs, NOTHING);
+}
+
+/// What the documentation of `Walk` says, in memory that doubles when it grows.
+#[test]
+fn walk_takes_memory_for_what_is_left_to_do() {
+    const LEVELS: usize = 5000;
+    const PATH: usize = LEVELS * "m/".len();
+    const NAMES: usize = LEVELS * 3 * ("m".len() + 2);
+    const OPEN: usize = LEVELS * 56;
+    const CLOSED: usize = LEVELS * (56 + 40);
+    let taken = |make: fn(&Path, usize), max_open: usize, is_post_order: bool| {
+        let tree = Tree::new(|at| make(at, LEVELS));
+        let mut walk = None;
+        let costs = allocated(|| {
+            let mut new = Walk::new(lendir::open(tree.path()).unwrap()).max_open(max_open);
+            if is_post_order {
+                new = new.post_order();
+            }
+            walk_all(&mut new, None);
+            walk = Some(new);
+        });
+        costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
+    };
+    for (shape, make, max_open, is_post_order, promised) in [
+        ("a chain", tree::chain as fn(&Path, usize), 32, false, PATH),
+        ("a wide tree", |at, count| tree::wide(at, count, 8), 32, false, LEVELS * (8 + 2)),
+        ("a comb", tree::comb, LEVELS, false, PATH + NAMES + OPEN),
+        ("a comb, few open", tree::comb, 32, false, PATH + NAMES + CLOSED),
+        ("a chain in post-order", tree::chain, 32, true, PATH + CLOSED),
+    ] {
+        let taken = taken(make, max_open, is_post_order);
+        assert!(taken <= 2 * promised + 1024, "{shape}: {taken} bytes for {promised}");
     }
 }

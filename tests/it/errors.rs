@@ -6,7 +6,7 @@ use crate::support::scan;
 use lendir::{Buffer, EndMarker, Entries, OFlags};
 use rustix::fs::{CWD, fcntl_getfl};
 use rustix::io::{FdFlags, fcntl_getfd};
-use std::fs::{File, Permissions, create_dir, set_permissions};
+use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -71,6 +71,7 @@ fn forbidden_directory_is_eacces() {
     create_dir(&secret).unwrap();
     set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
     as_nobody(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
+    remove_dir(&secret).unwrap(); // `TempDir` would open it first
 }
 
 #[test]

@@ -1,7 +1,17 @@
 //! Directories to read, and the examples that read them.
 
+use crate::support::process::in_thread;
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A temporary directory with `count` empty files, named by numbers as processes are.
@@ -14,7 +24,30 @@ pub fn numbered(count: usize) -> TempDir {
 }
 
 pub fn make_file(path: &Path) {
-    std::fs::File::create_new(path).expect("a new file");
+    File::create_new(path).expect("a new file");
+}
+
+/// Every type that needs no privilege, names of many lengths and bytes.
+pub fn mixed() -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    for name in ["directory", "Directory", ".hidden", "-f"] {
+        fs::create_dir(dir.join(name)).unwrap();
+    }
+    for (name, target) in [("link", "nowhere"), ("link to a directory", "directory"), ("link to a file", "plain")] {
+        symlink(target, dir.join(name)).unwrap();
+    }
+    mkfifoat(CWD, dir.join("fifo"), Mode::RWXU).unwrap();
+    drop(UnixListener::bind(dir.join("socket")).unwrap());
+    let letters = ["plain", "a", "A", "ab", "aB", "Ab", "b", "B", "_", "[", "~", " ", "\t", "\n", "é"];
+    let odd: [&[u8]; 5] = [b"\xff", b"\xff\xfe", b"\x01", b"\x80 \xc3", b"two\nlines"];
+    for name in letters.iter().map(|name| name.as_bytes()).chain(odd) {
+        make_file(&dir.join(OsStr::from_bytes(name)));
+    }
+    for len in [7, 8, 9, 16, 255] {
+        make_file(&dir.join("x".repeat(len)));
+    }
+    root
 }
 
 /// The example that `cargo test` built beside this very program.
@@ -27,4 +60,74 @@ pub fn example(name: &str) -> Command {
 
 pub fn run(command: &mut Command) -> Output {
     command.output().expect("the program runs")
+}
+
+/// Runs it so that even root is refused what the permissions refuse.
+pub fn run_unprivileged(command: &mut Command) -> Output {
+    in_thread(|| {
+        for capability in [CapabilitySet::DAC_OVERRIDE, CapabilitySet::DAC_READ_SEARCH] {
+            // A program that root executes gets all capabilities of this set. Other users may not change it, and need not.
+            let _ = remove_capability_from_bounding_set(capability);
+        }
+        run(command)
+    })
+}
+
+/// All that the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
+pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let screen = openpt(flags).ok()?;
+    unlockpt(&screen).ok()?;
+    let mut child = command
+        .stdout(ioctl_tiocgptpeer(&screen, flags).ok()?)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    drop(command); // and with it the terminal, which nobody but the child has open now
+    let mut shown = Vec::new();
+    let end = File::from(screen).read_to_end(&mut shown);
+    assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EIO), "the child closed the terminal");
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    child.wait().expect("a child to reap");
+    Some((String::from_utf8(shown).unwrap(), errors))
+}
+
+/// Checks that the example ends quietly, as if it were done, when nobody reads its standard output any more.
+#[allow(clippy::incompatible_msrv, reason = "only the crate and its examples keep to the oldest Rust")]
+pub fn check_broken_pipe(name: &str, args: &[&str]) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = run_into(example(name).args(args), writer);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+/// Checks that the example reports that its standard output cannot be written to.
+pub fn check_full_device(name: &str, args: &[&str]) {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let output = run_into(example(name).args(args), full);
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
+    assert!(output.stderr.starts_with(format!("{name}: No space left on device").as_bytes()), "{output:?}");
+}
+
+fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
+    command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
+}
+
+/// Checks that `--help` prints the text at the head of the example's source.
+pub fn check_help(name: &str) {
+    let output = run(example(name).arg("--help"));
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+    let help = String::from_utf8(output.stdout).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).with_extension("rs");
+    let source = fs::read_to_string(source).unwrap();
+    assert!(help.starts_with(&format!("Usage: {name} ")) && help.contains("Exit status: 0"), "{help}");
+    assert!(source.contains(&format!("\n\nconst HELP: &str = \"\\\n{help}\";\n\nuse ")), "{help}");
+}
+
+/// Checks that the example prints nothing for `args` but one line, which says `complaint` and leads to `--help`.
+pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
+    let output = run(example(name).args(args));
+    assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty(), "{args:?}: {output:?}");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}; try --help\n"));
 }

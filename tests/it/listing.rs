@@ -1,7 +1,8 @@
 //! What `Listing` promises.
 
 use crate::fixture::make_file;
-use crate::support::scan::Scan;
+use crate::machine::skip;
+use crate::support::scan::{ORDERS, Scan};
 use lendir::{Buffer, Entries, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,9 +10,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
+use std::process::Command;
 use std::{io, iter};
-
-const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
 
 fn make(dir: &Path, names: &[Vec<u8>]) {
     for name in names {
@@ -42,15 +42,78 @@ fn many_names() -> Vec<Vec<u8>> {
 fn each_order_is_as_stated() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), &many_names());
+    for name in ["Name", "name", "nAME_1-", "nAME_1."] {
+        fs::create_dir(dir.path().join(name)).unwrap();
+    }
     let dir = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let scan = Scan::of(&mut Entries::new(&dir, &mut buffer));
     for order in ORDERS {
+        let scan = scan.clone();
+        let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(&dir)) } else { scan };
         let mut listing = Listing::with_order(order);
         assert_eq!(listing.order(), order);
         let mut entries = Entries::new(&dir, &mut buffer);
         entries.rewind().unwrap();
-        assert_eq!(Scan::by_listing(&mut listing, entries), scan.clone().sorted(order), "{order:?}");
+        assert_eq!(Scan::by_listing(&mut listing, entries), scan.sorted(order), "{order:?}");
+    }
+}
+
+/// git sorts its index by whole paths, and each tree so that the paths below it come out sorted.
+#[test]
+fn order_path_is_the_order_of_git() {
+    const NAMES: [&str; 6] = ["a", "a-", "a.b", "a0", "aa", "a\u{1}"];
+    let (work_tree, git_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        git.arg("--git-dir").arg(git_dir.path()).arg("--work-tree").arg(work_tree.path());
+        let output = git.current_dir(work_tree.path()).args(args).output().ok()?;
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Some(output.stdout)
+    };
+    if git(&["init", "--quiet"]).is_none() {
+        return skip("order_path_is_the_order_of_git", "git");
+    }
+    // Each name as a file and as a directory, beside each other name as either.
+    for dirs in 0..1 << NAMES.len() {
+        let parent = work_tree.path().join(format!("{dirs:x}"));
+        fs::create_dir(&parent).unwrap();
+        for (number, name) in NAMES.iter().enumerate() {
+            let path = parent.join(name);
+            if dirs >> number & 1 == 1 {
+                fs::create_dir(&path).unwrap();
+                make_file(&path.join("file"));
+            } else {
+                make_file(&path);
+            }
+        }
+    }
+    let (mut all, mut files) = (Vec::new(), Vec::new());
+    paths(work_tree.path(), b"", &mut |path, file_type| {
+        let path = [path, b"\0"].concat();
+        if file_type != FileType::Directory {
+            files.extend_from_slice(&path);
+        }
+        all.extend(path);
+    });
+    git(&["add", "--all"]);
+    assert!(git(&["ls-files", "-z"]).unwrap() == files);
+    let tree = String::from_utf8(git(&["write-tree"]).unwrap()).unwrap();
+    assert!(git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]).unwrap() == all);
+}
+
+/// Each path below `dir`, in `Order::Path`, followed by what is below it.
+fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
+    let mut listing = Listing::with_order(Order::Path);
+    read(dir, &mut listing).unwrap();
+    for entry in &listing {
+        let path = [prefix, entry.name()].concat();
+        see(&path, entry.file_type());
+        if entry.file_type() == FileType::Directory {
+            paths(&dir.join(entry.name_os()), &[&path[..], b"/"].concat(), see);
+        }
     }
 }
 

@@ -1,17 +1,17 @@
 //! The example `ls`, as a program: against `LC_ALL=C ls`.
 
-use crate::fixture::{example, make_file, numbered, run};
+use crate::fixture::{
+    check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
+    run_on_terminal, run_unprivileged,
+};
 use crate::machine::{can_trace, skip};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, PermissionsExt, symlink};
-use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{DirEntryExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
 
 fn ls(dir: &Path, args: &[&str]) -> Output {
     run(example("ls").current_dir(dir).args(args))
@@ -30,45 +30,20 @@ fn assert_same(dir: &Path, ours: &[&str], theirs: &[&str], paths: &[&str]) {
     assert_eq!(ours.stderr.is_empty(), theirs.stderr.is_empty(), "{paths:?}");
 }
 
-const SAME: [(&[&str], &[&str]); 4] =
-    [(&[], &["-1A"]), (&["-F"], &["-1AF"]), (&["-f"], &["-1AU"]), (&["-fF"], &["-1AUF"])];
-
-fn make_mode(path: &Path, mode: u32) {
-    make_file(path);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// Every type that needs no privilege, names of many lengths and bytes.
-fn mixed() -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    let dir = root.path();
-    for name in ["directory", "Directory", ".hidden", "-f"] {
-        fs::create_dir(dir.join(name)).unwrap();
-    }
-    for (name, target) in [("link", "nowhere"), ("link to a directory", "directory"), ("link to a program", "u+x")] {
-        symlink(target, dir.join(name)).unwrap();
-    }
-    rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("fifo"), rustix::fs::Mode::RWXU).unwrap();
-    drop(UnixListener::bind(dir.join("socket")).unwrap());
-    for (name, mode) in [("plain", 0o644), ("u+x", 0o744), ("g+x", 0o610), ("o+x", 0o001), ("none", 0o000)] {
-        make_mode(&dir.join(name), mode);
-    }
-    let letters = ["a", "A", "ab", "aB", "Ab", "b", "B", "_", "[", "~", " ", "\t", "\n", "é"];
-    let odd: [&[u8]; 5] = [b"\xff", b"\xff\xfe", b"\x01", b"\x80 \xc3", b"two\nlines"];
-    for name in letters.iter().map(|name| name.as_bytes()).chain(odd) {
-        make_file(&dir.join(OsStr::from_bytes(name)));
-    }
-    for len in [7, 8, 9, 16, 255] {
-        make_file(&dir.join("x".repeat(len)));
-    }
-    root
-}
+/// Options of ours, and those that ask the system's `ls` for the same.
+const SAME: [(&[&str], &[&str]); 5] = [
+    (&[], &["-1"]),
+    (&["-A"], &["-1A"]),
+    (&["-p", "--sort=name"], &["-1p"]),
+    (&["-A", "--sort=none"], &["-1AU"]),
+    (&["--sort=none", "-pA"], &["-1AUp"]),
+];
 
 fn system_has_ls(test: &str) -> bool {
-    let found = Command::new("ls").arg("-1AUF").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = Command::new("ls").arg("-1AUp").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
-        skip(test, "an ls with -1AUF");
+        skip(test, "an ls with -1AUp");
     }
     found
 }
@@ -89,19 +64,27 @@ fn agrees_with_the_system_on_every_type_and_name() {
 }
 
 #[test]
-fn agrees_with_the_system_on_several_directories() {
-    if !system_has_ls("agrees_with_the_system_on_several_directories") {
+fn agrees_with_the_system_on_several_operands() {
+    if !system_has_ls("agrees_with_the_system_on_several_operands") {
         return;
     }
     let root = mixed();
     for empty in ["empty", "vacant"] {
         fs::create_dir(root.path().join(empty)).unwrap();
     }
-    make_mode(&root.path().join("directory/program"), 0o755);
-    make_mode(&root.path().join("Directory/text"), 0o644);
+    for file in ["-", "directory/program", "Directory/text"] {
+        make_file(&root.path().join(file));
+    }
     for (ours, theirs) in SAME {
         for paths in [
             &["directory", "Directory"][..],
+            &["plain"],
+            &["plain", "fifo", "-", "Directory/text", "socket", "A", "a", "two\nlines", "plain"],
+            &["plain", "directory", "missing", "Directory", "B"],
+            &["plain", "empty"],
+            &["plain", "missing", "plain/"],
+            &["link", "link to a file", ".hidden", "link to a directory"],
+            &["link", "empty", "link to a directory/"],
             &["vacant", "directory/", "empty", "./Directory", "."],
             &["empty", "vacant"],
             &["empty"],
@@ -117,7 +100,7 @@ fn agrees_with_the_system_on_several_directories() {
 }
 
 #[test]
-fn inode_order_has_the_numbers_and_ties_by_name() {
+fn inode_numbers_are_printed_and_sorted_by() {
     let root = tempfile::tempdir().unwrap();
     for name in ["c", "a", "d", "b"] {
         make_file(&root.path().join(name));
@@ -130,33 +113,47 @@ fn inode_order_has_the_numbers_and_ties_by_name() {
         .map(|entry| entry.unwrap())
         .map(|entry| (entry.ino(), entry.file_name().into_encoded_bytes()))
         .collect();
-    let width = expected.iter().map(|(ino, _)| ino.to_string().len()).max().unwrap();
     let mut check = |args: &[&str], sort: fn(&mut Vec<(u64, Vec<u8>)>)| {
         sort(&mut expected);
-        let lines = expected.iter().flat_map(|(ino, name)| [format!("{ino:width$} ").as_bytes(), name, b"\n"].concat());
+        let lines = expected.iter().flat_map(|(ino, name)| [format!("{ino} ").as_bytes(), name, b"\n"].concat());
         let output = ls(root.path(), args);
         assert!(output.status.success());
         assert!(output.stdout.into_iter().eq(lines), "{args:?}");
     };
-    check(&["-if"], |_| {});
-    check(&["-i"], |all| all.sort());
-    check(&["-fi"], |all| all.sort());
-    check(&["-i", "-c"], |all| all.sort_by_key(|(_, name)| (name.to_ascii_lowercase(), name.clone())));
+    check(&["-i", "--sort=none"], |_| {});
+    check(&["-i", "--sort=inode"], |all| all.sort());
+    check(&["-i"], |all| all.sort_by_key(|(_, name)| name.clone()));
+    check(&["-i", "--sort=caseless"], |all| all.sort_by_key(|(_, name)| (name.to_ascii_lowercase(), name.clone())));
+
+    let output = ls(root.path(), &["-i", "a", "C"]);
+    let of = |name: &str| expected.iter().find(|(_, other)| other == name.as_bytes()).unwrap().0;
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{} C\n{} a\n", of("C"), of("a")));
 }
 
 #[test]
-fn caseless_order_ends_in_bytes() {
+fn caseless_order_breaks_ties_by_bytes() {
     let root = tempfile::tempdir().unwrap();
     for name in ["b", "B", "aB", "AB", "ab", "Ab", "_", "[", "~", "C"] {
         make_file(&root.path().join(name));
     }
-    let output = ls(root.path(), &["-c"]);
+    let output = ls(root.path(), &["--sort=caseless"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "[\n_\nAB\nAb\naB\nab\nB\nb\nC\n~\n");
+}
+
+#[test]
+fn path_order_counts_the_slash_of_a_directory() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["ab", "a-b", "a.b", "a0"] {
+        make_file(&root.path().join(name));
+    }
+    fs::create_dir(root.path().join("a")).unwrap();
+    let output = ls(root.path(), &["-p", "--sort=path"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "a-b\na.b\na/\na0\nab\n");
 }
 
 /// Opened, but read with an error: `EINVAL` from the `net` of a process that has ended and waits to be reaped.
 #[test]
-fn an_error_of_the_reading_leaves_the_others() {
+fn a_read_error_does_not_end_the_listing() {
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     child.kill().unwrap();
     let zombie = format!("/proc/{}/net", child.id());
@@ -168,8 +165,8 @@ fn an_error_of_the_reading_leaves_the_others() {
     };
     if (0..1000).any(waited) {
         for paths in [&[&*zombie][..], &[&*zombie, "directory", "missing"], &[".", &*zombie]] {
-            if system_has_ls("an_error_of_the_reading_leaves_the_others") {
-                assert_same(root.path(), &[], &["-1A"], paths);
+            if system_has_ls("a_read_error_does_not_end_the_listing") {
+                assert_same(root.path(), &[], &["-1"], paths);
             }
             let output = ls(root.path(), paths);
             assert_eq!(output.status.code(), Some(2));
@@ -177,21 +174,21 @@ fn an_error_of_the_reading_leaves_the_others() {
             assert!(report.contains(&format!("ls: {zombie}: Invalid argument")), "{report}");
         }
     } else {
-        skip("an_error_of_the_reading_leaves_the_others", "a zombie without a `net`");
+        skip("a_read_error_does_not_end_the_listing", "a zombie without a `net`");
     }
     child.wait().unwrap();
 }
 
 /// The second `getdents64` fails, injected by strace: the entries of the first are listed and the error is reported.
 #[test]
-fn what_came_before_an_error_is_listed() {
-    const TEST: &str = "what_came_before_an_error_is_listed";
+fn entries_before_an_error_are_listed() {
+    const TEST: &str = "entries_before_an_error_are_listed";
     if !can_trace(TEST) {
         return;
     }
     let root = numbered(3000);
     let path = root.path().to_str().unwrap();
-    let all = ls(root.path(), &["-f"]).stdout;
+    let all = ls(root.path(), &["--sort=none"]).stdout;
     let interrupted = |args: &[&str]| {
         let mut strace = Command::new("strace");
         strace.args(["-qq", "--output=/dev/null", "--trace=getdents64", "--inject=getdents64:error=EIO:when=2"]);
@@ -204,7 +201,7 @@ fn what_came_before_an_error_is_listed() {
         );
         output.stdout
     };
-    let before = interrupted(&["-f"]);
+    let before = interrupted(&["--sort=none"]);
     assert!(!before.is_empty() && before.len() < all.len() && all.starts_with(&before));
     let mut lines: Vec<_> = before.split_inclusive(|&byte| byte == b'\n').collect();
     lines.sort_unstable();
@@ -212,49 +209,71 @@ fn what_came_before_an_error_is_listed() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_reported_with_its_path() {
+fn a_directory_that_cannot_be_opened_is_reported_with_its_path() {
     let root = mixed();
     fs::create_dir(root.path().join("locked")).unwrap();
     fs::set_permissions(root.path().join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
-    for path in ["missing", "plain", "link", "fifo", "locked"] {
+    for path in ["missing", "plain/", "locked"] {
         let mut ls = example("ls");
         ls.current_dir(root.path()).args(["directory", path, "link to a directory"]);
-        let output = run(as_anybody(&mut ls));
+        let output = run_unprivileged(&mut ls);
         assert_eq!(output.status.code(), Some(2), "{path}");
         assert_eq!(output.stdout, b"directory:\n\nlink to a directory:\n", "{path}");
         let report = String::from_utf8(output.stderr).unwrap();
         assert!(report.starts_with(&format!("ls: {path}: ")) && report.lines().count() == 1, "{report}");
     }
+    fs::remove_dir(root.path().join("locked")).unwrap(); // `TempDir` would open it first
 }
 
-/// Even root is refused what permissions refuse: without the capabilities that override them.
-fn as_anybody(command: &mut Command) -> &mut Command {
-    const CAP_DAC_OVERRIDE: libc::c_ulong = 1;
-    const CAP_DAC_READ_SEARCH: libc::c_ulong = 2;
-    // SAFETY: `prctl` is async-signal-safe and this operation touches no memory.
-    unsafe {
-        command.pre_exec(|| {
-            for capability in [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH] {
-                libc::prctl(libc::PR_CAPBSET_DROP, capability); // EPERM: it is not there to be dropped
-            }
-            Ok(())
-        })
+#[test]
+fn help_is_the_text_at_the_head() {
+    check_help("ls");
+}
+
+#[test]
+fn wrong_usage_is_named() {
+    check_usage_error("ls", &["-z"], r#"unknown option "-z""#);
+    check_usage_error("ls", &["-Az", "plain"], r#"unknown option "-Az""#);
+    check_usage_error("ls", &[".", "--sort=size"], r#"unknown option "--sort=size""#);
+    check_usage_error("ls", &["--sort"], r#"unknown option "--sort""#);
+}
+
+#[test]
+fn two_dashes_end_the_options() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["-p", "--", "--help"] {
+        make_file(&root.path().join(name));
     }
+    let output = ls(root.path(), &["--", "-p", "--", "--help"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "--\n--help\n-p\n");
+    assert!(output.status.success());
 }
 
 #[test]
-fn an_unknown_option_is_refused() {
-    let output = ls(Path::new("/"), &["-x"]);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-    assert_eq!(output.stderr, b"ls: usage: ls [-fciF] [DIR]...\n");
+fn broken_pipe_is_quiet() {
+    check_broken_pipe("ls", &["/"]);
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_quietly() {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let output = example("ls").arg("/").stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-    let output = output.wait_with_output().unwrap();
-    assert!(output.status.success(), "{:?}", output.status);
-    assert!(output.stderr.is_empty());
+fn full_device_is_reported() {
+    check_full_device("ls", &["/"]);
+}
+
+#[test]
+fn control_characters_are_question_marks_on_a_terminal() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("new\nline");
+    fs::create_dir(&dir).unwrap();
+    for name in ["\x1b[31mred", "\u{9b}31mred", "tab\t", "rub\x7fout", "é"] {
+        make_file(&dir.join(name));
+    }
+    make_file(&dir.join(OsStr::from_bytes(b"\xff\x1b")));
+    let mut ls = example("ls");
+    ls.current_dir(root.path()).args(["new\nline", "new\nline/tab\t", "miss\x1bing"]);
+    let Some((shown, errors)) = run_on_terminal(ls) else {
+        return skip("control_characters_are_question_marks_on_a_terminal", "pseudo-terminals");
+    };
+    let lines = ["new?line/tab?", "", "new?line:", "?[31mred", "rub?out", "tab?", "?31mred", "é", "\u{fffd}?", ""];
+    assert_eq!(shown, lines.join("\r\n"));
+    assert!(errors.starts_with("ls: miss?ing: No such file"), "{errors}");
 }

@@ -5,24 +5,36 @@
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls;
-//! - `ls`, `pids`, `watch`: an example, run as a program.
+//! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
+//!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`;
+//! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
-//! `fixture` makes directories to read. `support` is shared with the other test binaries: skipping a test, a part of it in
-//! another process, all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file
-//! system belongs in `tests/kernel`.
+//! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when. `support` is
+//! shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and holds all
+//! that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system belongs in
+//! `tests/kernel`.
 
 mod contract;
 mod costs;
+mod du;
 mod errors;
+mod find;
 mod fixture;
 mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod rm;
+mod spread;
+mod stamps;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 mod system_calls;
+mod visits;
+mod walk;
+mod walk_bounds;
+mod walk_errors;
 mod watch;
 
 use support::machine;

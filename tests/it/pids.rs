@@ -1,36 +1,39 @@
 //! The example `pids`, as a program: against what `ps -e` says of children made for it.
 
-use crate::fixture::{example, run};
+use crate::fixture::{check_broken_pipe, check_full_device, check_help, check_usage_error, example, run};
 use crate::machine::skip;
+use crate::support::process::Process;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 fn pids() -> Command {
     example("pids")
 }
 
-/// Processes with command names of our choice, ended and reaped on drop.
+/// Processes with command names of our choice.
 struct Children {
     dir: tempfile::TempDir,
-    processes: Vec<Child>,
+    processes: Vec<Process>,
 }
 
 impl Children {
     fn named(names: &[&[u8]]) -> Self {
         let mut children = Self { dir: tempfile::tempdir().unwrap(), processes: Vec::new() };
         for name in names {
-            // The command name of a process is that of its file: /bin/sleep, under another name.
+            // The kernel takes the command name from the path that was executed, which may be a link.
             let path = children.dir.path().join(OsStr::from_bytes(name));
-            std::fs::copy("/bin/sleep", &path).unwrap();
-            children.processes.push(Command::new(path).arg("600").spawn().unwrap());
+            symlink("/bin/sleep", &path).unwrap();
+            children.processes.push(Process::start(Command::new(path).arg0("sleep").arg("600")));
         }
         children
     }
 
     fn ids(&self) -> Vec<u32> {
-        self.processes.iter().map(Child::id).collect()
+        self.processes.iter().map(|process| process.0.id()).collect()
     }
 
     /// The lines that begin with the PID of one of them.
@@ -47,15 +50,6 @@ impl Children {
             .filter(is_ours)
             .map(|line| line.trim_ascii_start().to_vec())
             .collect()
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            process.kill().expect("a child to end");
-            process.wait().expect("a child to reap");
-        }
     }
 }
 
@@ -90,6 +84,46 @@ fn names_are_matched_and_printed_as_bytes() {
 }
 
 #[test]
+fn x_matches_whole_names() {
+    let children = Children::named(&[b"lendir exact", b"lendir exactly", b"a lendir exact"]);
+    let exact = children.ids()[0];
+    for args in [&["-x", "lendir exact"][..], &["lendir exact", "-x"], &["-x", "--", "lendir exact"]] {
+        let output = run(pids().args(args));
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{exact} lendir exact\n"));
+    }
+    let output = run(pids().args(["-qx", "lendir exact"]));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{exact}\n"));
+    for part in ["", "endir exac"] {
+        assert_eq!(run(pids().args(["-x", part])).status.code(), Some(1), "{part:?}");
+    }
+}
+
+#[test]
+fn control_characters_match_and_print_as_question_marks() {
+    let children = Children::named(&[b"a\tb\nc\x1b\x7f"]);
+    let output = run(pids().arg("a\tb\nc\x1b\x7f"));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{} a?b?c??\n", children.ids()[0]));
+    assert_eq!(run(pids().arg("a?b?c??")).status.code(), Some(1));
+}
+
+#[test]
+fn leaves_itself_out_of_a_search() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("lendir itself");
+    symlink(example("pids").get_program(), &program).unwrap();
+    let search = |name| run(Command::new(&program).args(["-q", name]));
+    assert_eq!(search("lendir itself").status.code(), Some(1));
+
+    let children = Children::named(&[b"lendir itself"]);
+    let namesake = format!("{}\n", children.ids()[0]);
+    assert_eq!(String::from_utf8(search("lendir itself").stdout).unwrap(), namesake);
+
+    let all = run(&mut Command::new(&program)).stdout;
+    let all = String::from_utf8_lossy(&all);
+    assert_eq!(all.lines().filter(|line| line.ends_with(" lendir itself")).count(), 2, "without NAME it lists all");
+}
+
+#[test]
 fn quiet_prints_every_pid_once_ascending() {
     let children = Children::named(&[b"quiet"]);
     let output = run(pids().arg("-q"));
@@ -99,14 +133,49 @@ fn quiet_prints_every_pid_once_ascending() {
 }
 
 #[test]
-fn no_match_is_status_1_and_trouble_is_status_2() {
+fn no_match_is_status_1() {
     let output = run(pids().arg("no process is named like this"));
     assert_eq!((output.status.code(), output.stdout.len(), output.stderr.len()), (Some(1), 0, 0));
-    for args in [&["--proc", "/nowhere"][..], &["--proc"], &["-x"]] {
-        let output = run(pids().args(args));
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{args:?}");
-        assert!(output.stderr.starts_with(b"pids: "), "{args:?}");
-    }
+}
+
+#[test]
+fn an_empty_name_is_part_of_every_name() {
+    let children = Children::named(&[b"named"]);
+    let output = run(pids().arg(""));
+    assert_eq!(children.lines_of(&output), [format!("{} named", children.ids()[0]).into_bytes()]);
+}
+
+#[test]
+fn a_procfs_that_cannot_be_read_is_status_2() {
+    let output = run(pids().args(["--proc", "/nowhere"]));
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(output.stderr.starts_with(b"pids: /nowhere: No such file"));
+}
+
+#[test]
+fn help_is_the_text_at_the_head() {
+    check_help("pids");
+}
+
+#[test]
+fn wrong_usage_is_named() {
+    check_usage_error("pids", &["-z"], r#"unknown option "-z""#);
+    check_usage_error("pids", &["-qz", "name"], r#"unknown option "-qz""#);
+    check_usage_error("pids", &["--quiet"], r#"unknown option "--quiet""#);
+    check_usage_error("pids", &["-\x1b"], r#"unknown option "-\u{1b}""#);
+    check_usage_error("pids", &["--proc"], "--proc needs a directory");
+    check_usage_error("pids", &["one", "two"], r#"unexpected argument "two""#);
+    check_usage_error("pids", &["--", "one", "-q"], r#"unexpected argument "-q""#);
+    check_usage_error("pids", &["-x"], "-x needs a NAME");
+}
+
+#[test]
+fn two_dashes_end_the_options() {
+    let children = Children::named(&[b"-q lendir", b"--help"]);
+    let output = run(pids().args(["-q", "--", "-q lendir"]));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", children.ids()[0]));
+    let output = run(pids().args(["-x", "--", "--help"]));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{} --help\n", children.ids()[1]));
 }
 
 /// A directory that looks like procfs.
@@ -124,7 +193,7 @@ fn fake_proc(processes: &[(&str, Option<&[u8]>)]) -> (tempfile::TempDir, [OsStri
 }
 
 #[test]
-fn who_vanished_midway_is_gone_and_not_an_error() {
+fn a_process_that_ends_midway_is_left_out() {
     let (_dir, args) = fake_proc(&[("7", None), ("4294967295", Some(b"still here\n")), ("sys", None), ("08", None)]);
     let output = run(pids().args(&args));
     assert!(output.status.success() && output.stderr.is_empty());
@@ -132,10 +201,11 @@ fn who_vanished_midway_is_gone_and_not_an_error() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_quietly() {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let output = pids().stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
-    assert!(output.status.success(), "{:?}", output.status);
-    assert!(output.stderr.is_empty());
+fn broken_pipe_is_quiet() {
+    check_broken_pipe("pids", &[]);
+}
+
+#[test]
+fn full_device_is_reported() {
+    check_full_device("pids", &[]);
 }

@@ -3,7 +3,9 @@
 use crate::fixture::numbered;
 use crate::support::machine::{can_trace, skip};
 use crate::support::process;
-use lendir::{Buffer, EndMarker, Entries, FileType};
+use crate::support::tree::{self, Tree};
+use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Walk};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -191,4 +193,96 @@ fn every_descriptor_is_closed() {
         let count = |name: &str| calls.iter().filter(|call| *call == name).count();
         assert_eq!((count("openat"), count("close")), (5, 3), "two of the five are refused: {calls:?}");
     }
+}
+
+/// How often `part` makes each call, or `None` as [`system_calls`] has it.
+fn totals(test: &str, part: impl FnOnce()) -> Option<BTreeMap<String, usize>> {
+    let mut totals = BTreeMap::new();
+    for call in system_calls(test, part)? {
+        *totals.entry(call).or_default() += 1;
+    }
+    Some(totals)
+}
+
+fn assert_totals(test: &str, expected: &[(&str, usize)], part: impl FnOnce()) {
+    if let Some(totals) = totals(test, part) {
+        assert!(totals.iter().map(|(call, times)| (call.as_str(), *times)).eq(expected.iter().copied()), "{totals:?}");
+    }
+}
+
+fn walk_all(mut walk: Walk, mut look: impl FnMut(&mut Dir<'_>)) {
+    while let Some(mut dir) = walk.next().unwrap() {
+        look(&mut dir);
+    }
+}
+
+fn read_all_of(dir: &mut Dir<'_>) {
+    while dir.next().unwrap().is_some() {}
+}
+
+/// Nothing is asked about an entry. What the caller does not read the walk reads.
+#[test]
+fn walk_takes_four_calls_a_directory() {
+    const TEST: &str = "walk_takes_four_calls_a_directory";
+    if !temporary_directories_have_types() {
+        return skip(TEST, "a temporary directory whose file system has types");
+    }
+    let looks: [fn(&mut Dir<'_>); 4] =
+        [read_all_of, |dir| assert!(dir.next().is_ok()), |_| (), |dir| dir.read(&mut Listing::new()).unwrap()];
+    assert_totals(TEST, &[("close", 4 * 6), ("getdents64", 4 * 2 * 6), ("openat", 4 * 6)], || {
+        let tree = Tree::of(&["a/b/c/f", "a/d/", "e/f", "f"]);
+        let _counted = Counted::begin();
+        for look in looks {
+            walk_all(Walk::open(tree.path()).unwrap(), look);
+        }
+    });
+}
+
+#[test]
+fn walk_takes_two_calls_for_a_directory_it_leaves_and_none_for_one_it_skips() {
+    const TEST: &str = "walk_takes_two_calls_for_a_directory_it_leaves_and_none_for_one_it_skips";
+    assert_totals(TEST, &[("close", 4), ("getdents64", 2), ("openat", 4)], || {
+        let tree = Tree::of(&["a/b/", "c/d/", "e/f/", "skipped/g/"]);
+        let _counted = Counted::begin();
+        walk_all(Walk::open(tree.path()).unwrap(), |dir| {
+            if dir.depth() == 1 {
+                dir.leave();
+            }
+            while dir.depth() == 0 && dir.next().unwrap().is_some() {
+                dir.skip_name("skipped");
+            }
+        });
+    });
+}
+
+#[test]
+fn walk_of_one_mount_with_an_end_marker_takes_three_calls_a_directory() {
+    const TEST: &str = "walk_of_one_mount_with_an_end_marker_takes_three_calls_a_directory";
+    let Some((path, _)) = marked(TEST) else { return };
+    let part = || {
+        let _counted = Counted::begin();
+        walk_all(Walk::open(path).unwrap().same_mount(), read_all_of);
+    };
+    let Some(totals) = totals(TEST, part) else { return };
+    let below = totals["openat2"];
+    let expected = [("close", below + 1), ("fstatfs", 1), ("getdents64", below + 1), ("openat", 1), ("openat2", below)];
+    assert!(totals.iter().map(|(call, times)| (call.as_str(), *times)).eq(expected), "{totals:?}");
+    assert!(below > 10, "{below} directories");
+}
+
+#[test]
+fn level_that_is_closed_early_takes_four_calls_more() {
+    const TEST: &str = "level_that_is_closed_early_takes_four_calls_more";
+    const LEVELS: usize = 40;
+    let part = || {
+        let tree = Tree::new(|at| tree::comb(at, LEVELS));
+        let _counted = Counted::begin();
+        walk_all(Walk::open(tree.path()).unwrap().max_open(4), |dir| dir.read(&mut Listing::new()).unwrap());
+    };
+    let Some(totals) = totals(TEST, part) else { return };
+    let (dirs, closed) = (1 + 3 * LEVELS, totals["statx"] / 2);
+    let expected =
+        [("close", dirs + closed), ("getdents64", 2 * dirs), ("openat", dirs + closed), ("statx", 2 * closed)];
+    assert!(totals.iter().map(|(call, times)| (call.as_str(), *times)).eq(expected), "{totals:?}");
+    assert!((LEVELS - 5..LEVELS).contains(&closed), "{closed} levels");
 }

@@ -66,21 +66,22 @@ impl FileSystem {
     }
 }
 
-/// Runs `test` in a thread with a mount namespace of its own, where an empty tmpfs covers the temporary directory.
+/// Runs `test` in a thread with a mount namespace of its own, and hands it an empty directory, which is a tmpfs there.
 ///
 /// Threads and processes that it starts are in the namespace too. Mounts, images and loop devices cannot outlive it, however
 /// the process ends. Otherwise says what this machine lacks.
 pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result<T, String> {
+    let scratch = tempfile::tempdir().unwrap();
     in_thread(|| {
-        let scratch = std::env::temp_dir();
+        let scratch = scratch.path();
         let isolate = || {
             // SAFETY: this takes no descriptor from any thread.
             unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-            mount("none", &scratch, "tmpfs", MountFlags::empty(), c"")
+            mount("none", scratch, "tmpfs", MountFlags::empty(), c"")
         };
         isolate().map_err(|error| format!("the right to mount ({})", io::Error::from(error)))?;
-        Ok(test(&scratch))
+        Ok(test(scratch))
     })
 }
 

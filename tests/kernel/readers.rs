@@ -99,7 +99,7 @@ impl Reader {
     }
 }
 
-/// The program built, by way of a descriptor that stays open: a test may mount something over the file.
+/// The program built, by way of a descriptor that stays open, so that no file is left.
 fn go() -> io::Result<OsString> {
     let scratch = tempfile::tempdir()?;
     fs::write(scratch.path().join("list.go"), GO)?;

@@ -47,12 +47,12 @@ impl Fault {
         }
     }
 
-    /// Whether the caller is to see that the call of this number fails. `EINTR` is nothing to see.
+    /// Whether the caller sees the call of this number fail. It does not see `EINTR`, after which the call is repeated.
     pub fn is_seen_at(self, number: u32) -> bool {
         self.errno != EINTR && (self.at == At::Every || number == self.first())
     }
 
-    /// How many interruptions there are besides the calls that go through.
+    /// How many interrupted calls there are besides those that go through.
     pub fn interruptions(self) -> u32 {
         match (self.errno, self.at) {
             (EINTR, At::Every) => BURST * self.calls,
@@ -61,7 +61,7 @@ impl Fault {
         }
     }
 
-    /// From now on the calls fail so. An interruption comes in a burst.
+    /// From now on these calls fail. An interruption comes in a burst.
     pub fn set(self) {
         let first = self.first();
         fail(self.call, self.errno, move |number| match (self.errno, self.at) {
@@ -105,7 +105,7 @@ pub fn count(call: c_long) {
     fail(call, 0, |_| false);
 }
 
-/// Besides, `getdents64` says of no entry what it is.
+/// Besides, `getdents64` tells no types.
 pub fn hide_types() {
     if let Some(plan) = plan().as_mut() {
         plan.hides_types = true;

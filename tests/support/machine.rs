@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, exit};
+use std::sync::LazyLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -37,12 +38,27 @@ pub fn say(text: &str) {
 }
 
 fn score(kind: &str, line: &str) {
-    if let Some(path) = std::env::var_os("LENDIR_SCOREBOARD") {
-        let file = File::options().append(true).create(true).open(path);
+    if let Some(mut file) = SCOREBOARD.as_ref() {
         // One write, because tests run beside each other.
-        let written = file.and_then(|mut file| file.write_all(format!("{kind}\t{line}\n").as_bytes()));
-        written.expect("LENDIR_SCOREBOARD names a file that can be written");
+        file.write_all(format!("{kind}\t{line}\n").as_bytes()).expect("the scoreboard can be written");
     }
+}
+
+/// Opened once, and no later than by [`open_scoreboard`].
+static SCOREBOARD: LazyLock<Option<File>> = LazyLock::new(|| {
+    let path = std::env::var_os("LENDIR_SCOREBOARD")?;
+    Some(
+        File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .expect("LENDIR_SCOREBOARD names a file that can be written"),
+    )
+});
+
+/// For a thread that is about to lose the right to.
+pub fn open_scoreboard() {
+    LazyLock::force(&SCOREBOARD);
 }
 
 /// Whether strace is here and may trace; if not, reports that `test` is skipped.

@@ -3,3 +3,5 @@
 pub mod machine;
 pub mod process;
 pub mod scan;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+pub mod tree;

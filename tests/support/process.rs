@@ -1,6 +1,6 @@
 //! Other processes: one that runs a part of a test, one that ends with the test, and a thread with fewer rights.
 
-use super::machine::Watchdog;
+use super::machine::{self, Watchdog};
 use rustix::fs::{Gid, Uid};
 use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -78,6 +78,7 @@ pub const NOBODY: u32 = 65534;
 ///
 /// The processes that it starts have none either.
 pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
+    machine::open_scoreboard();
     in_thread(|| {
         if geteuid().is_root() {
             // These change one thread. Those of the C library change all threads.

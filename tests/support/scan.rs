@@ -1,6 +1,8 @@
 //! One reading of a directory: the entries that it delivered, how it ended, and how a [`Listing`] must sort them.
 
 use lendir::{Entries, Entry, FileType, Listing, Order, SortedEntry};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, statat};
 use std::ffi::c_int;
 use std::fs::{self, DirEntry};
 use std::io;
@@ -84,6 +86,14 @@ impl Scan {
         self
     }
 
+    /// The same scan by a reader that asks for the type of an entry where the directory does not tell it.
+    pub fn resolved(mut self, file_type: impl Fn(&Found) -> FileType) -> Self {
+        for entry in self.found.iter_mut().filter(|entry| entry.file_type == FileType::Unknown) {
+            entry.file_type = file_type(entry);
+        }
+        self
+    }
+
     /// The same scan by a `Listing` of this order.
     pub fn sorted(self, order: Order) -> Self {
         Self { found: sorted(self.found, order), ..self }
@@ -106,10 +116,17 @@ pub fn listed(listing: &Listing) -> Vec<Found> {
     found
 }
 
-/// The order of a `Listing`, stated once for all tests. A `Listing` has no cookies.
+pub const ORDERS: [Order; 5] = [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory];
+
+/// The order of a `Listing`, stated once for all tests. A `Listing` has no cookies. For [`Order::Path`] the types of `found`
+/// must be [resolved](Scan::resolved), as it resolves them.
 pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
     match order {
         Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
+        Order::Path => found.sort_by_cached_key(|entry| {
+            let ending: &[u8] = if entry.file_type == FileType::Directory { b"/" } else { b"" };
+            [&entry.name, ending].concat()
+        }),
         Order::AsciiCaseless => found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
         Order::Inode => found.sort_by(|a, b| (a.ino, &a.name).cmp(&(b.ino, &b.name))),
         Order::Directory => {}
@@ -128,6 +145,11 @@ pub fn names(found: &[Found]) -> Vec<&[u8]> {
 impl Found {
     pub fn by_std(entry: &DirEntry) -> Self {
         Self { name: entry.file_name().into_vec(), ino: entry.ino(), file_type: FileType::Unknown, cookie: 0 }
+    }
+
+    /// The type as the file system has it.
+    pub fn true_type(&self, dir: impl AsFd) -> FileType {
+        FileType::from_raw_mode(statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode)
     }
 }
 

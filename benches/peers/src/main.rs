@@ -1,206 +1,142 @@
-//! The same directories, read by `lendir` and by others: `cargo run --release --manifest-path benches/peers/Cargo.toml`.
+//! The same directories and trees, read by `lendir` and by others: `cargo run --release --manifest-path benches/peers/Cargo.toml`.
 //!
-//! Prints two tables, in Markdown: all contenders on some directories, and those that sort on those of the gitstatus ladder. A
-//! cell is the median time of each contender as a ratio to that of the bare loop (open,
-//! `getdents64` until it says 0, close, nothing looked at), and in brackets the middle half of the ratios round by round.
-//! All contenders of a column take their turns in the same rounds, and every answer is first compared with that of `std`.
-//! Those in Go and C++ are built where there are `go` and `g++`; they run in processes of their own and measure themselves.
+//! It prints Markdown tables. A cell is the median time as a ratio to that of the bare loop (open, `getdents64` until it
+//! returns 0, close, nothing looked at). All contenders of a row take their turns in the same rounds, and every answer is
+//! first compared with that of `std`. The programs in Go and C++ are built where there are `go` and `g++`; they run in
+//! processes of their own and time themselves.
 //!
-//! It takes three minutes. With `--test` behind `--`, one round: whether it runs, not how fast.
+//! Behind `--`: `--draw` measures and draws the picture that the README shows, and nothing else. `--test` does one round, which
+//! tells whether it runs, not how fast.
 
-#[path = "../../contenders/mod.rs"]
-mod contenders;
-#[path = "../../directories/mod.rs"]
-mod directories;
+mod picture;
 mod processes;
 mod programs;
 mod readers;
-#[path = "../../turns/mod.rs"]
-mod turns;
+mod walkers;
 
-use contenders::Contender;
-use directories::{Directory, Made, Names, fastest_root, roots};
+use lendir_benches::contender::Contender;
+use lendir_benches::directories::{Directory, Fixture, Names, Shape, fastest_root, roots};
+use lendir_benches::table::Table;
+use lendir_benches::trees::{self, Tree};
+use lendir_benches::turns::{Effort, machine};
+use lendir_benches::{readers as own, walkers as own_walkers};
+use picture::{Group, Picture};
 use programs::Program;
-use readers::Order;
+use std::path::Path;
 use std::time::Duration;
-use turns::{Ratio, Turns, machine};
-
-/// How long all contenders of one directory may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How many processes stand in the last column besides those that are there anyway.
-const MORE_PROCESSES: usize = 300;
 
 fn main() {
-    if processes::Idle::was_it() {
-        return;
-    }
-    let is_test = std::env::args().any(|arg| arg == "--test");
-    let (rounds_at_most, more_processes) = if is_test { (1, 30) } else { (2000, MORE_PROCESSES) };
+    let has = |option| std::env::args().any(|arg| arg == option);
+    let is_test = has("--test");
+    let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
     let (programs, missing) = programs::build();
-
-    let mut table = Table::default();
-    for dir in directories() {
-        table.measure(&dir, directory_work(&dir, &programs), rounds_at_most);
-    }
-    if let Some(mut proc) = Directory::system("/proc") {
-        table.measure(&proc, process_work(&proc, &programs), rounds_at_most);
-        let _idle = processes::Idle::processes(more_processes).expect("processes");
-        proc.label = format!("/proc, {more_processes} more");
-        table.measure(&proc, process_work(&proc, &programs), rounds_at_most);
-    }
-
-    let mut ladder = Table::default();
-    for dir in shapes() {
-        let entrants = enter("nothing looked at", [contenders::bare_loop(&dir)]);
-        ladder.measure(&dir, entrants.into_iter().chain(sort_work(&dir, &programs)).collect(), rounds_at_most);
-    }
-
     println!("{}", machine());
     for sentence in missing {
         println!("\n{sentence}");
     }
-    table.print();
-    table.print_figures();
-    ladder.print();
+    if !has("--draw") {
+        print_tables(&programs, effort);
+    }
+    if has("--draw") || is_test {
+        let svg = picture_of_readers(&programs, effort).svg().expect("a picture");
+        if !is_test {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join("readers.svg");
+            std::fs::write(&path, svg).expect("the picture's file");
+            println!("\ndrawn: {}", path.display());
+        }
+    }
 }
 
-fn directories() -> Vec<Directory> {
+fn print_tables(programs: &[Program], effort: Effort) {
+    let mut read = Table::new("Read", effort);
+    let mut pids = Table::new("PIDs", effort);
+    let mut names = Table::new("PIDs and the names of their commands", effort);
+    for dir in directories().iter().filter_map(Fixture::make) {
+        read.measure(&dir.label, reading(&dir, programs));
+        if dir.is_proc() {
+            pids.measure(&dir.label, after_bare_loop(&dir, processes::pids()));
+            names.measure(&dir.label, after_bare_loop(&dir, processes::names()));
+        }
+    }
+    let mut sort = Table::new("Sort", effort);
+    for dir in shapes().iter().map(Shape::make) {
+        sort.measure(&dir.label, sorting(&dir, programs));
+    }
+    let mut walk = Table::new("Walk", effort);
+    for tree in trees::Fixture::all().map(trees::Fixture::make) {
+        walk.measure(&tree.label, walking(&tree));
+    }
+    for table in [read, pids, names, sort, walk] {
+        print!("{table}");
+    }
+}
+
+fn directories() -> Vec<Fixture> {
+    let (fastest, first) = (fastest_root(), &roots()[0]);
+    let shapes = [
+        fastest.shape(16, Names::Pids),
+        fastest.shape(1024, Names::Pids),
+        first.shape(32, Names::Sixteen),
+        first.shape(1024, Names::Hex),
+    ];
+    shapes.map(Fixture::Made).into_iter().chain([Fixture::System("/proc"), Fixture::Proc(300)]).collect()
+}
+
+/// Those of the ladder on which its lowest and highest rung are compared.
+fn shapes() -> Vec<Shape> {
     let fastest = fastest_root();
-    vec![
-        fastest.directory(16, Names::Pids),
-        fastest.directory(1024, Names::Pids),
-        roots()[0].directory(32, Names::Sixteen),
-        roots()[0].directory(1024, Names::Hex),
-    ]
-}
-
-/// What the rungs of the ladder are compared on, made in order and not.
-fn shapes() -> Vec<Directory> {
-    let fastest = fastest_root();
-    let made_both_ways =
-        |count, names| [Made::InOrder, Made::Shuffled].map(|made| fastest_root().directory_made(count, names, made));
-    let mut all = vec![roots()[0].directory(32, Names::Sixteen), fastest.directory(32, Names::Sixteen)];
-    all.extend(made_both_ways(1024, Names::Pids));
-    all.extend(made_both_ways(1024, Names::Photos));
-    all.push(fastest.directory(100_000, Names::Hex));
-    all.extend(made_both_ways(100_000, Names::Photos));
+    let both_ways = |shape: Shape| [shape.clone(), shape.shuffled()];
+    let mut all = vec![roots()[0].shape(32, Names::Sixteen), fastest.shape(32, Names::Sixteen)];
+    all.extend(both_ways(fastest.shape(1024, Names::Pids)));
+    all.extend(both_ways(fastest.shape(1024, Names::Photos)));
+    all.push(fastest.shape(100_000, Names::Hex));
+    all.extend(both_ways(fastest.shape(100_000, Names::Photos)));
     all
 }
 
-/// A row of the table to be.
-struct Entrant<'a> {
-    work: &'static str,
-    contender: Contender<'a>,
+fn after_bare_loop<'a>(dir: &'a Directory, contenders: impl IntoIterator<Item = Contender<'a>>) -> Vec<Contender<'a>> {
+    [own::bare_loop(dir)].into_iter().chain(contenders).collect()
 }
 
-fn enter<'a>(work: &'static str, contenders: impl IntoIterator<Item = Contender<'a>>) -> Vec<Entrant<'a>> {
-    contenders.into_iter().map(|contender| Entrant { work, contender }).collect()
-}
-
-fn directory_work<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Entrant<'a>> {
-    let mut all = enter("nothing looked at", [contenders::bare_loop(dir)]);
-    all.extend(enter(READ, [contenders::lendir(dir)]));
-    all.extend(enter(READ, contenders::lendir_marked(dir)));
-    all.extend(enter(READ, readers::plain(dir)));
-    all.extend(enter(READ, [contenders::std_names(dir)]));
-    all.extend(enter(READ, elsewhere(dir, programs, Order::Any)));
-    all.extend(sort_work(dir, programs));
-    all.extend(enter(SORT, readers::walkdir_sorted(dir)));
+fn reading<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Contender<'a>> {
+    let mut all = vec![own::bare_loop(dir), own::lendir(dir)];
+    all.extend(own::lendir_marked(dir));
+    all.extend(readers::plain(dir));
+    all.extend(programs.iter().flat_map(|program| program.contenders(dir, false)));
     all
 }
 
-fn sort_work<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Entrant<'a>> {
-    enter(SORT, readers::sorted(dir).into_iter().chain(elsewhere(dir, programs, Order::Bytes)))
-}
-
-fn elsewhere<'a>(dir: &'a Directory, programs: &[Program], order: Order) -> impl Iterator<Item = Contender<'a>> {
-    programs.iter().flat_map(move |program| program.contenders(dir, order))
-}
-
-fn process_work<'a>(proc: &'a Directory, programs: &[Program]) -> Vec<Entrant<'a>> {
-    let mut all = directory_work(proc, programs);
-    all.extend(enter(PIDS, processes::pids(proc)));
-    all.extend(enter(COMMANDS, processes::names()));
+fn sorting<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Contender<'a>> {
+    let mut all = after_bare_loop(dir, readers::sorted(dir));
+    all.extend(programs.iter().flat_map(|program| program.contenders(dir, true)));
     all
 }
 
-const READ: &str = "names";
-const SORT: &str = "names, sorted";
-const PIDS: &str = "PIDs";
-const COMMANDS: &str = "PIDs, command names";
-
-/// Rows are contenders, columns are directories.
-#[derive(Default)]
-struct Table {
-    columns: Vec<Column>,
-    rows: Vec<(&'static str, &'static str)>,
+fn walking(tree: &Tree) -> Vec<Contender<'_>> {
+    let mut all = own_walkers::all(tree);
+    all.extend(walkers::all(tree));
+    all
 }
 
-struct Column {
-    label: String,
-    turns: Turns,
-    rows: Vec<(&'static str, &'static str)>,
-}
-
-impl Table {
-    fn measure(&mut self, dir: &Directory, entrants: Vec<Entrant<'_>>, rounds_at_most: u32) {
-        eprintln!("{} contenders on {}", entrants.len(), dir.label);
-        let rows: Vec<_> = entrants.iter().map(|entrant| (entrant.work, entrant.contender.name)).collect();
-        let mut contenders: Vec<_> = entrants.into_iter().map(|entrant| entrant.contender).collect();
-        for contender in &mut contenders {
-            contender.check(dir);
-        }
-        let turns = Turns::take(&mut contenders, PATIENCE, rounds_at_most);
-        // A row that only some directories have, `EndMarker`, stands behind the row that it follows there.
-        for (index, row) in rows.iter().enumerate() {
-            if !self.rows.contains(row) {
-                let before = index.checked_sub(1).and_then(|index| self.rows.iter().position(|it| *it == rows[index]));
-                self.rows.insert(before.map_or(0, |before| before + 1), *row);
-            }
-        }
-        self.columns.push(Column { label: dir.label.clone(), turns, rows });
+/// A small directory, a large one and a sorted one, where temporary files are. Without walkdir, which is for trees.
+fn picture_of_readers(programs: &[Program], effort: Effort) -> Picture {
+    let is_for_directories = |contender: &Contender<'_>| !contender.name.starts_with("walkdir");
+    let mut table = Table::new("Drawn", effort);
+    for (heading, count) in [("32 files", 32), ("1000 files", 1000)] {
+        let dir = roots()[0].directory(count, Names::Sixteen);
+        let mut contenders = vec![own::bare_loop(&dir), own::lendir(&dir)];
+        contenders.extend(own::lendir_marked(&dir));
+        contenders.push(own::libc_readdir(&dir));
+        contenders.extend(readers::plain(&dir));
+        table.measure(heading, contenders.into_iter().filter(is_for_directories).collect());
     }
+    let dir = roots()[0].shape(1000, Names::Sixteen).shuffled().make();
+    let contenders = sorting(&dir, programs).into_iter().filter(is_for_directories);
+    table.measure("1000 files, sorted by name", contenders.collect());
 
-    fn print(&self) {
-        let cells = |cell: &dyn Fn(&Column) -> String| self.columns.iter().map(cell).collect::<Vec<_>>().join(" | ");
-        println!("\n| work | contender | {} |", cells(&|column| column.label.clone()));
-        println!("|---|---|{}", "---|".repeat(self.columns.len()));
-        for row in &self.rows {
-            let cell = |column: &Column| match column.index(*row) {
-                Some(0) => format!("{:.2} µs, {} rounds", column.turns.median(0) * 1e6, column.turns.rounds),
-                Some(index) => column.turns.ratio(index, 0).to_string(),
-                None => "–".into(),
-            };
-            println!("| {} | {} | {} |", row.0, row.1, cells(&cell));
-        }
-    }
-
-    /// Ratios to others than the bare loop, where there are processes.
-    fn print_figures(&self) {
-        let bare = self.rows[0];
-        let figures = [
-            ("listing PIDs, `lendir` to the bare loop", (PIDS, processes::LENDIR_PIDS), bare),
-            ("listing PIDs, `procfs` to `lendir`", (PIDS, processes::PROCFS_PIDS), (PIDS, processes::LENDIR_PIDS)),
-            ("with names, `std` to `lendir`", (COMMANDS, processes::STD_NAMES), (COMMANDS, processes::LENDIR_NAMES)),
-        ];
-        println!();
-        for (what, it, base) in figures {
-            for column in &self.columns {
-                if let Some(ratio) = column.ratio(it, base) {
-                    println!("- {what}, {}: {ratio}", column.label);
-                }
-            }
-        }
-    }
-}
-
-impl Column {
-    fn index(&self, row: (&str, &str)) -> Option<usize> {
-        self.rows.iter().position(|it| *it == row)
-    }
-
-    fn ratio(&self, it: (&str, &str), base: (&str, &str)) -> Option<Ratio> {
-        Some(self.turns.ratio(self.index(it)?, self.index(base)?))
+    Picture {
+        title: "How long it takes to read a directory",
+        legend: "The bare loop makes the system calls and looks at nothing. Orange is what a reader adds to it.",
+        groups: table.ratios().map(|(heading, ratios)| Group::new(heading, &ratios[1..])).collect(),
     }
 }

@@ -4,9 +4,8 @@
 //! took and the bytes of all names. Told 0, it answers with the length of all names, each with a NUL behind it, and then
 //! with the names, in its own order. So it can take its turn among the contenders of this process.
 
-use crate::contenders::{Answer, Contender};
-use crate::directories::Directory;
-use crate::readers::{Order, check};
+use lendir_benches::contender::{Contender, Work, hash};
+use lendir_benches::directories::{Answer, Directory};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -21,7 +20,8 @@ pub struct Program {
 struct Way {
     name: &'static str,
     argument: &'static str,
-    order: Order,
+    /// `Names` or `Sorted`.
+    answer: Answer,
 }
 
 /// Those that could be built, and a sentence on each that could not.
@@ -52,25 +52,23 @@ pub fn build() -> (Vec<Program>, Vec<String>) {
 }
 
 const GO: &[Way] = &[
-    Way { name: "Go, a lending iterator", argument: "lending", order: Order::Any },
-    Way { name: "Go os.ReadDir", argument: "ReadDir", order: Order::Bytes },
+    Way { name: "Go, getdents64", argument: "lending", answer: Answer::Names },
+    Way { name: "Go os.ReadDir", argument: "ReadDir", answer: Answer::Sorted },
 ];
 
 const LADDER: &[Way] = &[
-    Way { name: "C++ v1, readdir into std::string", argument: "v1", order: Order::Bytes },
-    Way { name: "C++ v5, arena and 8-byte prefix", argument: "v5", order: Order::Bytes },
+    Way { name: "C++, readdir", argument: "v1", answer: Answer::Sorted },
+    Way { name: "C++, gitstatus v5", argument: "v5", answer: Answer::Sorted },
 ];
 
 impl Program {
-    /// Its contenders of this order.
-    pub fn contenders<'a>(&self, dir: &'a Directory, order: Order) -> Vec<Contender<'a>> {
-        let ways = self.ways.iter().filter(|way| way.order == order);
-        let contender = |way: &Way| {
-            let mut running = Running::start(&self.path, way.argument, dir.path()).expect("a program just built");
-            check(way.name, dir, order, || running.names().expect("names"));
-            Contender::elsewhere(way.name, Answer::Names, move |times| running.read(times).expect("an answer"))
-        };
-        ways.map(contender).collect()
+    /// Those of its ways that sort, or those that do not.
+    pub fn contenders<'a>(&self, dir: &'a Directory, sorted: bool) -> impl Iterator<Item = Contender<'a>> {
+        let ways = self.ways.iter().filter(move |way| matches!(way.answer, Answer::Sorted) == sorted);
+        ways.map(|way| {
+            let running = Running::start(&self.path, way.argument, dir.path()).expect("a program just built");
+            Contender::new(way.name, dir.oracle(way.answer), running)
+        })
     }
 }
 
@@ -97,16 +95,26 @@ impl Running {
         line.split_ascii_whitespace().map(|number| number.parse().map_err(io::Error::other)).collect()
     }
 
-    fn names(&mut self) -> io::Result<Vec<Vec<u8>>> {
+    fn names(&mut self) -> io::Result<u64> {
         let &[len] = &*self.ask(0)? else { return Err(io::ErrorKind::InvalidData.into()) };
         let mut names = Vec::new();
         (&mut self.stdout).take(len).read_to_end(&mut names)?;
-        Ok(names.split_inclusive(|byte| *byte == 0).map(|name| name[..name.len() - 1].to_vec()).collect())
+        Ok(hash(names.split_inclusive(|byte| *byte == 0).map(|name| &name[..name.len() - 1])))
     }
 
-    fn read(&mut self, times: u64) -> io::Result<(Duration, u64)> {
-        let &[nanoseconds, bytes] = &*self.ask(times)? else { return Err(io::ErrorKind::InvalidData.into()) };
-        Ok((Duration::from_nanos(nanoseconds), bytes))
+    fn read(&mut self, times: u64) -> io::Result<Duration> {
+        let &[nanoseconds, _bytes] = &*self.ask(times)? else { return Err(io::ErrorKind::InvalidData.into()) };
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+}
+
+impl Work for Running {
+    fn time(&mut self, times: u64) -> Duration {
+        self.read(times).expect("a duration")
+    }
+
+    fn answer(&mut self) -> u64 {
+        self.names().expect("names")
     }
 }
 

@@ -9,11 +9,18 @@ use sort::{Case, Place, sort};
 #[path = "../../../src/sort.rs"]
 mod sort;
 
-/// The first byte says whether case counts and how often the names are given; the rest is names, NUL between them.
+/// The first byte says whether case counts, whether some names end in `/` as directories do in `Order::Path`, and how often
+/// the names are given; the rest is names, with NUL between them.
 fn check(data: &[u8]) {
     let Some((&how, data)) = data.split_first() else { return };
     let case = if how & 1 == 0 { Case::Sensitive } else { Case::AsciiInsensitive };
-    let names: Vec<&[u8]> = data.split(|byte| *byte == 0).filter(|name| (1..4096).contains(&name.len())).collect();
+    let names = data.split(|byte| *byte == 0).filter(|name| (1..4096).contains(&name.len()));
+    let path = |(index, name): (usize, &[u8])| {
+        let is_dir = how & 2 != 0 && index % 3 == 0;
+        if is_dir { [name, b"/"].concat() } else { name.to_vec() }
+    };
+    let names: Vec<_> = names.enumerate().map(path).collect();
+    let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
     let names = names.repeat(1 + usize::from(how >> 6));
 
     let mut arena = vec![0xff; 8];
@@ -29,8 +36,8 @@ fn check(data: &[u8]) {
         // Cached, because the comparisons would take most of the time.
         Case::AsciiInsensitive => expected.sort_by_cached_key(|(name, _)| (name.to_ascii_lowercase(), *name)),
     }
-    let mut words: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
-    sort(&mut places, &mut words, &arena, case);
+    let mut keys: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
+    sort(&mut places, &mut keys, &arena, case);
     for ((name, place), sorted) in expected.into_iter().zip(places) {
         assert_eq!((sorted.name(&arena), sorted.start(), sorted.tag()), (name, place.start(), place.tag()));
     }

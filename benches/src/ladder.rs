@@ -1,14 +1,14 @@
-//! The ladder of the gitstatus article (`docs/listdir.md` in romkatv/gitstatus), rung by rung in Rust, and what stands
-//! beside it: `std` and `lendir`.
+//! Contenders that sort: the ladder of the gitstatus article (`docs/listdir.md` in romkatv/gitstatus), rung by rung in Rust,
+//! beside `std` and `lendir`.
 //!
 //! Each rung makes the system calls of the article and sorts by its comparison, with `core`'s unstable sort instead of
-//! that of C++. `O_NOATIME` is left out everywhere, `.` and `..` are skipped everywhere. From v3 on, a directory is opened
-//! relative to its parent, and so it is by the bare loop that all are measured against.
+//! that of C++. All leave out `O_NOATIME` and skip `.` and `..`. From v3 on, a directory is opened relative to its parent, as
+//! by `lendir` and the bare loop here.
 
-#![allow(dead_code, reason = "each benchmark uses a part")]
-
-use crate::contenders::{Answer, Contender, FLAGS, bare_loop, bare_loop_over, lendir_over, listing_over, marker};
-use crate::directories::{Directory, Made, Names, Root, fastest_root, is_long, roots};
+use crate::contender::{Contender, hash};
+use crate::directories::{Answer, Directory, Names, Shape, fastest_root, roots};
+use crate::is_long;
+use crate::readers::{FLAGS, bare_loop_over, drain, lendir_over, listing_over, marker};
 use lendir::{Buffer, EndMarker, Listing, Order};
 use rustix::fs::{Mode, openat};
 use std::ffi::{CStr, CString, OsString, c_char};
@@ -16,88 +16,54 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::{mem, ptr};
 
-pub const FIRST_RUNG: &str = "v1 readdir, owned strings";
-
-/// What one table is about.
-pub struct Shape {
-    root: Root,
-    pub count: usize,
-    names: Names,
-    made: Made,
-}
-
-impl Shape {
-    pub fn kind(&self) -> String {
-        self.root.kind(self.names, self.made)
-    }
-
-    pub fn label(&self) -> String {
-        self.root.label(self.count, self.names, self.made)
-    }
-
-    pub fn make(&self) -> Directory {
-        self.root.directory_made(self.count, self.names, self.made)
-    }
-}
-
-/// With `LENDIR_LONG=1` in the environment, a million entries too.
+/// The directories that are sorted. With `LENDIR_LONG=1` in the environment, some of a million entries too.
 ///
-/// Names made in order are a gift to every sort of `core`, which sees that they are sorted backwards already; that gift is
-/// real, for photographs and processes are made in order, but it says nothing of the sort. So there are both.
+/// tmpfs lists the newest entry first, so names that were made in order come exactly backwards, and `core`'s sort only reverses
+/// them. Photographs and processes are made in order, so this is worth measuring, but shuffled names tell more of the sort.
 pub fn shapes() -> Vec<Shape> {
-    let mut shapes = Vec::new();
-    for root in roots().into_iter().rev() {
-        shapes.push(Shape { root, count: 32, names: Names::Sixteen, made: Made::InOrder });
-    }
-    let mut on_the_fastest = vec![
-        (32, Names::Sixteen, Made::Shuffled),
-        (1024, Names::Pids, Made::InOrder),
-        (1024, Names::Pids, Made::Shuffled),
-        (1024, Names::Photos, Made::InOrder),
-        (100_000, Names::Photos, Made::InOrder),
-        (100_000, Names::Hex, Made::InOrder),
-        (32, Names::Photos, Made::Shuffled),
-        (1024, Names::Photos, Made::Shuffled),
-        (100_000, Names::Photos, Made::Shuffled),
-    ];
-    if is_long() {
-        on_the_fastest.extend([(1_000_000, Names::Photos, Made::Shuffled), (1_000_000, Names::Hex, Made::InOrder)]);
-    }
     let root = fastest_root();
-    shapes.extend(on_the_fastest.into_iter().map(|(count, names, made)| Shape {
-        root: root.clone(),
-        count,
-        names,
-        made,
-    }));
+    let mut shapes: Vec<_> = roots().iter().rev().map(|root| root.shape(32, Names::Sixteen)).collect();
+    shapes.extend([
+        root.shape(32, Names::Sixteen).shuffled(),
+        root.shape(1024, Names::Pids),
+        root.shape(1024, Names::Pids).shuffled(),
+        root.shape(1024, Names::Photos),
+        root.shape(100_000, Names::Photos),
+        root.shape(100_000, Names::Hex),
+        root.shape(32, Names::Photos).shuffled(),
+        root.shape(1024, Names::Photos).shuffled(),
+        root.shape(100_000, Names::Photos).shuffled(),
+    ]);
+    if is_long() {
+        shapes.extend([root.shape(1_000_000, Names::Photos).shuffled(), root.shape(1_000_000, Names::Hex)]);
+    }
     shapes
 }
 
 /// The bare loop, the ladder, `lendir` and `std`: no more than criterion has colours for.
 pub fn rungs(dir: &Directory) -> Vec<Contender<'_>> {
     vec![
-        bare_loop_over("bare loop, openat", opener(dir)),
+        bare_loop_over("bare loop", dir, opener(dir)),
         v1(dir),
         v2(dir),
         v3(dir),
         v4(dir),
         v5(dir),
-        listing_over("lendir::Listing", Listing::new(), EndMarker::NONE, opener(dir)),
         std_sorted(dir),
+        listing_over("Listing", dir, Listing::new(), EndMarker::NONE, opener(dir)),
     ]
 }
 
 /// These, and what tells where the time of the others goes.
 pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     let mut all = rungs(dir);
-    let sorted_by = |marker| listing_over("lendir::Listing, EndMarker", Listing::new(), marker, opener(dir));
+    let sorted_by = |marker| listing_over("Listing, EndMarker", dir, Listing::new(), marker, opener(dir));
     all.extend(marker(dir).map(sorted_by));
     let as_it_comes = Listing::with_order(Order::Directory);
     all.extend([
-        listing_over("lendir::Listing, Order::Directory", as_it_comes, EndMarker::NONE, opener(dir)),
+        listing_over("Listing, not sorted", dir, as_it_comes, EndMarker::NONE, opener(dir)),
         v4_unsorted(dir),
-        lendir_over("lendir::Entries", Buffer::DEFAULT_CAPACITY, opener(dir)),
-        bare_loop(dir),
+        lendir_over("Entries", dir, Buffer::DEFAULT_CAPACITY, opener(dir)),
     ]);
     all
 }
@@ -110,41 +76,14 @@ fn opener(dir: &Directory) -> impl Fn() -> OwnedFd + 'static {
     move || openat(&parent, &*name, FLAGS, Mode::empty()).expect("a directory")
 }
 
-fn is_dots(name: &CStr) -> bool {
-    matches!(name.to_bytes(), b"." | b"..")
-}
-
-/// Gives away each name of the stream but dots, and closes it.
-///
-/// # Safety
-///
-/// The stream is open, and nobody else's.
-unsafe fn drain(stream: *mut libc::DIR, mut take: impl FnMut(&CStr)) {
-    assert!(!stream.is_null());
-    // SAFETY: the caller's; an entry is looked at before the next is asked for.
-    unsafe {
-        loop {
-            let entry = libc::readdir64(stream);
-            if entry.is_null() {
-                break;
-            }
-            let name = CStr::from_ptr((*entry).d_name.as_ptr());
-            if !is_dots(name) {
-                take(name);
-            }
-        }
-        libc::closedir(stream);
-    }
-}
-
 fn v1(dir: &Directory) -> Contender<'_> {
     let read = move |names: &mut Vec<Vec<u8>>| {
         *names = Vec::new();
-        // SAFETY: the path ends with NUL, the stream is new.
+        // SAFETY: the path ends with NUL, and the stream is new.
         unsafe { drain(libc::opendir(dir.path.as_ptr()), |name| names.push(name.to_bytes().to_vec())) };
         names.sort_unstable();
     };
-    Contender::listing(FIRST_RUNG, Answer::Sorted, Vec::new(), read, |names| names.iter().map(Vec::as_slice).collect())
+    Contender::filling("v1 readdir, owned strings", dir.oracle(Answer::Sorted), Vec::new(), read, |names| hash(names))
 }
 
 /// The names one after the other, each with its NUL, and pointers to them: what v2 and v3 reuse.
@@ -176,23 +115,23 @@ impl Arena {
         names.sort_unstable_by(|a, b| unsafe { libc::strcmp(*a, *b) }.cmp(&0));
     }
 
-    fn names(&self) -> Vec<&[u8]> {
+    fn hash(&self) -> u64 {
         // SAFETY: each points to a name in `bytes`, which is borrowed.
-        self.names.iter().map(|name| unsafe { CStr::from_ptr(*name) }.to_bytes()).collect()
+        hash(self.names.iter().map(|name| unsafe { CStr::from_ptr(*name) }.to_bytes()))
     }
 }
 
 fn v2(dir: &Directory) -> Contender<'_> {
     // SAFETY: the path ends with NUL, the stream is new.
     let read = move |arena: &mut Arena| unsafe { arena.read(libc::opendir(dir.path.as_ptr())) };
-    Contender::listing("v2 one arena", Answer::Sorted, Arena::default(), read, Arena::names)
+    Contender::filling("v2 one arena", dir.oracle(Answer::Sorted), Arena::default(), read, Arena::hash)
 }
 
 fn v3(dir: &Directory) -> Contender<'_> {
     let open = opener(dir);
     // SAFETY: the descriptor becomes the stream's, which is new.
     let read = move |arena: &mut Arena| unsafe { arena.read(libc::fdopendir(open().into_raw_fd())) };
-    Contender::listing("v3 openat", Answer::Sorted, Arena::default(), read, Arena::names)
+    Contender::filling("v3 openat", dir.oracle(Answer::Sorted), Arena::default(), read, Arena::hash)
 }
 
 /// Blocks that the kernel writes to, where the names stay, and pointers to them: what v4 and v5 reuse.
@@ -240,9 +179,9 @@ impl Blocks {
         }
     }
 
-    fn names(&self) -> Vec<&[u8]> {
+    fn hash(&self) -> u64 {
         // SAFETY: each points to a name in `blocks`, which is borrowed.
-        self.names.iter().map(|name| unsafe { CStr::from_ptr(name.cast()) }.to_bytes()).collect()
+        hash(self.names.iter().map(|name| unsafe { CStr::from_ptr(name.cast()) }.to_bytes()))
     }
 }
 
@@ -253,7 +192,7 @@ fn v4(dir: &Directory) -> Contender<'_> {
         // SAFETY: each points to a name.
         blocks.names.sort_unstable_by(|a, b| unsafe { libc::strcmp(a.cast(), b.cast()) }.cmp(&0));
     };
-    Contender::listing("v4 getdents64 into blocks", Answer::Sorted, Blocks::default(), read, Blocks::names)
+    Contender::filling("v4 getdents64 into blocks", dir.oracle(Answer::Sorted), Blocks::default(), read, Blocks::hash)
 }
 
 /// Makes the first 8 bytes a number that compares as they do, or makes it bytes again.
@@ -278,7 +217,7 @@ fn v5(dir: &Directory) -> Contender<'_> {
         });
         blocks.names.iter().copied().for_each(swap);
     };
-    Contender::listing("v5 compares 8 bytes at once", Answer::Sorted, Blocks::default(), read, Blocks::names)
+    Contender::filling("v5 8 bytes at once", dir.oracle(Answer::Sorted), Blocks::default(), read, Blocks::hash)
 }
 
 fn std_sorted(dir: &Directory) -> Contender<'_> {
@@ -288,8 +227,9 @@ fn std_sorted(dir: &Directory) -> Contender<'_> {
             std::fs::read_dir(dir.path()).expect("a directory").map(|e| e.expect("an entry").file_name()).collect();
         names.sort_unstable();
     };
-    Contender::listing("std::fs::read_dir, sorted", Answer::Sorted, Vec::new(), read, |names| {
-        names.iter().map(|name: &OsString| name.as_bytes()).collect()
+    let oracle = dir.oracle(Answer::Sorted);
+    Contender::filling("std::fs::read_dir, sorted", oracle, Vec::new(), read, |names: &Vec<OsString>| {
+        hash(names.iter().map(|name| name.as_bytes()))
     })
 }
 
@@ -297,5 +237,5 @@ fn std_sorted(dir: &Directory) -> Contender<'_> {
 fn v4_unsorted(dir: &Directory) -> Contender<'_> {
     let open = opener(dir);
     let read = move |blocks: &mut Blocks| blocks.read(&open(), Blocks::SIZE, |_| ());
-    Contender::listing("v4 without the sort", Answer::Listing, Blocks::default(), read, Blocks::names)
+    Contender::filling("v4 without the sort", dir.oracle(Answer::Names), Blocks::default(), read, Blocks::hash)
 }

@@ -2,12 +2,35 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "statistics")]
 
-use crate::contenders::Contender;
+use crate::contender::Contender;
 use std::fmt;
 use std::time::Duration;
 
 /// Long enough for the clock, short enough for the machine not to drift within a round.
 const SAMPLE: Duration = Duration::from_micros(200);
+
+/// How long to measure.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// How long all contenders of one table row may take. The slowest rows take longer, for 30 rounds.
+    patience: Duration,
+    rounds_at_most: usize,
+}
+
+impl Effort {
+    pub fn new(patience: Duration) -> Self {
+        Self { patience, rounds_at_most: 2000 }
+    }
+
+    /// One round: tells whether it runs, not how fast.
+    pub fn test() -> Self {
+        Self { patience: Duration::ZERO, rounds_at_most: 1 }
+    }
+
+    fn is_test(self) -> bool {
+        self.rounds_at_most == 1
+    }
+}
 
 /// What each contender took in each round.
 pub struct Turns {
@@ -17,13 +40,12 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The first contender is the yardstick for how often one reads in a round, `patience` for how many rounds there are,
-    /// of which 30 are the least.
-    pub fn take(contenders: &mut [Contender<'_>], patience: Duration, rounds_at_most: u32) -> Self {
+    /// The first contender decides how often each of them reads in a round.
+    pub fn take(contenders: &mut [Contender<'_>], effort: Effort) -> Self {
         let once = contenders[0].time(10) / 10;
-        let times = if rounds_at_most == 1 { 1 } else { (SAMPLE.as_nanos() / once.as_nanos()).max(1) as u64 };
+        let times = if effort.is_test() { 1 } else { (SAMPLE.as_nanos() / once.as_nanos()).max(1) as u64 };
         let round: Duration = contenders.iter_mut().map(|contender| contender.time(1) + contender.time(times)).sum();
-        let rounds = ((patience.as_nanos() / round.as_nanos()) as u32).max(30).min(rounds_at_most) as usize;
+        let rounds = ((effort.patience.as_nanos() / round.as_nanos()) as usize).max(30).min(effort.rounds_at_most);
 
         let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
         let mut order: Vec<_> = (0..contenders.len()).collect();
@@ -31,7 +53,7 @@ impl Turns {
         for _ in 0..rounds {
             shuffle(&mut order, &mut random);
             for &index in &order {
-                // What the one before it left in the caches is not its fault.
+                // Not timed, so that it does not pay for what the contender before it left in the caches.
                 contenders[index].time(1);
                 samples[index].push(contenders[index].time(times).as_secs_f64() / times as f64);
             }
@@ -53,7 +75,6 @@ impl Turns {
 }
 
 /// The ratio of two medians, shown with the middle half of the ratios round by round in brackets.
-#[derive(Clone, Copy)]
 pub struct Ratio {
     pub of_medians: f64,
     low: f64,

@@ -1,0 +1,97 @@
+//! Walking a tree with other crates.
+
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use jwalk::Parallelism;
+use lendir_benches::contender::{Contender, Reader};
+use lendir_benches::trees::{Answer, Order, Tree};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::available_parallelism;
+
+/// Unsorted and sorted by one thread, and by a thread for each core.
+pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
+    let root = tree.path();
+    let unsorted = || tree.oracle(Answer::ByEntry(Order::Directory));
+    let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
+    let threads = available_parallelism().map_or(1, usize::from);
+    vec![
+        Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
+        Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
+        Contender::reading("ignore", unsorted(), Ignore(root)),
+        Contender::counting("ignore, parallel", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
+        Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
+        Contender::reading("jwalk, parallel", unsorted(), Jwalk { root, threads: Parallelism::RayonNewPool(threads) }),
+    ]
+}
+
+struct Walkdir<'a> {
+    root: &'a Path,
+    sorted: bool,
+}
+
+impl Reader for Walkdir<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let walk = walkdir::WalkDir::new(self.root).min_depth(1);
+        for entry in if self.sorted { walk.sort_by_file_name() } else { walk } {
+            take(entry.expect("an entry").file_name().as_bytes());
+        }
+    }
+}
+
+struct Ignore<'a>(&'a Path);
+
+impl Reader for Ignore<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        for entry in WalkBuilder::new(self.0).standard_filters(false).build().skip(1) {
+            take(entry.expect("an entry").file_name().as_bytes());
+        }
+    }
+}
+
+/// The bytes of all names.
+fn ignore_parallel(root: &Path, threads: usize) -> u64 {
+    let total = AtomicU64::new(0);
+    WalkBuilder::new(root).standard_filters(false).threads(threads).build_parallel().run(|| {
+        let mut sum = Sum { bytes: 0, total: &total };
+        Box::new(move |entry| {
+            sum.add(&entry.expect("an entry"));
+            WalkState::Continue
+        })
+    });
+    total.into_inner()
+}
+
+/// What one thread read. It is added to the total when the thread ends.
+struct Sum<'a> {
+    bytes: u64,
+    total: &'a AtomicU64,
+}
+
+impl Sum<'_> {
+    fn add(&mut self, entry: &DirEntry) {
+        if entry.depth() > 0 {
+            self.bytes += entry.file_name().len() as u64;
+        }
+    }
+}
+
+impl Drop for Sum<'_> {
+    fn drop(&mut self) {
+        self.total.fetch_add(self.bytes, Relaxed);
+    }
+}
+
+struct Jwalk<'a> {
+    root: &'a Path,
+    threads: Parallelism,
+}
+
+impl Reader for Jwalk<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let walk = jwalk::WalkDir::new(self.root).min_depth(1).skip_hidden(false).parallelism(self.threads.clone());
+        for entry in walk {
+            take(entry.expect("an entry").file_name().as_bytes());
+        }
+    }
+}

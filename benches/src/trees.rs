@@ -1,0 +1,197 @@
+//! The trees that the benchmarks walk, and the oracle over them.
+
+use crate::contender::{Oracle, hash};
+use crate::directories::{fastest_root, records};
+use std::ffi::{CString, OsStr};
+use std::fs::{File, create_dir};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// An existing tree. One that was made for a benchmark is removed on drop.
+pub struct Tree {
+    pub label: String,
+    path: PathBuf,
+    _made: Option<TempDir>,
+}
+
+/// What a contender answers with.
+#[derive(Clone, Copy)]
+pub enum Answer {
+    /// The hash of all names: those of a directory together, then those below each directory in it.
+    ByDirectory(Order),
+    /// The hash of all names: each is followed by those below it.
+    ByEntry(Order),
+    /// The bytes of all names, for contenders whose threads know no common order.
+    Bytes,
+    /// The bytes of all records, those of `.` and `..` too.
+    Records,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Directory,
+    Sorted,
+}
+
+impl Tree {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Answers as recursive `std::fs::read_dir` does.
+    pub fn oracle(&self, answer: Answer) -> Oracle<'_> {
+        Oracle::new(&self.label, false, move || {
+            let order = match answer {
+                Answer::ByDirectory(order) | Answer::ByEntry(order) => order,
+                Answer::Bytes | Answer::Records => Order::Directory,
+            };
+            let level = Level::read(&self.path, order);
+            let mut names = Vec::new();
+            match answer {
+                Answer::Records => return level.records(),
+                Answer::ByDirectory(_) => level.by_directory(&mut names),
+                Answer::ByEntry(_) | Answer::Bytes => level.by_entry(&mut names),
+            }
+            if matches!(answer, Answer::Bytes) { names.iter().map(|name| name.len() as u64).sum() } else { hash(names) }
+        })
+    }
+
+    /// Nothing is mounted below its root.
+    pub fn is_one_mount(&self) -> bool {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("procfs");
+        let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
+        points.all(|point| !Path::new(point).starts_with(&self.path) || Path::new(point) == self.path)
+    }
+
+    /// Its directories, each after the one that it is in.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        Level::read(&self.path, Order::Directory).steps(self.path.as_os_str().as_bytes(), &mut steps);
+        steps
+    }
+}
+
+/// One directory of a walk that knows all directories beforehand.
+pub struct Step {
+    /// The name in its parent; of the root, the path.
+    pub name: CString,
+    /// How many directories are in it.
+    pub directories: usize,
+}
+
+/// A directory and all below it, as `std` reads it. Links are not followed.
+struct Level(Vec<(Vec<u8>, Option<Level>)>);
+
+impl Level {
+    fn read(path: &Path, order: Order) -> Self {
+        let mut entries: Vec<_> = std::fs::read_dir(path)
+            .expect("a directory")
+            .map(|entry| {
+                let entry = entry.expect("an entry");
+                (entry.file_name().into_encoded_bytes(), entry.file_type().expect("its type").is_dir())
+            })
+            .collect();
+        if order == Order::Sorted {
+            entries.sort_unstable();
+        }
+        // Not before the directory is closed: a long chain would exhaust the descriptors.
+        let entries = entries.into_iter().map(|(name, is_dir)| {
+            let below = is_dir.then(|| Self::read(&path.join(OsStr::from_bytes(&name)), order));
+            (name, below)
+        });
+        Self(entries.collect())
+    }
+
+    fn below(&self) -> impl Iterator<Item = (&[u8], &Self)> {
+        self.0.iter().filter_map(|(name, below)| Some((&**name, below.as_ref()?)))
+    }
+
+    fn by_directory<'a>(&'a self, names: &mut Vec<&'a [u8]>) {
+        names.extend(self.0.iter().map(|(name, _)| &**name));
+        self.below().for_each(|(_, below)| below.by_directory(names));
+    }
+
+    fn by_entry<'a>(&'a self, names: &mut Vec<&'a [u8]>) {
+        for (name, below) in &self.0 {
+            names.push(name);
+            if let Some(below) = below {
+                below.by_entry(names);
+            }
+        }
+    }
+
+    fn records(&self) -> u64 {
+        records(self.0.iter().map(|(name, _)| &**name)) + self.below().map(|(_, below)| below.records()).sum::<u64>()
+    }
+
+    fn steps(&self, name: &[u8], steps: &mut Vec<Step>) {
+        let name = CString::new(name).expect("BUG: a name without NUL");
+        steps.push(Step { name, directories: self.below().count() });
+        self.below().for_each(|(name, below)| below.steps(name, steps));
+    }
+}
+
+/// A tree that is made when its turn comes.
+#[derive(Clone, Copy)]
+pub enum Fixture {
+    /// Many directories: 16 in each, three levels deep, with 8 files each.
+    Small,
+    /// 8 directories of 10,000 files each.
+    Large,
+    /// A chain of 1000 directories, with one file each.
+    Chain,
+    System(&'static str),
+}
+
+impl Fixture {
+    pub fn all() -> [Self; 4] {
+        [Self::Small, Self::Large, Self::Chain, Self::System("/usr")]
+    }
+
+    pub fn label(self) -> String {
+        let file_system = fastest_root().file_system;
+        match self {
+            Self::Small => format!("{file_system}, 4369 directories with 8 files"),
+            Self::Large => format!("{file_system}, 8 directories with 10,000 files"),
+            Self::Chain => format!("{file_system}, a chain of 1000 directories"),
+            Self::System(path) => path.into(),
+        }
+    }
+
+    pub fn make(self) -> Tree {
+        let label = self.label();
+        if let Self::System(path) = self {
+            return Tree { label, path: path.into(), _made: None };
+        }
+        let made = fastest_root().temporary();
+        match self {
+            Self::Small => fill_levels(made.path(), 3),
+            Self::Large => (0..8).for_each(|index| fill(&directory(made.path(), index), 10_000)),
+            Self::Chain | Self::System(_) => drop((0..1000).fold(made.path().to_owned(), |parent, _| {
+                fill(&parent, 1);
+                directory(&parent, 0)
+            })),
+        }
+        Tree { label, path: made.path().into(), _made: Some(made) }
+    }
+}
+
+fn fill_levels(dir: &Path, levels: usize) {
+    fill(dir, 8);
+    if levels > 0 {
+        (0..16).for_each(|index| fill_levels(&directory(dir, index), levels - 1));
+    }
+}
+
+fn directory(parent: &Path, index: usize) -> PathBuf {
+    let path = parent.join(format!("d{index}"));
+    create_dir(&path).expect("a new directory");
+    path
+}
+
+fn fill(dir: &Path, files: usize) {
+    for index in 0..files {
+        File::create_new(dir.join(format!("file_{index:011}"))).expect("a new file");
+    }
+}

@@ -1,0 +1,139 @@
+//! Contenders that walk a tree.
+
+use crate::contender::{Contender, Reader};
+use crate::readers::{FLAGS, bare};
+use crate::trees::{Answer, Order, Tree};
+use lendir::{Buffer, Listing, Walk};
+use rustix::fs::{Mode, openat};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+/// Reads each directory as the bare loop does. It knows the directories beforehand, opens each relative to its parent, and
+/// closes a parent once the last directory in it is open: what every other walk is measured against.
+pub fn bare_walk(tree: &Tree) -> Contender<'_> {
+    let steps = tree.steps();
+    let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
+    let mut open = Vec::new(); // with the number of directories still to be opened in each
+    Contender::counting("bare walk", tree.oracle(Answer::Records), move || {
+        let mut bytes = 0;
+        for step in &steps {
+            let parent = open.pop();
+            let dir = match &parent {
+                Some((parent, _)) => openat(parent, &*step.name, FLAGS, Mode::empty()),
+                None => rustix::fs::open(&*step.name, FLAGS, Mode::empty()),
+            }
+            .expect("a directory");
+            open.extend(parent.and_then(|(parent, left)| (left > 1).then(|| (parent, left - 1))));
+            bytes += bare(&dir, &mut buffer);
+            if step.directories > 0 {
+                open.push((dir, step.directories));
+            }
+        }
+        bytes
+    })
+}
+
+pub fn lendir(tree: &Tree) -> Contender<'_> {
+    Contender::reading("lendir::Walk", tree.oracle(UNSORTED), Walking { root: tree.path(), set_up: |walk| walk })
+}
+
+/// `None` where the tree has a mount point below its root.
+pub fn lendir_same_mount(tree: &Tree) -> Option<Contender<'_>> {
+    let reader = Walking { root: tree.path(), set_up: Walk::same_mount };
+    tree.is_one_mount().then(|| Contender::reading("lendir::Walk, same_mount", tree.oracle(UNSORTED), reader))
+}
+
+struct Walking<'a, S> {
+    root: &'a Path,
+    set_up: S,
+}
+
+impl<S: Fn(Walk) -> Walk> Reader for Walking<'_, S> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut walk = (self.set_up)(Walk::open(self.root).expect("the root"));
+        while let Some(mut dir) = walk.next().expect("a directory") {
+            while let Some(entry) = dir.next().expect("an entry") {
+                take(entry.name());
+            }
+        }
+    }
+}
+
+pub fn lendir_sorted(tree: &Tree) -> Contender<'_> {
+    let reader = WalkingSorted { root: tree.path(), listing: Listing::new() };
+    Contender::reading("lendir::Walk, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), reader)
+}
+
+struct WalkingSorted<'a> {
+    root: &'a Path,
+    listing: Listing,
+}
+
+impl Reader for WalkingSorted<'_> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut walk = Walk::open(self.root).expect("the root");
+        while let Some(mut dir) = walk.next().expect("a directory") {
+            dir.read(&mut self.listing).expect("its entries");
+            for entry in &self.listing {
+                take(entry.name());
+            }
+        }
+    }
+}
+
+pub fn std_recursive(tree: &Tree) -> Contender<'_> {
+    Contender::reading("std, recursive", tree.oracle(UNSORTED), Recursive(tree.path()))
+}
+
+const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
+
+/// Goes below once a directory is read and closed, so that a long chain does not exhaust the descriptors.
+struct Recursive<'a>(&'a Path);
+
+impl Reader for Recursive<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        visit(self.0, &mut take);
+    }
+}
+
+fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
+    let mut below = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a directory") {
+        let entry = entry.expect("an entry");
+        take(entry.file_name().as_bytes());
+        if entry.file_type().expect("its type").is_dir() {
+            below.push(entry.path());
+        }
+    }
+    for dir in &below {
+        visit(dir, take);
+    }
+}
+
+/// By a thread for each core.
+pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
+    let threads = available_parallelism().map_or(1, usize::from);
+    Contender::counting("lendir::Walk, spread", tree.oracle(Answer::Bytes), move || {
+        let bytes_of_one = |walk: &mut Walk| {
+            let mut bytes = 0;
+            while let Some(mut dir) = walk.next().expect("a directory") {
+                while let Some(entry) = dir.next().expect("an entry") {
+                    bytes += entry.name().len() as u64;
+                }
+            }
+            bytes
+        };
+        Walk::open(tree.path()).expect("the root").spread(threads, bytes_of_one).into_iter().sum()
+    })
+}
+
+/// The bare walk first.
+pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
+    let mut all = vec![bare_walk(tree), lendir(tree)];
+    all.extend(lendir_same_mount(tree));
+    all.extend([lendir_sorted(tree), lendir_spread(tree), std_recursive(tree)]);
+    all
+}

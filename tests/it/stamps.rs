@@ -1,0 +1,68 @@
+//! When each directory of a walk was lent, by a clock that several threads share: the order that `Walk::spread` promises.
+
+use lendir::{Dir, Walk, WalkError};
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+pub struct Clock(AtomicUsize);
+
+/// A visit, and the time when it began and ended.
+#[derive(Debug)]
+pub struct Stamp {
+    pub path: PathBuf,
+    pub is_post: bool,
+    begin: usize,
+    end: usize,
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    fn tick(&self) -> usize {
+        self.0.fetch_add(1, SeqCst)
+    }
+
+    /// The next visit of a walk whose paths begin with `root`. `look` is called during it.
+    pub fn visit(&self, walk: &mut Walk, root: &Path, look: impl FnOnce(Dir<'_>)) -> Result<Option<Stamp>, WalkError> {
+        let Some(dir) = walk.next()? else { return Ok(None) };
+        let begin = self.tick();
+        let (path, is_post) = (dir.path().to_owned(), dir.is_post());
+        let below = path.strip_prefix(root).unwrap();
+        assert_eq!(dir.depth(), below.components().count());
+        assert_eq!(dir.name().to_bytes(), below.file_name().unwrap_or(root.as_os_str()).as_bytes());
+        look(dir);
+        Ok(Some(Stamp { path, is_post, begin, end: self.tick() }))
+    }
+}
+
+pub fn read_all(mut dir: Dir<'_>) {
+    while dir.next().unwrap().is_some() {}
+}
+
+/// Checks that each directory was lent before those below it, and in post-order again after them.
+pub fn check(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
+    let of = |is_post: bool| {
+        let of = stamps.iter().filter(|stamp| stamp.is_post == is_post);
+        of.map(|stamp| (&*stamp.path, stamp)).collect::<HashMap<_, _>>()
+    };
+    let (firsts, seconds) = (of(false), of(true));
+    assert_eq!(stamps.len(), firsts.len() + seconds.len(), "each is lent once: {stamps:#?}");
+    assert!(is_post_order || seconds.is_empty());
+    for stamp in stamps {
+        let path = &*stamp.path;
+        let above = path.parent().filter(|_| path != root);
+        if stamp.is_post {
+            let first = firsts.get(path).is_none_or(|first| first.end < stamp.begin);
+            assert!(first, "{path:?} came again before its first visit was over");
+        } else if let Some(above) = above {
+            assert!(firsts[above].begin < stamp.begin, "{path:?} came before the directory that it is in");
+        }
+        if let Some(second) = above.and_then(|above| seconds.get(above)) {
+            assert!(stamp.end < second.begin, "{path:?} was not done when the directory that it is in came again");
+        }
+    }
+}

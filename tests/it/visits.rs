@@ -1,0 +1,242 @@
+//! What a walk lends, in its order, and the same as `std::fs::read_dir` tells it: the order of a walk, stated once for all
+//! tests.
+
+use crate::support::scan::{self, Found, errno, sorted, type_by_std};
+use crate::support::tree::Random;
+use lendir::{Dir, FileType, Listing, Order, Walk, WalkError};
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::mem;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// One answer of [`Walk::next`], or an error of [`Dir::next`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Visit {
+    pub path: PathBuf,
+    pub depth: usize,
+    pub what: What,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum What {
+    /// A directory, with the names and inode numbers of the entries that it was asked for.
+    First(Vec<Found>),
+    /// The same directory once more, after all below it.
+    Second,
+    Error(i32),
+}
+
+/// What a test does with one directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// How many entries it asks for one by one.
+    pub lend: usize,
+    pub then: Then,
+    /// Before which of these entries it calls [`Dir::leave`].
+    pub leave: Option<usize>,
+    /// With which entries it does what.
+    pub prune: fn(u64, &[u8]) -> Prune,
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Drop,
+    Forget,
+    Read(Order),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prune {
+    No,
+    Skip,
+    SkipName,
+    /// Both, twice.
+    Both,
+}
+
+pub const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+
+impl Plan {
+    /// Lends all entries, and goes below all.
+    pub const ALL: Self = Self { lend: usize::MAX, then: Then::Drop, leave: None, prune: |_, _| Prune::No, seed: 0 };
+
+    pub fn sorted(order: Order) -> Self {
+        Self { lend: 0, then: Then::Read(order), ..Self::ALL }
+    }
+
+    /// Any plan, which the seed and the path fix.
+    pub fn any(seed: u64, path: &Path) -> Self {
+        let seed = hash(&(seed, path));
+        let mut random = Random(seed);
+        let lend = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
+        let then = match random.below(4) {
+            0 | 1 => Then::Drop,
+            2 => Then::Forget,
+            _ => Then::Read(ORDERS[random.below(4)]),
+        };
+        let leave = (random.below(12) == 0).then(|| random.below(3));
+        Self { lend, then, leave, prune: Prune::any, seed }
+    }
+
+    fn prune(&self, name: &[u8]) -> Prune {
+        (self.prune)(self.seed, name)
+    }
+}
+
+impl Prune {
+    fn any(seed: u64, name: &[u8]) -> Self {
+        [Self::Skip, Self::SkipName, Self::Both].get(Random(hash(&(seed, name))).below(12)).copied().unwrap_or(Self::No)
+    }
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
+    let walk = Walk::open(root).unwrap().max_open(max_open);
+    if is_post_order { walk.post_order() } else { walk }
+}
+
+/// All that is left of `walk`, where each directory is dealt with by the plan for its path.
+pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
+    let mut visits = Vec::new();
+    let mut listing = Listing::new();
+    loop {
+        match walk.next() {
+            Ok(Some(dir)) if dir.is_post() => visits.push(second_visit(dir)),
+            Ok(Some(dir)) => {
+                let plan = plan(dir.path());
+                first_visit(dir, plan, &mut listing, &mut visits);
+            }
+            Ok(None) => break,
+            Err(error) => visits.push(Visit::from(&error)),
+        }
+    }
+    assert!(walk.next().unwrap().is_none(), "the end is the end");
+    visits
+}
+
+fn second_visit(mut dir: Dir<'_>) -> Visit {
+    assert!(dir.next().unwrap().is_none(), "a second visit has no entries");
+    Visit { path: dir.path().to_owned(), depth: dir.depth(), what: What::Second }
+}
+
+fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut Vec<Visit>) {
+    let (path, depth) = (dir.path().to_owned(), dir.depth());
+    if depth > 0 {
+        assert_eq!(Some(OsStr::from_bytes(dir.name().to_bytes())), path.file_name());
+    }
+    assert!(dir.parent().is_none());
+    dir.skip(); // before the first entry there is nothing to skip
+    let mut found = Vec::new();
+    let mut error = None;
+    while found.len() < plan.lend {
+        if plan.leave == Some(found.len()) {
+            dir.leave();
+        }
+        match dir.next() {
+            Ok(None) => {
+                dir.skip(); // nor is there behind the last
+                dir.skip_name("no such name");
+                break;
+            }
+            Err(answer) => error = Some(answer),
+            Ok(Some(entry)) => {
+                let entry = Found::from(&entry);
+                match plan.prune(&entry.name) {
+                    Prune::No => {}
+                    Prune::Skip => dir.skip(),
+                    Prune::SkipName => dir.skip_name(&entry.name),
+                    Prune::Both => (0..2).for_each(|_| {
+                        dir.skip_name(&entry.name);
+                        dir.skip();
+                    }),
+                }
+                found.push(entry);
+            }
+        }
+    }
+    match plan.then {
+        Then::Drop => drop(dir),
+        Then::Forget => mem::forget(dir),
+        Then::Read(order) => {
+            if listing.order() != order {
+                *listing = Listing::with_order(order);
+            }
+            error = error.or(dir.read(listing).err());
+            for entry in scan::listed(listing) {
+                if plan.prune(&entry.name) != Prune::No {
+                    dir.skip_name(&entry.name);
+                }
+                found.push(entry);
+            }
+        }
+    }
+    found.iter_mut().for_each(bare);
+    visits.push(Visit { path, depth, what: What::First(found) });
+    visits.extend(error.as_ref().map(Visit::from));
+}
+
+/// As `std` tells it.
+fn bare(entry: &mut Found) {
+    (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
+}
+
+impl From<&WalkError> for Visit {
+    fn from(error: &WalkError) -> Self {
+        Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error.io_error())) }
+    }
+}
+
+/// What a walk of `root` must answer: the contract of the order, in the words of `std`.
+pub fn by_std(root: &Path, is_post_order: bool, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
+    let mut visits = Vec::new();
+    below(root, 0, is_post_order, &plan, &mut visits);
+    visits
+}
+
+fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Path) -> Plan, visits: &mut Vec<Visit>) {
+    let visit = |what| Visit { path: path.to_owned(), depth, what };
+    match fs::read_dir(path) {
+        Err(error) => visits.push(visit(What::Error(errno(&error)))),
+        Ok(entries) => {
+            let plan = plan_for(path);
+            let entries = entries.map(Result::unwrap);
+            let mut found: Vec<_> =
+                entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) }).collect();
+            let mut lent = plan.lend.min(found.len());
+            let is_left = plan.leave.is_some_and(|leave| leave < plan.lend && leave <= found.len());
+            if let Then::Read(order) = plan.then {
+                let rest = found.split_off(lent);
+                found.extend(sorted(rest, order));
+                lent = found.len();
+            }
+            let is_pruned = |at, name: &[u8]| is_left || at < lent && plan.prune(name) != Prune::No;
+            let mut todo = Vec::new();
+            for (at, entry) in found.iter().enumerate() {
+                // What is said of a directory that is leaked is not heard.
+                if entry.file_type == FileType::Directory && (plan.then == Then::Forget || !is_pruned(at, &entry.name))
+                {
+                    todo.push(path.join(OsStr::from_bytes(&entry.name)));
+                }
+            }
+            found.truncate(lent);
+            found.iter_mut().for_each(bare);
+            visits.push(visit(What::First(found)));
+            for path in todo {
+                below(&path, depth + 1, is_post_order, plan_for, visits);
+            }
+        }
+    }
+    // Of a directory that cannot be read, too, unless it cannot be found.
+    if is_post_order && path.symlink_metadata().is_ok() {
+        visits.push(visit(What::Second));
+    }
+}

@@ -1,0 +1,341 @@
+//! What `Walk` and `Dir` promise: the order, what is left out, when a directory is opened, the second visit.
+
+use crate::support::machine::runs_long;
+use crate::support::process::in_thread;
+use crate::support::tree::{self, Random, Tree};
+use crate::visits::{ORDERS, Plan, Prune, Then, Visit, What, by_std, walk, walked};
+use lendir::{Dir, FileType, Listing, Walk, WalkError};
+use rustix::fs::{AtFlags, Mode, chmodat, fstat, unlinkat};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
+
+/// Calls `work` with each directory of `walk`, which is without errors.
+fn for_each(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>)) {
+    while let Some(mut dir) = walk.next().unwrap() {
+        work(&mut dir);
+    }
+}
+
+/// The names of the directories that are left, below the root, in any order.
+fn names(walk: &mut Walk) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for_each(walk, |dir| assert!(dir.depth() == 0 || names.insert(dir.name().to_str().unwrap().to_owned())));
+    names
+}
+
+/// Has the walk come to the root, with whose entries `work` is then called.
+fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
+    let mut root = walk.next().unwrap().unwrap();
+    while let Some(entry) = root.next().unwrap() {
+        let name = String::from_utf8(entry.name().to_vec()).unwrap();
+        work(&mut root, &name);
+    }
+}
+
+#[test]
+fn agrees_with_std_on_random_trees() {
+    for seed in 0..if runs_long() { 50 } else { 2 } {
+        let make = |at: &Path| tree::random(at, seed);
+        let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
+        for plan in ORDERS.map(Plan::sorted).into_iter().chain([Plan::ALL]) {
+            for is_post_order in [false, true] {
+                let expected = by_std(tree.path(), is_post_order, |_| plan);
+                for max_open in BOUNDS {
+                    let visits = walked(&mut walk(tree.path(), max_open, is_post_order), |_| plan);
+                    assert!(visits == expected, "seed {seed}, {plan:?}, post order {is_post_order}, {max_open} open");
+                }
+            }
+        }
+    }
+}
+
+/// Directories half read, never read, leaked, left and sorted; entries skipped in each way: with what `std` reads, the words
+/// of the documentation say what is to come.
+#[test]
+fn any_mix_of_calls_does_what_each_of_them_says() {
+    let tree = Tree::new(|at| tree::random(at, 0));
+    for seed in 0..if runs_long() { 1000 } else { 20 } {
+        let plan = |path: &Path| Plan::any(seed, path);
+        for is_post_order in [false, true] {
+            let expected = by_std(tree.path(), is_post_order, plan);
+            for max_open in BOUNDS {
+                let visits = walked(&mut walk(tree.path(), max_open, is_post_order).same_mount(), plan);
+                assert!(visits == expected, "seed {seed}, post order {is_post_order}, {max_open} open");
+            }
+        }
+    }
+}
+
+#[test]
+fn agrees_with_std_on_system_trees() {
+    fn is_busy(_seed: u64, name: &[u8]) -> Prune {
+        if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") { Prune::Skip } else { Prune::No }
+    }
+    let mut visited = 0;
+    for root in ["/etc", "/usr/share", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
+        for plan in [Plan { prune: is_busy, ..Plan::ALL }, Plan { prune: is_busy, ..Plan::sorted(ORDERS[0]) }] {
+            // Others change them now and then.
+            let agreed = (0..20).map(|_| walked(&mut Walk::open(root).unwrap(), |_| plan));
+            let agreed = agreed.into_iter().find(|visits| *visits == by_std(root, false, |_| plan));
+            visited += agreed.unwrap_or_else(|| panic!("{} never agrees", root.display())).len();
+        }
+    }
+    assert!(visited > 1000, "{visited} directories");
+}
+
+/// Processes come and go: each directory comes once, and an error belongs to it.
+#[test]
+fn proc_is_walked_as_it_is() {
+    const MOST: usize = 5000;
+    let mut walk = Walk::open("/proc").unwrap();
+    let (mut lent, mut failed) = (BTreeSet::new(), BTreeSet::new());
+    let mut failed_at = |error: WalkError| {
+        assert!(error.path().starts_with("/proc") && error.io_error().raw_os_error().is_some(), "{error}");
+        assert!(failed.insert(error.path().to_owned()), "{error}, twice");
+    };
+    loop {
+        match walk.next() {
+            Ok(None) => break,
+            Err(error) => failed_at(error),
+            Ok(Some(mut dir)) => {
+                assert!(lent.insert(dir.path().to_owned()), "{dir:?}, twice");
+                let mut listing = Listing::new();
+                if let Err(error) = dir.read(&mut listing) {
+                    failed_at(error);
+                }
+                if lent.len() == MOST {
+                    dir.stop();
+                }
+            }
+        }
+    }
+    assert!(lent.len() > 100);
+}
+
+/// The paths begin as the root was written.
+#[test]
+fn roots_are_written_in_any_way() {
+    fn only(_seed: u64, name: &[u8]) -> Prune {
+        if matches!(name, b"etc" | b"src" | b"d") { Prune::No } else { Prune::SkipName }
+    }
+    let tree = Tree::of(&["d/src/f", "d/etc/src/", "e/"]);
+    symlink("d", tree.path().join("link")).unwrap();
+    symlink("e", tree.path().join("d/etc/link")).unwrap();
+    let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
+    let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
+    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
+        let plan = Plan { prune: only, ..Plan::sorted(ORDERS[0]) };
+        let expected = by_std(root, true, |_| plan);
+        assert_eq!(walked(&mut Walk::open(root).unwrap().post_order(), |_| plan), expected);
+
+        // A descriptor has no path.
+        let relative = |visit: Visit| {
+            let path = visit.path.strip_prefix(root).unwrap().to_owned();
+            Visit { path, ..visit }
+        };
+        let expected: Vec<_> = expected.into_iter().map(relative).collect();
+        assert_eq!(walked(&mut Walk::new(lendir::open(root).unwrap()).post_order(), |_| plan), expected);
+    }
+}
+
+#[test]
+fn skipped_names_are_found_in_any_order() {
+    let tree = Tree::new(|at| tree::wide(at, 100, 2));
+    tree::make(tree.path(), &["1", "000", "f"]);
+    let mut listing = Listing::new();
+    let mut order: Vec<_> = (0..100).map(|number| format!("{number:02}")).collect();
+    for seed in 0..10 {
+        let mut walk = Walk::open(tree.path()).unwrap();
+        let mut root = walk.next().unwrap().unwrap();
+        for _ in 0..seed * 10 {
+            let _ = root.next().unwrap();
+        }
+        root.read(&mut listing).unwrap();
+        root.skip(); // nothing: it was read, not lent
+        let mut random = Random(seed);
+        order.sort_by_cached_key(|_| random.below(1000));
+        let (skipped, expected) = order.split_at(50);
+        for name in skipped.iter().map(String::as_str).chain(["1", "000", "f", "", "0", "00\0", "no such name"]) {
+            root.skip_name(name);
+        }
+        drop(root);
+        assert_eq!(names(&mut walk), expected.iter().cloned().collect(), "seed {seed}");
+    }
+}
+
+/// It must not look on in the midst of a longer name, which took the place of the one that was skipped.
+#[test]
+fn skip_after_skip_name_forgets_where_it_looked() {
+    let long: BTreeSet<_> = (b'A'..=b'H').map(|letter| char::from(letter).to_string().repeat(6)).collect();
+    let tree = Tree::of(&["a/", "b/", "c/", "d/", "e/", "f/", "g/", "h/"]);
+    for name in &long {
+        fs::create_dir(tree.path().join(name)).unwrap();
+    }
+    let mut walk = Walk::open(tree.path()).unwrap();
+    at_root(&mut walk, |root, name| {
+        if name.len() == 1 {
+            root.skip_name(name);
+            root.skip();
+        } else {
+            (1..6).for_each(|len| root.skip_name(&name[..len]));
+        }
+    });
+    assert_eq!(names(&mut walk), long);
+}
+
+#[test]
+fn name_is_skipped_only_once_it_was_lent() {
+    let tree = Tree::of(&["a/", "b/", "c/"]);
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut first = None;
+    at_root(&mut walk, |root, name| {
+        if first.is_none() {
+            first = Some(name.to_owned());
+            for name in ["a", "b", "c"] {
+                root.skip_name(name);
+            }
+        }
+    });
+    let names = names(&mut walk);
+    assert!(names.len() == 2 && !names.contains(&first.unwrap()), "{names:?}");
+}
+
+#[test]
+fn stop_ends_the_walk_and_lends_what_is_asked_for() {
+    let tree = Tree::of(&["a/b/c/", "a/f", "d/e/"]);
+    for depth in 0..3 {
+        let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip(), |dir| dir.leave(), |dir| dir.stop()];
+        for then in thens {
+            let mut walk = Walk::open(tree.path()).unwrap().post_order();
+            loop {
+                let mut dir = walk.next().unwrap().unwrap();
+                if dir.depth() == depth {
+                    dir.stop();
+                    then(&mut dir);
+                    let mut found = 0;
+                    while dir.next().unwrap().is_some() {
+                        found += 1;
+                    }
+                    assert_eq!(found, fs::read_dir(dir.path()).unwrap().count());
+                    break;
+                }
+            }
+            assert!(walk.next().unwrap().is_none(), "at depth {depth}");
+            assert!(walk.next().unwrap().is_none());
+            walk.reset(lendir::open(tree.path()).unwrap());
+            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2 * 6);
+        }
+    }
+}
+
+#[test]
+fn reset_begins_anew_wherever_the_walk_is() {
+    let tree = Tree::new(|at| tree::comb(at, 10));
+    let other = Tree::of(&["only/"]);
+    let expected = ["", "only"].map(PathBuf::from);
+    let mut walk = walk(tree.path(), 1, false);
+    for steps in 0..31 {
+        for then in [Then::Drop, Then::Forget] {
+            for _ in 0..steps {
+                let dir = walk.next().unwrap().unwrap();
+                if then == Then::Forget { std::mem::forget(dir) } else { drop(dir) }
+            }
+            walk.reset(lendir::open(other.path()).unwrap());
+            assert!(walked(&mut walk, |_| Plan::ALL).iter().map(|visit| &visit.path).eq(&expected));
+            walk.reset(lendir::open(tree.path()).unwrap());
+        }
+    }
+}
+
+/// The caller can change what it was lent the entry of.
+#[test]
+fn directory_is_opened_when_the_walk_comes_to_it() {
+    let tree = Tree::of(&["a/", "b/"]);
+    for max_open in BOUNDS {
+        let mut walk = walk(tree.path(), max_open, false);
+        let late = format!("late-{max_open}");
+        at_root(&mut walk, |_, name| fs::create_dir(tree.path().join(name).join(&late)).unwrap());
+        let mut found = 0;
+        for_each(&mut walk, |dir| found += usize::from(dir.path().ends_with(&late)));
+        assert_eq!(found, 2);
+    }
+}
+
+#[test]
+fn removed_directory_is_one_error_unless_it_is_skipped() {
+    for is_skipped in [false, true] {
+        let tree = Tree::of(&["gone/", "a/", "z/"]);
+        let mut walk = Walk::open(tree.path()).unwrap().post_order();
+        at_root(&mut walk, |root, name| {
+            if name == "gone" {
+                fs::remove_dir(tree.path().join(name)).unwrap();
+                if is_skipped {
+                    root.skip();
+                }
+            }
+        });
+        let visits = walked(&mut walk, |_| Plan::ALL);
+        let errors: Vec<_> = visits.iter().filter(|visit| matches!(visit.what, What::Error(_))).collect();
+        let expected = Visit { path: tree.path().join("gone"), depth: 1, what: What::Error(libc::ENOENT) };
+        assert_eq!(errors, if is_skipped { vec![] } else { vec![&expected] });
+        assert_eq!(visits.len() - errors.len(), 5, "a and z twice, and the root once more");
+    }
+}
+
+/// `rm -r`, as a user would write it.
+fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
+    while let Some(mut dir) = walk.next()? {
+        if let Some(parent) = dir.parent() {
+            unlinkat(parent, dir.name(), AtFlags::REMOVEDIR)?;
+        } else if dir.is_post() {
+            fs::remove_dir(root)?;
+        }
+        while let Some(entry) = dir.next()? {
+            if entry.file_type() != FileType::Directory {
+                unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn removing_on_the_second_visit_removes_a_tree() {
+    for max_open in BOUNDS {
+        for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100)] {
+            let tree = Tree::new(make);
+            remove(&mut walk(tree.path(), max_open, true), tree.path()).unwrap();
+            assert!(!tree.path().exists());
+        }
+    }
+}
+
+#[test]
+fn parent_serves_calls_that_take_a_name() {
+    let tree = Tree::new(|at| tree::comb(at, 10));
+    let mut changed = 0;
+    for_each(&mut walk(tree.path(), 1, true), |dir| {
+        if let Some(parent) = dir.parent() {
+            chmodat(parent, dir.name(), Mode::RWXU | Mode::RGRP, AtFlags::empty()).unwrap();
+            assert_eq!(fstat(&dir).unwrap().st_mode & 0o777, 0o740);
+            changed += 1;
+        }
+    });
+    assert_eq!(changed, 30);
+}
+
+#[test]
+fn walk_goes_on_in_another_thread() {
+    let tree = Tree::new(|at| tree::comb(at, 10));
+    let mut walk = walk(tree.path(), 1, false);
+    let mut count = 0;
+    while in_thread(|| walk.next().unwrap().is_some()) {
+        count += 1;
+    }
+    assert_eq!(count, 31);
+}

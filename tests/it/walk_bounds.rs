@@ -1,0 +1,225 @@
+//! How deep and how wide a tree may be, and how few descriptors and how little stack its walk takes.
+
+use crate::support::machine::runs_long;
+use crate::support::process::{self, as_nobody};
+use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use lendir::{Dir, Listing, Order, Walk};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File, Permissions};
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::{io, iter, thread};
+
+/// How many directories `walk` lends, and a hash of their names and depths in this order: all paths would be too much.
+fn trace(walk: &mut Walk, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
+    let mut listing = Listing::new();
+    let (mut count, mut hasher) = (0, DefaultHasher::new());
+    while let Some(mut dir) = walk.next().unwrap() {
+        (dir.name(), dir.depth(), dir.is_post(), dir.path().as_os_str().len()).hash(&mut hasher);
+        assert_eq!(dir.is_post() && dir.depth() > 0, dir.parent().is_some());
+        look(&dir);
+        dir.read(&mut listing).unwrap();
+        count += 1;
+    }
+    (count, hasher.finish())
+}
+
+#[test]
+fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
+    let depth = if runs_long() { 100_000 } else { 5000 };
+    let test = |make: fn(&Path, usize), count: usize| {
+        let tree = Tree::new(|at| make(at, depth));
+        for is_post_order in [false, true] {
+            let expected = trace(&mut walk(tree.path(), 1000, is_post_order), |_| ());
+            assert_eq!(expected.0, if is_post_order { 2 * count } else { count });
+            for max_open in [1, 32] {
+                assert!(trace(&mut walk(tree.path(), max_open, is_post_order), |_| ()) == expected, "{max_open} open");
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for (make, beside) in [(tree::chain as fn(&Path, usize), 1), (tree::comb, 3)] {
+            let thread = thread::Builder::new().stack_size(64 * 1024);
+            thread.spawn_scoped(scope, move || test(make, beside * depth + 1)).unwrap();
+        }
+    });
+}
+
+#[test]
+fn many_directories_in_one() {
+    let count = if runs_long() { 65_536 } else { 5000 };
+    let tree = Tree::new(|at| tree::wide(at, count, 8));
+    let mut expected = (0..count).map(|number| format!("{number:08}"));
+    let sorted = walked(&mut walk(tree.path(), 1, false), |_| Plan::sorted(Order::Bytes));
+    assert!(sorted[1..].iter().all(|visit| expected.next().is_some_and(|name| visit.path.ends_with(name))));
+    assert!(expected.next().is_none());
+}
+
+fn open_descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn no_more_descriptors_are_open_than_stated() {
+    process::run("walk_bounds::no_more_descriptors_are_open_than_stated", 60, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 50);
+            tree::random(&at.join("a"), 3);
+        });
+        let before = open_descriptors();
+        for is_post_order in [false, true] {
+            for max_open in [0, 1, 4, 5, 32, 1000] {
+                let mut most = 0;
+                trace(&mut walk(tree.path(), max_open, is_post_order), |_| {
+                    most = most.max(open_descriptors() - before);
+                });
+                assert!(most <= max_open.max(4), "{most} open, {max_open} allowed");
+                // Levels are kept open if they may be.
+                assert!(most == max_open.max(4) || max_open > 50 && most == 51, "{most} open");
+                assert_eq!(open_descriptors(), before, "all are closed at the end");
+                for left_at in 1..20 {
+                    let mut walk = walk(tree.path(), max_open, is_post_order);
+                    for _ in 0..left_at {
+                        drop(walk.next().unwrap());
+                    }
+                    drop(walk);
+                    assert_eq!(open_descriptors(), before, "all are closed after {left_at} directories");
+                }
+            }
+        }
+    });
+}
+
+/// Leaves room for this many more descriptors in this process.
+fn leave_room(descriptors: usize) -> Vec<File> {
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) }).unwrap();
+    let mut all: Vec<_> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    all.truncate(all.len() - descriptors);
+    all
+}
+
+#[test]
+fn process_with_few_descriptors_walks_all() {
+    process::run("walk_bounds::process_with_few_descriptors_walks_all", 60, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 50);
+            tree::random(&at.join("a"), 3);
+        });
+        for is_post_order in [false, true] {
+            let expected = by_std(tree.path(), is_post_order, |_| Plan::ALL);
+            // The root, the directory at hand, and the way back to a closed one.
+            for descriptors in 3..16 {
+                let _others = leave_room(descriptors);
+                let visits = walked(&mut walk(tree.path(), 1000, is_post_order), |_| Plan::ALL);
+                assert!(visits == expected, "{descriptors} descriptors, post order {is_post_order}");
+            }
+        }
+    });
+}
+
+/// What cannot be opened is an error each, and the rest is lent.
+#[test]
+fn process_with_too_few_descriptors_gets_errors() {
+    process::run("walk_bounds::process_with_too_few_descriptors_gets_errors", 60, || {
+        let plan = |_: &Path| Plan::sorted(Order::Bytes);
+        let tree = Tree::new(|at| tree::comb(at, 5));
+        let all = by_std(tree.path(), false, plan);
+        // The root alone, or with a directory below it: the first three that are beyond that are refused.
+        for (descriptors, depth) in [(1, 0), (2, 1)] {
+            let _others = leave_room(descriptors);
+            let visits = walked(&mut walk(tree.path(), 1000, false), plan);
+            let mut expected = by_std(tree.path(), false, plan);
+            expected.retain(|visit| visit.depth <= depth + 1);
+            for refused in expected.iter_mut().filter(|visit| visit.depth > depth) {
+                refused.what = What::Error(libc::EMFILE);
+            }
+            assert_eq!(visits, expected, "{descriptors} descriptors");
+        }
+        // Once there are descriptors again, it goes on with the rest.
+        let others = leave_room(1);
+        let mut walk = walk(tree.path(), 1000, false);
+        walk.next().unwrap().unwrap().read(&mut Listing::new()).unwrap();
+        assert_eq!(walk.next().unwrap_err().io_error().raw_os_error(), Some(libc::EMFILE));
+        drop(others);
+        assert_eq!(walked(&mut walk, plan), all[2..], "all but the root and the one that was refused");
+    });
+}
+
+/// Levels with directories left to do may be thousands of levels apart: more `..` than one path can have.
+#[test]
+fn way_back_is_found_across_a_long_chain() {
+    let levels = [(tree::COMB, 6), (tree::CHAIN, 3000), (tree::COMB, 6)];
+    let levels = levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count));
+    let tree = Tree::new(|at| tree::nest(at, levels));
+    for is_post_order in [false, true] {
+        let expected = trace(&mut walk(tree.path(), 5000, is_post_order), |_| ());
+        assert!(trace(&mut walk(tree.path(), 1, is_post_order), |_| ()) == expected);
+    }
+}
+
+/// Each `a` and each `z` is changed when the walk is in it, so that `..` leads elsewhere or is refused: the walk still finds
+/// every level above them.
+#[test]
+fn way_back_is_found_if_the_directory_below_is_changed() {
+    type Change = fn(from: &Path, aside: &Path) -> io::Result<()>;
+    let changes: [Change; 3] = [
+        |from, _| fs::remove_dir(from),
+        |from, aside| fs::rename(from, aside.join(from.to_str().unwrap().replace('/', "_"))),
+        |from, _| fs::set_permissions(from, Permissions::from_mode(0o000)),
+    ];
+    as_nobody(|| {
+        for (index, change) in changes.into_iter().enumerate() {
+            for is_post_order in [false, true] {
+                let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
+                let expected = by_std(tree.path(), is_post_order, |_| Plan::sorted(Order::Bytes));
+                let visits = walked(&mut walk(tree.path(), 1, is_post_order), |path| {
+                    if path.ends_with("a") || path.ends_with("z") {
+                        change(path, aside.path()).unwrap();
+                    }
+                    Plan::sorted(Order::Bytes)
+                });
+                assert!(visits == expected, "change {index}, post order {is_post_order}");
+            }
+        }
+    });
+}
+
+/// The walk goes on in a directory that was moved, under its old path. If that was cut from what is below it, it is lost: one
+/// error. A twin in its place is not taken for it.
+#[test]
+fn closed_level_that_was_moved_is_found_from_below_or_lost() {
+    const DEPTH: usize = 10;
+    for is_cut in [false, true] {
+        for is_post_order in [false, true] {
+            let aside = Tree::new(|_| ());
+            let tree = Tree::new(|at| tree::comb(at, DEPTH));
+            let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
+            let mut expected = by_std(tree.path(), is_post_order, |_| Plan::sorted(Order::Bytes));
+            if is_cut {
+                let lost = expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
+                let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
+                if is_post_order {
+                    // Its second visit is lost too. That of the directory below it comes behind the error.
+                    expected.drain(lost..lost + 3);
+                    expected.insert(lost - 1, error);
+                } else {
+                    expected[lost] = error;
+                }
+            }
+            let visits = walked(&mut walk(tree.path(), 1, is_post_order), |at| {
+                if at == path(DEPTH) {
+                    if is_cut {
+                        fs::rename(path(4), aside.path().join("below")).unwrap();
+                    }
+                    fs::rename(path(3), aside.path().join("moved")).unwrap();
+                    tree::make(&path(3), &["a/", "m/", "z/", "twin/"]);
+                }
+                Plan::sorted(Order::Bytes)
+            });
+            assert!(visits == expected, "cut {is_cut}, post order {is_post_order}: {visits:#?}");
+        }
+    }
+}

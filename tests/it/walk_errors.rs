@@ -1,0 +1,151 @@
+//! Errors of a walk: each once, with its path, and the rest complete.
+
+use crate::support::process::as_nobody;
+use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use lendir::{OFlags, Order, Walk, WalkError, openat_with};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat};
+use std::error::Error;
+use std::fs::{self, File, Permissions, set_permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+fn chmod(path: &Path, mode: u32) {
+    set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn bad_root_is_one_error_with_its_path() {
+    let tree = Tree::of(&["file", "secret/"]);
+    let path = |name: &str| tree.path().join(name);
+    mknodat(CWD, path("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    symlink("nowhere", path("dangling")).unwrap();
+    symlink("loop", path("loop")).unwrap();
+    chmod(&path("secret"), 0o000);
+    let roots = [
+        (path("file"), libc::ENOTDIR),
+        (path("file/below"), libc::ENOTDIR),
+        (path("fifo"), libc::ENOTDIR),
+        (path("dangling"), libc::ENOENT),
+        (path("loop"), libc::ELOOP),
+        (path("missing"), libc::ENOENT),
+        (path("secret"), libc::EACCES),
+        (PathBuf::new(), libc::ENOENT),
+        (path("inner\0nul"), libc::EINVAL),
+        (path(&"n".repeat(256)), libc::ENAMETOOLONG),
+        (PathBuf::from("/".repeat(4096)), libc::ENAMETOOLONG),
+    ];
+    as_nobody(|| {
+        for (root, errno) in roots {
+            let error = Walk::open(&root).unwrap_err();
+            assert_eq!((error.path(), error.depth()), (&*root, 0));
+            assert_eq!(error.io_error().raw_os_error(), Some(errno), "{error}");
+            assert_eq!(error.to_string(), format!("{}: {}", root.display(), io::Error::from_raw_os_error(errno)));
+        }
+    });
+}
+
+/// `Walk::new` takes any descriptor. The error is that of the reading, by the caller or by the walk.
+#[test]
+fn descriptor_that_cannot_be_read_is_one_error() {
+    let tree = Tree::of(&["file"]);
+    let file = File::open(tree.path().join("file")).unwrap().into();
+    let only_a_path = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
+    for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
+        for lend in [0, 1] {
+            let visits = walked(&mut Walk::new(root.try_clone().unwrap()), |_| Plan { lend, ..Plan::ALL });
+            let whats = [What::First(vec![]), What::Error(errno)];
+            assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
+        }
+    }
+}
+
+#[test]
+fn question_mark_keeps_kind_message_and_error() {
+    fn question_mark() -> io::Result<()> {
+        while Walk::open("/no/such/directory")?.next()?.is_some_and(|mut dir| dir.next().is_ok()) {}
+        Ok(())
+    }
+    let error = question_mark().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
+    let inner = error.downcast::<WalkError>().unwrap();
+    assert_eq!((inner.path(), inner.depth()), (Path::new("/no/such/directory"), 0));
+    assert_eq!(inner.source().unwrap().to_string(), inner.io_error().to_string());
+    assert!(format!("{inner:?}").starts_with("WalkError { path: \"/no/such/directory\", depth: 0, io_error: Os"));
+}
+
+/// Directories that may not be read, or not be searched, have the errors that `std` has, in their places.
+#[test]
+fn forbidden_directories_have_the_errors_of_std() {
+    as_nobody(|| {
+        let tree = Tree::new(|at| tree::wide(at, 8, 1));
+        let forbidden = [0, 1, 2, 3, 4, 5, 6, 7].map(|mode| (tree.path().join(mode.to_string()), mode << 6));
+        for (dir, mode) in &forbidden {
+            tree::make(dir, &["a/b/", "f", "z/"]);
+            tree::random(&dir.join("z"), u64::from(*mode));
+            chmod(dir, *mode);
+        }
+        for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
+            for is_post_order in [false, true] {
+                let expected = by_std(tree.path(), is_post_order, |_| plan);
+                let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
+                assert_eq!(errors, 4 + 2 * 2, "of those without r, and two in each of those with r and without x");
+                for max_open in [1, 32] {
+                    for same_mount in [false, true] {
+                        let walk = walk(tree.path(), max_open, is_post_order);
+                        let visits = walked(&mut if same_mount { walk.same_mount() } else { walk }, |_| plan);
+                        assert!(
+                            visits == expected,
+                            "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}"
+                        );
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn chmod_of_the_entry_lets_the_walk_in() {
+    as_nobody(|| {
+        let tree = Tree::of(&["secret/below/", "open/"]);
+        chmod(&tree.path().join("secret"), 0o000);
+        let mut walk = Walk::open(tree.path()).unwrap();
+        let mut root = walk.next().unwrap().unwrap();
+        while let Some(entry) = root.next().unwrap() {
+            chmodat(entry.dir(), entry.name_cstr(), Mode::RWXU, AtFlags::empty()).unwrap();
+        }
+        drop(root);
+        let visits = walked(&mut walk, |_| Plan::ALL);
+        assert!(visits.iter().any(|visit| visit.path.ends_with("secret/below")), "{visits:?}");
+    });
+}
+
+/// A directory that was replaced between the listing and the step into it.
+#[test]
+fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
+    let outside = Tree::of(&["outside/"]);
+    let link = |path: &Path| symlink(outside.path(), path).unwrap();
+    let dangling = |path: &Path| symlink("nowhere", path).unwrap();
+    let file = |path: &Path| fs::write(path, "").unwrap();
+    let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    for replace in [&link as &dyn Fn(&Path), &dangling, &file, &fifo] {
+        for is_post_order in [false, true] {
+            let tree = Tree::of(&["a/", "victim/below/", "z/"]);
+            let victim = tree.path().join("victim");
+            let mut walk = walk(tree.path(), 1, is_post_order);
+            let mut root = walk.next().unwrap().unwrap();
+            while root.next().unwrap().is_some() {}
+            drop(root);
+
+            fs::rename(&victim, tree.path().join("moved")).unwrap();
+            replace(&victim);
+            let visits = walked(&mut walk, |_| Plan::ALL);
+            let error = Visit { path: victim, depth: 1, what: What::Error(libc::ENOTDIR) };
+            assert_eq!(visits.iter().filter(|visit| **visit == error).count(), 1);
+            assert_eq!(visits.len(), if is_post_order { 6 } else { 3 }, "{visits:?}");
+        }
+    }
+}

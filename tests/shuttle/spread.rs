@@ -1,0 +1,217 @@
+//! `Walk::spread` of real trees, under a scheduler that decides at each lock, atomic and start of a thread which thread goes
+//! on: thousands of schedules, each of which shuttle can repeat. It finds a deadlock too, as it knows all threads.
+//!
+//! `LENDIR_LONG=1` runs 20 times as many schedules.
+
+#[path = "../it/stamps.rs"]
+mod stamps;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+#[path = "../support/tree.rs"]
+mod tree;
+
+use lendir::{Dir, Walk};
+use shuttle::Config;
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use stamps::{Clock, read_all};
+use std::any::Any;
+use std::fs;
+use std::iter;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use tree::Tree;
+
+/// Runs `test` with as many schedules of each kind, which are the same in each run.
+fn explore(schedules: usize, test: impl Fn() + Send + Sync + 'static) {
+    let schedules = if std::env::var_os("LENDIR_LONG").is_some() { 20 * schedules } else { schedules };
+    let test = Arc::new(test);
+    let run = |scheduler: Box<dyn Scheduler + Send>| {
+        let mut config = Config::new();
+        config.stack_size = 1 << 20;
+        config.silence_warnings = true; // that every atomic counts as `SeqCst`
+        let test = Arc::clone(&test);
+        shuttle::Runner::new(scheduler, config).run(move || test());
+    };
+    run(Box::new(RandomScheduler::new_from_seed(1, schedules)));
+    for depth in [2, 5] {
+        run(Box::new(PctScheduler::new_from_seed(1, depth, schedules / 2)));
+    }
+}
+
+/// Some levels with something to do on the way back up, so that four descriptors are not enough; one unlike the others.
+fn make(at: &Path) {
+    tree::comb(at, 6);
+    tree::make(at, &["a/b/c/", "a/d/", "z/file", "m/m/file"]);
+}
+
+const DIRECTORIES: usize = 1 + 6 * 3 + 3;
+
+fn begin(tree: &Tree, is_post_order: bool, max_open: usize) -> Walk {
+    let walk = Walk::open(tree.path()).unwrap().max_open(max_open);
+    if is_post_order { walk.post_order() } else { walk }
+}
+
+const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
+
+fn any_way() -> (bool, usize) {
+    WAYS[thread_rng().gen_range(0..WAYS.len())]
+}
+
+#[test]
+fn every_directory_comes_once_and_in_order() {
+    let tree = Tree::new(make);
+    explore(1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let clock = Clock::new();
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
+            let visit = || clock.visit(walk, tree.path(), read_all).unwrap();
+            iter::from_fn(visit).collect::<Vec<_>>()
+        });
+        let stamps: Vec<_> = parts.into_iter().flatten().collect();
+        assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
+        stamps::check(tree.path(), is_post_order, &stamps);
+    });
+}
+
+/// Each closure but one returns after any number of directories. The last of these it reads, does not read, or leaks.
+#[test]
+fn what_early_returns_leave_goes_to_the_others() {
+    let tree = Tree::new(make);
+    explore(1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
+            let steps = if one_stays.swap(true, SeqCst) { thread_rng().gen_range(0..8) } else { usize::MAX };
+            let mut stamps = Vec::new();
+            while stamps.len() < steps {
+                let is_last = stamps.len() + 1 == steps;
+                let look: fn(Dir<'_>) = match thread_rng().gen_range(0..4) {
+                    0 if is_last => |dir| std::mem::forget(dir),
+                    1 => |dir| drop(dir),
+                    2 => |mut dir| assert!(dir.next().is_ok()),
+                    _ => read_all,
+                };
+                match clock.visit(walk, tree.path(), look).unwrap() {
+                    Some(stamp) => stamps.push(stamp),
+                    None => break,
+                }
+            }
+            stamps
+        });
+        let stamps: Vec<_> = parts.into_iter().flatten().collect();
+        assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
+        stamps::check(tree.path(), is_post_order, &stamps);
+    });
+}
+
+/// A level is moved away, and what is below it elsewhere: a thread that has to come back to it finds it neither above nor by
+/// names. It is lost, but the levels above it come again, after all that the threads do below them.
+#[test]
+fn levels_above_a_lost_one_come_again() {
+    let tree = Tree::new(make);
+    let aside = Tree::new(|_| ());
+    let moves = [("m/m/m/m", "below"), ("m/m/m", "level")].map(|(from, to)| (tree.path().join(from), aside.path().join(to)));
+    let lost = Arc::new(AtomicUsize::new(0));
+    let lost_so_far = Arc::clone(&lost);
+    explore(2000, move || {
+        let (clock, errors) = (Clock::new(), AtomicUsize::new(0));
+        let move_at = tree.path().join(["m/m/m/m/m", "m/m/m/m/z", "m/m/m/m/m/m"][thread_rng().gen_range(0..3)]);
+        let max_open = [4, 32][thread_rng().gen_range(0..2)];
+        let parts = begin(&tree, true, max_open).spread(thread_rng().gen_range(1..5), |walk| {
+            let look = |dir: Dir<'_>| {
+                if dir.path() == move_at && !dir.is_post() {
+                    moves.iter().for_each(|(from, to)| fs::rename(from, to).unwrap());
+                }
+                read_all(dir);
+            };
+            let mut stamps = Vec::new();
+            loop {
+                match clock.visit(walk, tree.path(), look) {
+                    Ok(Some(stamp)) => stamps.push(stamp),
+                    Ok(None) => break stamps,
+                    Err(error) => {
+                        assert_eq!(error.path(), moves[1].0);
+                        errors.fetch_add(1, SeqCst);
+                    }
+                }
+            }
+        });
+        moves.iter().rev().for_each(|(from, to)| fs::rename(to, from).unwrap());
+        let stamps: Vec<_> = parts.into_iter().flatten().collect();
+        stamps::check(tree.path(), true, &stamps);
+        for stamp in stamps.iter().filter(|stamp| stamp.path != moves[1].0) {
+            let visits = stamps.iter().filter(|other| other.path == stamp.path).count();
+            assert_eq!(visits, 2, "{:?}", stamp.path);
+        }
+        lost_so_far.fetch_add(errors.into_inner(), SeqCst);
+    });
+    assert!(lost.load(SeqCst) > 100, "{lost:?}");
+}
+
+/// Nobody stays to the end: it ends all the same.
+#[test]
+fn it_ends_when_all_return_early() {
+    let tree = Tree::new(make);
+    explore(1000, move || {
+        let (is_post_order, max_open) = any_way();
+        begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |walk| {
+            (0..thread_rng().gen_range(0..8)).take_while(|_| walk.next().unwrap().is_some()).count()
+        });
+    });
+}
+
+#[test]
+fn stop_ends_it_for_all() {
+    let tree = Tree::new(make);
+    explore(1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let (visits, is_over, late) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicUsize::new(0));
+        let stop_at = thread_rng().gen_range(0..20);
+        let returns = thread_rng().gen_bool(0.5);
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |walk| {
+            let mut stops = false;
+            while let Some(mut dir) = walk.next().unwrap() {
+                late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
+                stops = visits.fetch_add(1, SeqCst) == stop_at;
+                if stops {
+                    dir.stop();
+                    if returns {
+                        return;
+                    }
+                }
+            }
+            is_over.fetch_or(stops, SeqCst);
+            assert!(walk.next().unwrap().is_none());
+        });
+        assert!(late.into_inner() < parts.len(), "each of the others had one directory at most");
+    });
+}
+
+#[test]
+fn panic_is_passed_on_when_all_have_returned() {
+    let tree = Tree::new(make);
+    explore(1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let panic_at = thread_rng().gen_range(0..DIRECTORIES);
+        let panics = thread_rng().gen_range(1..3);
+        let walk = begin(&tree, is_post_order, max_open);
+        let spread = AssertUnwindSafe(|| {
+            walk.spread(thread_rng().gen_range(1..5), |walk| {
+                begun.fetch_add(1, SeqCst);
+                while let Some(_dir) = walk.next().unwrap() {
+                    if (panic_at..panic_at + panics).contains(&visits.fetch_add(1, SeqCst)) {
+                        ended.fetch_add(1, SeqCst);
+                        resume_unwind(Box::new("on purpose"));
+                    }
+                }
+                ended.fetch_add(1, SeqCst);
+            });
+        });
+        let panic: Box<dyn Any + Send> = catch_unwind(spread).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"on purpose"));
+        assert_eq!(begun.into_inner(), ended.into_inner());
+    });
+}

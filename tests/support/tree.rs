@@ -1,0 +1,147 @@
+//! Trees to walk. They are made relative to descriptors, because they may be deeper than any path that the kernel takes.
+
+use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
+use std::ffi::CString;
+use std::fs::{self, File, Permissions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{io, iter};
+use tempfile::TempDir;
+
+/// A temporary directory that others may read, and a tree of any depth in it.
+pub struct Tree(TempDir);
+
+impl Tree {
+    /// In memory, if there is a tmpfs for it: to make a large tree and to remove it takes a disk longer than to walk it.
+    pub fn new(make: impl FnOnce(&Path)) -> Self {
+        Self::at(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()), make)
+    }
+
+    /// Where temporary files are.
+    pub fn on_disk(make: impl FnOnce(&Path)) -> Self {
+        Self::at(tempfile::tempdir(), make)
+    }
+
+    /// On disk: `d/` is an empty directory, `d/f` a file in one.
+    pub fn of(paths: &[&str]) -> Self {
+        Self::on_disk(|at| self::make(at, paths))
+    }
+
+    fn at(dir: io::Result<TempDir>, make: impl FnOnce(&Path)) -> Self {
+        let dir = dir.expect("a temporary directory");
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        make(dir.path());
+        Self(dir)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Tree {
+    /// With `rm`: `std`, which `tempfile` uses, keeps a descriptor for each level.
+    fn drop(&mut self) {
+        let run = |command: &[&str]| {
+            let (program, options) = command.split_first().expect("a program");
+            let status = Command::new(program).args(options).arg(self.path()).stderr(Stdio::null()).status();
+            status.is_ok_and(|status| status.success())
+        };
+        if !run(&["rm", "-rf"]) {
+            run(&["chmod", "-R", "u+rwx"]);
+            run(&["rm", "-rf"]);
+        }
+    }
+}
+
+pub fn make(at: &Path, paths: &[&str]) {
+    for path in paths {
+        let (dir, file) = path.rsplit_once('/').unwrap_or(("", path));
+        fs::create_dir_all(at.join(dir)).unwrap();
+        if !file.is_empty() {
+            File::create_new(at.join(path)).unwrap();
+        }
+    }
+}
+
+/// Directories in one another, named `m`.
+pub fn chain(at: &Path, depth: usize) {
+    nest(at, iter::repeat_n(CHAIN, depth));
+}
+
+/// The same, with a directory `a` and a directory `z` beside each, so that a walk has to come back to each level.
+pub fn comb(at: &Path, depth: usize) {
+    nest(at, iter::repeat_n(COMB, depth));
+}
+
+pub const CHAIN: &[&str] = &["m"];
+/// Most file systems list them in this order, in that of names, or in the reverse: `m` is never the last.
+pub const COMB: &[&str] = &["a", "m", "z"];
+
+/// Levels of directories with these names, each in the `m` of the level above.
+pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>) {
+    let mut dir = lendir::open(at).unwrap();
+    for names in levels {
+        for name in names {
+            mkdirat(&dir, *name, Mode::RWXU).unwrap();
+        }
+        dir = lendir::openat(&dir, "m").unwrap();
+    }
+}
+
+/// Directories beside one another, with numbers of `digits` digits for names.
+pub fn wide(at: &Path, count: usize, digits: usize) {
+    let dir = lendir::open(at).unwrap();
+    for number in 0..count {
+        mkdirat(&dir, format!("{number:0digits$}"), Mode::RWXU).unwrap();
+    }
+}
+
+/// Some 500 directories up to 12 levels deep, and half as many files and links. The names have 1 to 255 bytes of any value;
+/// those in the first directory take several batches of a [`Buffer`](lendir::Buffer).
+pub fn random(at: &Path, seed: u64) {
+    const MAX_DEPTH: usize = 12;
+    let mut random = Random(seed);
+    wide(at, 200, 200);
+    let mut dirs: Vec<(OwnedFd, usize)> = vec![(lendir::open(at).unwrap(), 0)];
+    for _ in 0..600 {
+        let (dir, depth) = &dirs[random.below(dirs.len())];
+        let (name, depth) = (random.name(), depth + 1);
+        // A name that is taken is left out.
+        match random.below(4) {
+            0 | 1 if depth <= MAX_DEPTH => {
+                if mkdirat(dir, &*name, Mode::RWXU).is_ok() {
+                    let made = lendir::openat(dir, &*name).unwrap();
+                    dirs.push((made, depth));
+                }
+            }
+            2 => drop(symlinkat(c"..", dir, &*name)),
+            _ => drop(mknodat(dir, &*name, FileType::RegularFile, Mode::RUSR, 0)),
+        }
+    }
+}
+
+/// Numbers that a seed fixes: `SplitMix64`.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        usize::try_from(mixed % end as u64).expect("less than `end`")
+    }
+
+    fn name(&mut self) -> CString {
+        let most = [1, 3, 16, 255][self.below(4)];
+        let bytes = (0..=self.below(most)).map(|_| match self.below(260) {
+            0 | 47 => b'\n',
+            byte => u8::try_from(byte).unwrap_or(b'.'),
+        });
+        CString::new(bytes.collect::<Vec<_>>()).expect("no NUL")
+    }
+}
