@@ -1,11 +1,12 @@
 //! Walks while signals come, and while others add to the tree and remove from it.
 
-use super::{Told, WAYS, Way, plant, remove_contents};
+use super::{Told, WAYS, Way, remove_contents};
 use crate::churn::Over;
 use crate::file_systems::{Contents, FileSystem};
 use crate::mounted::{Mounted, Part};
 use crate::signals::{self, Storm};
 use crate::support::machine;
+use crate::support::tree::make;
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 fn fill(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize) -> bool) {
     for number in (0..width).filter(|number| is_here(*number)) {
         let below = dir.join(number.to_string());
-        plant(&below, (width..2 * width).map(|file| file.to_string()));
+        make(&below, &(width..2 * width).map(|file| file.to_string()).collect::<Vec<_>>());
         if depth > 1 {
             fill(&below, width, depth - 1, &|_| true);
         }
@@ -190,7 +191,7 @@ fn remove_beside_churn(at: &Path) -> io::Result<()> {
         fill(dir, WIDTH, DEPTH, &|_| true);
     }
     for dir in Told::by_std(&tree)?.visited {
-        plant(&tree.join(dir), ["swapped/file"]);
+        make(&tree.join(dir), &["swapped/file"]);
     }
     let all_outside = Told::by_std(&outside)?;
     let is_over = AtomicBool::new(false);

@@ -4,6 +4,7 @@ use super::{Run, WAYS};
 use crate::churn::Over;
 use crate::file_systems::FileSystem;
 use crate::support::machine;
+use crate::support::tree::Random;
 use libc::{ENOENT, ENOTDIR};
 use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat_with};
@@ -94,15 +95,12 @@ fn race(at: &Path, wanted: usize) -> (usize, usize, usize) {
 /// Exchanges what is called `moved` somewhere for a link to the outside or for what a twin has, or moves it outside or back. So
 /// `..` leads from it to where the names are that the walk looks for.
 fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
-    let mut random = 1_u64;
+    let mut random = Random(1);
     while !is_over.load(Relaxed) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let number = usize::try_from(random % places.len() as u64).expect("BUG: an index");
+        let number = random.below(places.len());
         let (place, name) = (&places[number], number.to_string());
         let exchange = |other: &OwnedFd, name: &str| renameat_with(place, "moved", other, name, RenameFlags::EXCHANGE);
-        let answer = match random >> 32 & 3 {
+        let answer = match random.below(4) {
             0 | 1 => exchange(place, "link"),
             2 => exchange(&twins[number], "moved"),
             _ => renameat_with(place, "moved", away, &name, RenameFlags::NOREPLACE)
