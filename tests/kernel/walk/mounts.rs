@@ -195,7 +195,7 @@ fn mounting_and_unmounting_midway_loses_nothing_else() {
 fn no_mount_is_entered_by_a_race() {
     let _watchdog = machine::watchdog();
     let row = "walk: mounted and unmounted meanwhile";
-    let wanted = if machine::runs_long() { 50_000 } else { 500 };
+    let wanted = if machine::runs_long() { 20_000 } else { 500 };
     let outcome = in_own_namespace(|scratch| {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
         comb(&tree, DEPTH);

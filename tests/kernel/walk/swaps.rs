@@ -6,12 +6,13 @@ use crate::file_systems::FileSystem;
 use crate::support::machine;
 use crate::support::tree::Random;
 use libc::{ENOENT, ENOTDIR};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::mem;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -69,7 +70,7 @@ fn race(at: &Path, wanted: usize) -> (usize, usize, usize) {
         plant(twin, 2, TWINS, &mut Vec::new());
     }
     for place in &places {
-        symlink(&outside, format!("/proc/self/fd/{}/link", rustix::fd::AsRawFd::as_raw_fd(place))).unwrap();
+        symlink(&outside, format!("/proc/self/fd/{}/link", place.as_raw_fd())).unwrap();
     }
 
     let twins: Vec<_> = twins.into_iter().map(|twin| lendir::open(twin.as_path()).unwrap()).collect();
@@ -122,7 +123,7 @@ fn check(mut run: Run) -> usize {
     while run.step() {
         let told = &mut run.told;
         let Some(dir) = told.visited.pop() else { continue };
-        let entries = std::mem::take(&mut told.entries);
+        let entries = mem::take(&mut told.entries);
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == Some(OsStr::new(name)));
         assert!(!has(OUTSIDE), "{}", dir.display());
         let here = [TREE, TWINS].into_iter().find(|name| has(name));
