@@ -257,9 +257,8 @@ impl Levels {
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, WalkError> {
-        if self.open_count() >= self.max_open {
-            self.close_shallowest();
-        }
+        // More than one if the limit was lowered midway.
+        while self.open_count() >= self.max_open && self.close_shallowest() {}
         let Self { stack, pending, path, mounts, .. } = self;
         let top = stack.last_mut().expect("BUG: there is no level");
         let (kind, name) = pending.at(top.next);

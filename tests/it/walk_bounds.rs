@@ -93,6 +93,20 @@ fn no_more_descriptors_are_open_than_stated() {
     });
 }
 
+#[test]
+fn limit_that_is_lowered_midway_holds_at_the_next_directory() {
+    process::run("walk_bounds::limit_that_is_lowered_midway_holds_at_the_next_directory", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, 50));
+        let before = open_descriptors();
+        let mut midway = walk(tree.path(), 1000, false);
+        while open_descriptors() - before < 20 {
+            drop(midway.next().unwrap().unwrap());
+        }
+        let mut midway = midway.max_open(5);
+        trace(&mut midway, |_| assert!(open_descriptors() - before <= 5));
+    });
+}
+
 /// Leaves room for this many more descriptors in this process, while the files live.
 pub fn leave_room(descriptors: usize) -> Vec<File> {
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) }).unwrap();

@@ -55,7 +55,7 @@ fn scan_beside_churn(mounted: &Mounted, duration: Duration) -> usize {
 }
 
 /// Its drop says that the scans are over, even by a panic.
-struct Over<'a>(&'a AtomicBool);
+pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

@@ -154,7 +154,7 @@ fn record(name: &[u8]) -> Record {
     Record { name: name.to_vec(), ino: 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>(), d_type: DT_REG }
 }
 
-pub fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
+fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
     Answer::Record(record(name.as_ref()))
 }
 

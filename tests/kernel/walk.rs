@@ -7,11 +7,11 @@ mod churn;
 mod faults;
 mod hostile;
 mod mounts;
-mod permissions;
 mod procfs;
 mod swaps;
 
 use crate::support::scan::errno;
+use crate::support::tree::make;
 use lendir::{FileType, Listing, Walk, WalkError};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
@@ -208,19 +208,6 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Makes the files `files`, and the directories on the way to them. One that ends with a slash is a directory.
-pub fn plant<P: AsRef<str>>(root: &Path, files: impl IntoIterator<Item = P>) {
-    for file in files {
-        let path = root.join(file.as_ref());
-        if file.as_ref().ends_with('/') {
-            fs::create_dir_all(path).unwrap();
-        } else {
-            fs::create_dir_all(path.parent().expect("BUG: below the root")).unwrap();
-            fs::write(path, "").unwrap();
-        }
-    }
-}
-
 /// The level `depth` of a [`comb`].
 pub fn level(depth: usize) -> PathBuf {
     vec!["d"; depth].into_iter().collect()
@@ -229,5 +216,6 @@ pub fn level(depth: usize) -> PathBuf {
 /// A directory in a directory, `depth` levels deep, each of which has something left to do on the way back: after `d` the walk
 /// comes back to each level for `z`.
 pub fn comb(root: &Path, depth: usize) {
-    plant(root, (0..=depth).map(|depth| level(depth).join("z/file").display().to_string()));
+    let files: Vec<_> = (0..=depth).map(|depth| "d/".repeat(depth) + "z/file").collect();
+    make(root, &files);
 }

@@ -56,8 +56,8 @@ impl Drop for Tree {
     }
 }
 
-pub fn make(at: &Path, paths: &[&str]) {
-    for path in paths {
+pub fn make(at: &Path, paths: &[impl AsRef<str>]) {
+    for path in paths.iter().map(AsRef::as_ref) {
         let (dir, file) = path.rsplit_once('/').unwrap_or(("", path));
         fs::create_dir_all(at.join(dir)).unwrap();
         if !file.is_empty() {

@@ -1,10 +1,11 @@
 //! What a walk tells if the test itself changes the tree between two steps, so that each outcome is known.
 
-use super::{SORTED, Told, Way, comb, level, plant};
+use super::{SORTED, Told, Way, comb, level};
 use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process::as_nobody;
+use crate::support::tree::make;
 use libc::{EACCES, ENOENT, ENOTDIR, c_int};
 use rustix::fs::{AtFlags, CWD, RenameFlags, Statx, StatxFlags, renameat_with, statx};
 use std::fs::{self, Permissions};
@@ -188,7 +189,7 @@ fn check(change: &Change, scratch: &Path) {
         let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
         // It has the names that the walk looks for.
-        plant(&beside, ["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
+        make(&beside, &["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
         let all = Told::by_std(&tree).unwrap();
         let mut run = way.begin(&tree);
         run.until(&change.at);
@@ -231,7 +232,7 @@ fn twin_with_the_same_inode_number_is_refused() {
                 fs::remove_dir(&closed).unwrap();
                 fs::create_dir(&closed).unwrap();
                 rename(beside.join("d"), closed.join("d"));
-                plant(&closed, ["z/OUTSIDE"]);
+                make(&closed, &["z/OUTSIDE"]);
                 let twin = identity(&closed);
                 assert_eq!((twin.stx_ino, twin.stx_dev_minor), (removed.stx_ino, removed.stx_dev_minor));
                 assert_ne!(twin.stx_btime.tv_nsec, removed.stx_btime.tv_nsec);

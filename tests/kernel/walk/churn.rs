@@ -1,10 +1,12 @@
 //! Walks while signals come, and while others add to the tree and remove from it.
 
-use super::{Told, WAYS, Way, plant, remove_contents};
+use super::{Told, WAYS, Way, remove_contents};
+use crate::churn::Over;
 use crate::file_systems::{Contents, FileSystem};
 use crate::mounted::{Mounted, Part};
 use crate::signals::{self, Storm};
 use crate::support::machine;
+use crate::support::tree::make;
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 fn fill(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize) -> bool) {
     for number in (0..width).filter(|number| is_here(*number)) {
         let below = dir.join(number.to_string());
-        plant(&below, (width..2 * width).map(|file| file.to_string()));
+        make(&below, &(width..2 * width).map(|file| file.to_string()).collect::<Vec<_>>());
         if depth > 1 {
             fill(&below, width, depth - 1, &|_| true);
         }
@@ -94,16 +96,18 @@ fn walk_beside_churn(tree: &Path, duration: Duration) -> (usize, usize) {
     let staying: Vec<_> = staying.entries.into_iter().filter(|path| is_staying(path)).collect();
     thread::scope(|scope| {
         let churn = scope.spawn(|| churn(tree, &is_over, |_| {}));
-        let until = Instant::now() + duration;
         let (mut walks, mut errors) = (0, 0);
-        // At least one whole turn, however slow this machine is.
-        while walks == 0 || Instant::now() < until && !churn.is_finished() {
-            for way in WAYS {
-                errors += check(way, tree, &staying);
-                walks += 1;
+        {
+            let _over = Over(&is_over);
+            let until = Instant::now() + duration;
+            // At least one whole turn, however slow this machine is.
+            while walks == 0 || Instant::now() < until && !churn.is_finished() {
+                for way in WAYS {
+                    errors += check(way, tree, &staying);
+                    walks += 1;
+                }
             }
         }
-        is_over.store(true, Relaxed);
         churn.join().unwrap();
         (walks, errors)
     })
@@ -187,7 +191,7 @@ fn remove_beside_churn(at: &Path) -> io::Result<()> {
         fill(dir, WIDTH, DEPTH, &|_| true);
     }
     for dir in Told::by_std(&tree)?.visited {
-        plant(&tree.join(dir), ["swapped/file"]);
+        make(&tree.join(dir), &["swapped/file"]);
     }
     let all_outside = Told::by_std(&outside)?;
     let is_over = AtomicBool::new(false);
@@ -198,8 +202,10 @@ fn remove_beside_churn(at: &Path) -> io::Result<()> {
     };
     thread::scope(|scope| -> io::Result<()> {
         let churns = [(); 2].map(|()| scope.spawn(|| churn(&tree, &is_over, swap)));
-        let removed = (0..3).try_for_each(|_| remove_contents(lendir::open(&tree)?));
-        is_over.store(true, Relaxed);
+        let removed = {
+            let _over = Over(&is_over);
+            (0..3).try_for_each(|_| remove_contents(lendir::open(&tree)?))
+        };
         for churn in churns {
             churn.join().unwrap();
         }

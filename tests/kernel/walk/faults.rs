@@ -1,12 +1,13 @@
 //! Every error at every system call of a walk: it comes once, with its path, and the rest is complete.
 
-use super::{PLAIN, Run, SORTED, Told, WAYS, Way, comb, level, plant};
+use super::{PLAIN, Run, SORTED, Told, WAYS, Way, comb, level};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process;
+use crate::support::tree::make;
 use crate::trap;
 use lendir::FileType;
 use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
@@ -208,12 +209,12 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
             comb(&tree, DEPTH);
-            plant(&tree, ["tmpfs/", "bind/", "itself/", "z/tmpfs/"]);
+            make(&tree, &["tmpfs/", "bind/", "itself/", "z/tmpfs/"]);
             mount_bind(tree.join("d"), tree.join("bind")).unwrap();
             mount_bind(&tree, tree.join("itself")).unwrap();
             for point in ["tmpfs", "z/tmpfs"] {
                 mount("none", tree.join(point), "tmpfs", MountFlags::empty(), c"").unwrap();
-                plant(&tree.join(point), ["directory/file"]);
+                make(&tree.join(point), &["directory/file"]);
             }
             let all = Told::by_std(&tree).unwrap().without(&["tmpfs", "bind", "itself", "z/tmpfs"]);
             let mut cases = 0;

@@ -1,8 +1,9 @@
 //! Mount points in the tree: entered, or not under `same_mount`, whatever is mounted there while the walk is on.
 
-use super::{PLAIN, SORTED, Told, WAYS, Way, comb, level, plant};
+use super::{PLAIN, SORTED, Told, WAYS, Way, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
+use crate::support::tree::make;
 use libc::ENOENT;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 use std::path::{Path, PathBuf};
@@ -25,12 +26,12 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         comb(&tree, DEPTH);
-        plant(&tree, ["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"]);
+        make(&tree, &["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"]);
         mount_tmpfs(&tree.join("tmpfs"));
         mount_tmpfs(&tree.join("d/d/z/tmpfs"));
         mount_bind(tree.join("d"), tree.join("bind")).unwrap();
         mount_bind(&tree, tree.join("itself")).unwrap();
-        plant(&tree, ["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
+        make(&tree, &["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
         let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
         check_mounts(&tree, &points);
         // Mounts in mounts, with the tree in itself once more.
@@ -95,7 +96,7 @@ fn changes() -> [Change; 7] {
             make: |tree| {
                 let point = tree.join(level(CLOSED)).join("z");
                 mount_tmpfs(&point);
-                plant(&point, ["file"]);
+                make(&point, &["file"]);
             },
             expected: [|told| told, without_z],
         },
@@ -116,7 +117,7 @@ fn changes() -> [Change; 7] {
             make: |tree| {
                 let point = tree.join(level(CLOSED));
                 mount_tmpfs(&point);
-                plant(&point, ["z/OUTSIDE"]);
+                make(&point, &["z/OUTSIDE"]);
             },
             expected: [lost, lost],
         },
@@ -126,7 +127,7 @@ fn changes() -> [Change; 7] {
             before: |_| {},
             make: |tree| {
                 mount_tmpfs(tree);
-                plant(tree, ["z/OUTSIDE"]);
+                make(tree, &["z/OUTSIDE"]);
             },
             expected: [|told| told, |told| told],
         },
@@ -152,7 +153,7 @@ fn changes() -> [Change; 7] {
             before: |tree| {
                 let point = tree.join(level(CLOSED)).join("z");
                 mount_tmpfs(&point);
-                plant(&point, ["file"]);
+                make(&point, &["file"]);
             },
             make: |tree| detach(&tree.join(level(CLOSED)).join("z")),
             expected: [|told| told, |told| told],
@@ -194,11 +195,11 @@ fn mounting_and_unmounting_midway_loses_nothing_else() {
 fn no_mount_is_entered_by_a_race() {
     let _watchdog = machine::watchdog();
     let row = "walk: mounted and unmounted meanwhile";
-    let wanted = if machine::runs_long() { 50_000 } else { 500 };
+    let wanted = if machine::runs_long() { 20_000 } else { 500 };
     let outcome = in_own_namespace(|scratch| {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
         comb(&tree, DEPTH);
-        plant(&outside, ["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
+        make(&outside, &["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
         let all = Told::by_std(&tree).unwrap();
         let made = AtomicUsize::new(0);
         // The thread is in the same namespace.

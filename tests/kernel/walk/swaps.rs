@@ -1,15 +1,18 @@
 //! Walks while another thread swaps, moves and replaces directories at every level as fast as it can.
 
 use super::{Run, WAYS};
+use crate::churn::Over;
 use crate::file_systems::FileSystem;
 use crate::support::machine;
+use crate::support::tree::Random;
 use libc::{ENOENT, ENOTDIR};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::mem;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -20,7 +23,7 @@ use std::thread;
 const DEPTH: usize = 5;
 
 const TREE: &str = "made in the tree";
-/// Its directories come to stand in the tree, each in the place of another.
+/// Its directories trade places with those of the tree.
 const TWINS: &str = "made as a twin";
 const OUTSIDE: &str = "OUTSIDE";
 
@@ -58,48 +61,49 @@ fn plant(dir: &Path, depth: usize, made: &str, places: &mut Vec<OwnedFd>) {
 
 /// The walks, the swaps beside them, and the errors that they caused.
 fn race(at: &Path, wanted: usize) -> (usize, usize, usize) {
-    let [tree, twins, outside, away] = ["tree", "twins", "outside", "away"].map(|name| at.join(name));
+    let [tree, twins, outside] = ["tree", "twins", "outside"].map(|name| at.join(name));
     let mut places = Vec::new();
     plant(&tree, DEPTH, TREE, &mut places);
     plant(&outside, DEPTH, OUTSIDE, &mut Vec::new());
-    fs::create_dir(&away).unwrap();
-    for number in 0..places.len() {
-        plant(&twins.join(number.to_string()), 2, TWINS, &mut Vec::new());
+    let twins: Vec<_> = (0..places.len()).map(|number| twins.join(number.to_string())).collect();
+    for twin in &twins {
+        plant(twin, 2, TWINS, &mut Vec::new());
     }
     for place in &places {
-        symlink(&outside, format!("/proc/self/fd/{}/link", rustix::fd::AsRawFd::as_raw_fd(place))).unwrap();
+        symlink(&outside, format!("/proc/self/fd/{}/link", place.as_raw_fd())).unwrap();
     }
 
-    let [twins, away] = [twins, away].map(|dir| lendir::open(dir).unwrap());
+    let twins: Vec<_> = twins.into_iter().map(|twin| lendir::open(twin.as_path()).unwrap()).collect();
+    let away = lendir::open(&outside).unwrap();
     let (is_over, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         let swapper = scope.spawn(|| swap(&places, &twins, &away, &is_over, &swaps));
         let (mut walks, mut errors) = (0, 0);
-        while !swapper.is_finished() && (swaps.load(Relaxed) < wanted || errors == 0) {
-            for way in WAYS {
-                errors += check(way.begin(&tree));
-                walks += 1;
+        {
+            let _over = Over(&is_over);
+            while !swapper.is_finished() && (swaps.load(Relaxed) < wanted || errors == 0) {
+                for way in WAYS {
+                    errors += check(way.begin(&tree));
+                    walks += 1;
+                }
             }
         }
-        is_over.store(true, Relaxed);
         swapper.join().unwrap();
         (walks, swaps.load(Relaxed), errors)
     })
 }
 
-/// Exchanges what is called `moved` somewhere for a link to the outside, or for a twin, or moves it away or back.
-fn swap(places: &[OwnedFd], twins: &OwnedFd, away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
-    let mut random = 1_u64;
+/// Exchanges what is called `moved` somewhere for a link to the outside or for what a twin has, or moves it outside or back. So
+/// `..` leads from it to where the names are that the walk looks for.
+fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
+    let mut random = Random(1);
     while !is_over.load(Relaxed) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        let number = usize::try_from(random % places.len() as u64).expect("BUG: an index");
+        let number = random.below(places.len());
         let (place, name) = (&places[number], number.to_string());
         let exchange = |other: &OwnedFd, name: &str| renameat_with(place, "moved", other, name, RenameFlags::EXCHANGE);
-        let answer = match random >> 32 & 3 {
+        let answer = match random.below(4) {
             0 | 1 => exchange(place, "link"),
-            2 => exchange(twins, &name),
+            2 => exchange(&twins[number], "moved"),
             _ => renameat_with(place, "moved", away, &name, RenameFlags::NOREPLACE)
                 .or_else(|_| renameat_with(away, &name, place, "moved", RenameFlags::NOREPLACE)),
         };
@@ -119,7 +123,7 @@ fn check(mut run: Run) -> usize {
     while run.step() {
         let told = &mut run.told;
         let Some(dir) = told.visited.pop() else { continue };
-        let entries = std::mem::take(&mut told.entries);
+        let entries = mem::take(&mut told.entries);
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == Some(OsStr::new(name)));
         assert!(!has(OUTSIDE), "{}", dir.display());
         let here = [TREE, TWINS].into_iter().find(|name| has(name));
