@@ -52,9 +52,9 @@ fn main() {
 }
 
 fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
-    let mut read = Table::new("Read", effort);
-    let mut pids = Table::new("PIDs", effort);
-    let mut names = Table::new("PIDs and the names of their commands", effort);
+    let mut read = Table::new("Peers: read", effort);
+    let mut pids = Table::new("Peers: PIDs", effort);
+    let mut names = Table::new("Peers: PIDs and command names", effort);
     for dir in directories().iter().filter(|it| arguments.ask_for(&it.label())).filter_map(Fixture::make) {
         read.measure(&dir.label, reading(&dir, programs));
         if dir.is_proc() {
@@ -62,11 +62,11 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
             names.measure(&dir.label, after_bare_loop(&dir, processes::names()));
         }
     }
-    let mut sort = Table::new("Sort", effort);
+    let mut sort = Table::new("Peers: sort", effort);
     for dir in shapes().iter().filter(|it| arguments.ask_for(&it.label())).map(Shape::make) {
         sort.measure(&dir.label, sorting(&dir, programs));
     }
-    let mut walk = Table::new("Walk", effort);
+    let mut walk = Table::new("Peers: walk", effort);
     for fixture in trees::Fixture::all().into_iter().filter(|it| arguments.ask_for(&it.label())) {
         let tree = fixture.make();
         walk.measure(&tree.label, walking(&tree));
