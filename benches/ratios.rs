@@ -10,20 +10,18 @@
 use lendir_benches::directories::{Fixture, Names, for_capacities, roots};
 use lendir_benches::table::Table;
 use lendir_benches::turns::{Effort, machine};
-use lendir_benches::{ladder, readers, trees, walkers};
+use lendir_benches::{Arguments, ladder, readers, trees, walkers};
 use std::time::Duration;
 
 fn main() {
-    let (options, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
-    let has = |option: &str| options.iter().any(|it| it == option);
+    let arguments = Arguments::read();
     // `cargo test --benches` leaves out `--bench`.
-    let is_test = has("--test") || !has("--bench");
+    let is_test = arguments.has("--test") || !arguments.has("--bench");
     let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(5)) };
-    let is_asked_for = |label: &str| words.is_empty() || words.iter().any(|word| label.contains(word));
 
     let mut read = Table::new("Read", effort);
     let mut rescan = Table::new("Read again, without opening", effort);
-    for fixture in directories().into_iter().filter(|it| is_asked_for(&it.label())) {
+    for fixture in directories().into_iter().filter(|it| arguments.ask_for(&it.label())) {
         let Some(dir) = fixture.make() else { continue };
         read.measure(&dir.label, readers::all(&dir));
         let bare_loop = [readers::bare_loop(&dir)];
@@ -31,7 +29,7 @@ fn main() {
     }
 
     let mut capacity = Table::new("By capacity of the buffer", effort);
-    for fixture in for_capacities().into_iter().filter(|it| is_asked_for(&it.label())) {
+    for fixture in for_capacities().into_iter().filter(|it| arguments.ask_for(&it.label())) {
         let Some(dir) = fixture.make() else { continue };
         let bare_loop = [readers::bare_loop(&dir)].into_iter();
         let by_capacity = readers::lendir_by_capacity(&dir).map(|(_, contender)| contender);
@@ -39,13 +37,13 @@ fn main() {
     }
 
     let mut sort = Table::new("Sort", effort);
-    for shape in ladder::shapes().into_iter().filter(|it| is_asked_for(&it.label())) {
+    for shape in ladder::shapes().into_iter().filter(|it| arguments.ask_for(&it.label())) {
         let dir = shape.make();
         sort.measure(&dir.label, ladder::all(&dir));
     }
 
     let mut walk = Table::new("Walk", effort);
-    for fixture in trees::Fixture::all().into_iter().filter(|it| is_asked_for(&it.label())) {
+    for fixture in trees::Fixture::all().into_iter().filter(|it| arguments.ask_for(&it.label())) {
         let tree = fixture.make();
         walk.measure(&tree.label, walkers::all(&tree));
     }

@@ -20,3 +20,25 @@ pub mod walkers;
 pub fn is_long() -> bool {
     std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
 }
+
+/// The arguments of the program: options, and words that choose rows.
+pub struct Arguments {
+    options: Vec<String>,
+    words: Vec<String>,
+}
+
+impl Arguments {
+    pub fn read() -> Self {
+        let (options, words) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
+        Self { options, words }
+    }
+
+    pub fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|it| it == option)
+    }
+
+    /// One of the words is in `label`, or there are no words.
+    pub fn ask_for(&self, label: &str) -> bool {
+        self.words.is_empty() || self.words.iter().any(|word| label.contains(word))
+    }
+}

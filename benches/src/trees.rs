@@ -135,9 +135,9 @@ impl Level {
 /// A tree that is made when its turn comes.
 #[derive(Clone, Copy)]
 pub enum Fixture {
-    /// Many directories: 16 in each, three levels deep, with 8 files each.
+    /// 273 directories: 16 in each, two levels deep, with 8 files each.
     Small,
-    /// 8 directories of 10,000 files each.
+    /// 4 directories of 5000 files each.
     Large,
     /// A chain of 1000 directories, with one file each.
     Chain,
@@ -152,8 +152,8 @@ impl Fixture {
     pub fn label(self) -> String {
         let file_system = fastest_root().file_system;
         match self {
-            Self::Small => format!("{file_system}, 4369 directories with 8 files"),
-            Self::Large => format!("{file_system}, 8 directories with 10,000 files"),
+            Self::Small => format!("{file_system}, 273 directories with 8 files"),
+            Self::Large => format!("{file_system}, 4 directories with 5000 files"),
             Self::Chain => format!("{file_system}, a chain of 1000 directories"),
             Self::System(path) => path.into(),
         }
@@ -166,8 +166,8 @@ impl Fixture {
         }
         let made = fastest_root().temporary();
         match self {
-            Self::Small => fill_levels(made.path(), 3),
-            Self::Large => (0..8).for_each(|index| fill(&directory(made.path(), index), 10_000)),
+            Self::Small => fill_levels(made.path(), 2),
+            Self::Large => (0..4).for_each(|index| fill(&directory(made.path(), index), 5000)),
             Self::Chain | Self::System(_) => drop((0..1000).fold(made.path().to_owned(), |parent, _| {
                 fill(&parent, 1);
                 directory(&parent, 0)

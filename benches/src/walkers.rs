@@ -116,7 +116,7 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 /// By a thread for each core.
 pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
     let threads = available_parallelism().map_or(1, usize::from);
-    Contender::counting("lendir::Walk, spread", tree.oracle(Answer::Bytes), move || {
+    Contender::counting("lendir::Walk, all cores", tree.oracle(Answer::Bytes), move || {
         let bytes_of_one = |walk: &mut Walk| {
             let mut bytes = 0;
             while let Some(mut dir) = walk.next().expect("a directory") {

@@ -5,8 +5,8 @@
 //! first compared with that of `std`. The programs in Go and C++ are built where there are `go` and `g++`; they run in
 //! processes of their own and time themselves.
 //!
-//! Behind `--`: `--draw` measures and draws the picture that the README shows, and nothing else. `--test` does one round, which
-//! tells whether it runs, not how fast.
+//! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
+//! which tells whether it runs, not how fast. Words choose the rows whose label has one of them.
 
 mod picture;
 mod processes;
@@ -19,51 +19,56 @@ use lendir_benches::directories::{Directory, Fixture, Names, Shape, fastest_root
 use lendir_benches::table::Table;
 use lendir_benches::trees::{self, Tree};
 use lendir_benches::turns::{Effort, machine};
-use lendir_benches::{readers as own, walkers as own_walkers};
+use lendir_benches::{Arguments, readers as own, walkers as own_walkers};
 use picture::{Group, Picture};
 use programs::Program;
 use std::path::Path;
 use std::time::Duration;
 
 fn main() {
-    let has = |option| std::env::args().any(|arg| arg == option);
-    let is_test = has("--test");
+    let arguments = Arguments::read();
+    let (is_test, draws) = (arguments.has("--test"), arguments.has("--draw"));
     let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
     let (programs, missing) = programs::build();
     println!("{}", machine());
     for sentence in missing {
         println!("\n{sentence}");
     }
-    if !has("--draw") {
-        print_tables(&programs, effort);
+    if !draws {
+        print_tables(&arguments, &programs, effort);
     }
-    if has("--draw") || is_test {
-        let svg = picture_of_readers(&programs, effort).svg().expect("a picture");
-        if !is_test {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join("readers.svg");
-            std::fs::write(&path, svg).expect("the picture's file");
-            println!("\ndrawn: {}", path.display());
+    if draws || is_test {
+        for (file, picture) in
+            [("readers.svg", picture_of_readers(&programs, effort)), ("walkers.svg", picture_of_walkers(effort))]
+        {
+            let svg = picture.svg().expect("a picture");
+            if !is_test {
+                let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join(file);
+                std::fs::write(&path, svg).expect("the picture's file");
+                println!("\ndrawn: {}", path.display());
+            }
         }
     }
 }
 
-fn print_tables(programs: &[Program], effort: Effort) {
-    let mut read = Table::new("Read", effort);
-    let mut pids = Table::new("PIDs", effort);
-    let mut names = Table::new("PIDs and the names of their commands", effort);
-    for dir in directories().iter().filter_map(Fixture::make) {
+fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
+    let mut read = Table::new("Peers: read", effort);
+    let mut pids = Table::new("Peers: PIDs", effort);
+    let mut names = Table::new("Peers: PIDs and command names", effort);
+    for dir in directories().iter().filter(|it| arguments.ask_for(&it.label())).filter_map(Fixture::make) {
         read.measure(&dir.label, reading(&dir, programs));
         if dir.is_proc() {
             pids.measure(&dir.label, after_bare_loop(&dir, processes::pids()));
             names.measure(&dir.label, after_bare_loop(&dir, processes::names()));
         }
     }
-    let mut sort = Table::new("Sort", effort);
-    for dir in shapes().iter().map(Shape::make) {
+    let mut sort = Table::new("Peers: sort", effort);
+    for dir in shapes().iter().filter(|it| arguments.ask_for(&it.label())).map(Shape::make) {
         sort.measure(&dir.label, sorting(&dir, programs));
     }
-    let mut walk = Table::new("Walk", effort);
-    for tree in trees::Fixture::all().map(trees::Fixture::make) {
+    let mut walk = Table::new("Peers: walk", effort);
+    for fixture in trees::Fixture::all().into_iter().filter(|it| arguments.ask_for(&it.label())) {
+        let tree = fixture.make();
         walk.measure(&tree.label, walking(&tree));
     }
     for table in [read, pids, names, sort, walk] {
@@ -137,6 +142,27 @@ fn picture_of_readers(programs: &[Program], effort: Effort) -> Picture {
     Picture {
         title: "How long it takes to read a directory",
         legend: "The bare loop makes the system calls and looks at nothing. Orange is what a reader adds to it.",
+        base: "bare loop",
         groups: table.ratios().map(|(heading, ratios)| Group::new(heading, &ratios[1..])).collect(),
+    }
+}
+
+fn picture_of_walkers(effort: Effort) -> Picture {
+    let tree = trees::Fixture::System("/usr").make();
+    let mut table = Table::new("Drawn", effort);
+    table.measure(&tree.label, walking(&tree));
+    let (_, ratios) = table.ratios().next().expect("BUG: just measured");
+    let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().skip(1).partition(|it| it.0.ends_with(", sorted"));
+    let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Picture {
+        title: "How long it takes to walk /usr",
+        legend: "The bare walk knows all directories beforehand. Orange is what a walker adds to it.",
+        base: "bare walk",
+        groups: vec![
+            Group::new("one thread", &on_one),
+            Group::new("one thread, sorted by name", &sorted),
+            Group::new(&format!("{cores} threads"), &on_all_cores),
+        ],
     }
 }

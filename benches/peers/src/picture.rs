@@ -7,6 +7,8 @@ use std::error::Error;
 pub struct Picture {
     pub title: &'static str,
     pub legend: &'static str,
+    /// The name of what has the ratio 1.
+    pub base: &'static str,
     pub groups: Vec<Group>,
 }
 
@@ -101,7 +103,7 @@ impl Picture {
 
         chart.draw_series(DashedLineSeries::new([(1.0, 0.0), (1.0, f64::from(rows))], 4, 4, TEXT.stroke_width(2)))?;
         let line = chart.backend_coord(&(1.0, 0.0));
-        write("1.0 = the bare loop", (line.0, line.1 - 10), TEXT, 15, FontStyle::Normal, HPos::Center)?;
+        write(&format!("1.0 = the {}", self.base), (line.0, line.1 - 10), TEXT, 15, FontStyle::Normal, HPos::Center)?;
         write(self.title, (MARGIN, 20), TEXT, 24, FontStyle::Bold, HPos::Left)?;
         write(self.legend, (MARGIN, 46), TEXT, 15, FontStyle::Normal, HPos::Left)?;
         root.present()?;

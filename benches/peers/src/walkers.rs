@@ -19,9 +19,9 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
         Contender::reading("ignore", unsorted(), Ignore(root)),
-        Contender::counting("ignore, parallel", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
+        Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
         Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
-        Contender::reading("jwalk, parallel", unsorted(), Jwalk { root, threads: Parallelism::RayonNewPool(threads) }),
+        Contender::reading("jwalk, all cores", unsorted(), Jwalk { root, threads: Parallelism::RayonNewPool(threads) }),
     ]
 }
 
