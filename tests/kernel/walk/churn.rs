@@ -158,7 +158,7 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
 #[test]
 fn tree_is_removed_while_others_add_remove_and_swap() {
     let _watchdog = machine::watchdog();
-    let rounds = if machine::runs_long() { 500 } else { 5 };
+    let rounds = if machine::runs_long() { 200 } else { 5 };
     thread::scope(|scope| {
         for system in ["tmpfs", "ext4", "btrfs"].map(FileSystem::named) {
             scope.spawn(move || {
