@@ -15,7 +15,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::iter;
-use std::mem;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -108,7 +107,9 @@ fn threads_lend_together_what_one_lends() {
         let tree = Tree::new(make);
         for way in WAYS {
             let expected = way.by_std(tree.path());
-            THREADS.into_iter().for_each(|threads| way.check(&tree, &expected, threads));
+            for threads in THREADS {
+                way.check(&tree, &expected, threads);
+            }
         }
     }
 }
@@ -131,7 +132,9 @@ fn ten_thousand_empty_directories() {
     let _watchdog = Watchdog::new(120);
     let tree = Tree::new(|at| tree::wide(at, 10_000, 5));
     let expected = PLAIN.by_std(tree.path());
-    [2, 64].into_iter().for_each(|threads| PLAIN.check(&tree, &expected, threads));
+    for threads in [2, 64] {
+        PLAIN.check(&tree, &expected, threads);
+    }
 }
 
 /// Directories half read, never read, leaked, left and sorted; entries skipped in each way.
@@ -209,8 +212,7 @@ fn work_reaches_every_thread() {
         let working = AtomicUsize::new(0);
         let parts = PLAIN.begin(tree.path()).spread(threads, |walk| {
             let mut lent = 0;
-            while let Some(dir) = walk.next().unwrap() {
-                drop(dir);
+            while walk.next().unwrap().is_some() {
                 lent += 1;
                 if lent == 1 {
                     working.fetch_add(1, SeqCst);
@@ -260,7 +262,7 @@ fn spread_goes_on_where_the_walk_is() {
                     let _ = dir.next().unwrap();
                     stop_reading(dir);
                 }
-                let parts = walk.spread(3, |walk| paths_left(walk));
+                let parts = walk.spread(3, paths_left);
                 paths.extend(parts.into_iter().flatten());
                 paths.sort();
                 assert_eq!(paths, expected, "{way:?}, {steps} steps");
@@ -291,7 +293,7 @@ fn paths_left(walk: &mut Walk) -> Vec<PathOf> {
 }
 
 /// What a thread does with its last directory before it returns.
-const STOP_READING: [fn(Dir<'_>); 3] = [|dir| drop(dir), |dir| mem::forget(dir), read_all];
+const STOP_READING: [fn(Dir<'_>); 2] = [|_| (), read_all];
 
 /// Of all threads but one, each returns after some directories. The first of them to go is the caller's, which had the root.
 #[test]
@@ -494,9 +496,9 @@ fn all_threads_panic_before_the_first_directory() {
 /// dropped without recursion.
 #[test]
 fn work_is_given_at_any_depth() {
-    let _watchdog = Watchdog::new(300);
     const DEPTH: usize = 20_000;
     const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
+    let _watchdog = Watchdog::new(300);
     let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);
     let tree = Tree::new(|at| tree::nest(at, levels));
     for stops in [false, true] {
@@ -532,7 +534,9 @@ fn removing_on_the_second_visit_removes_a_tree() {
             for threads in [2, 8] {
                 let tree = Tree::new(make);
                 let parts = way.begin(tree.path()).spread(threads, |walk| remove(walk, tree.path()));
-                parts.into_iter().for_each(|part| part.unwrap());
+                for part in parts {
+                    part.unwrap();
+                }
                 assert!(!tree.path().exists());
             }
         }
@@ -560,7 +564,9 @@ fn tree_changes_meanwhile() {
         let checked = scope.spawn(|| {
             for _ in 0..if runs_long() { 300 } else { 10 } {
                 for way in [PLAIN, POST, TIGHT] {
-                    [2, 8, 64].into_iter().for_each(|threads| check_what_stays(way, at, threads));
+                    for threads in [2, 8, 64] {
+                        check_what_stays(way, at, threads);
+                    }
                 }
             }
         });
@@ -727,7 +733,9 @@ fn threads_share_one_cpu() {
         let tree = Tree::new(|at| tree::random(at, 5));
         for way in [PLAIN, TIGHT] {
             let expected = way.by_std(tree.path());
-            THREADS.into_iter().for_each(|threads| way.check(&tree, &expected, threads));
+            for threads in THREADS {
+                way.check(&tree, &expected, threads);
+            }
         }
     });
 }

@@ -53,16 +53,16 @@ pub fn check(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
     assert_eq!(stamps.len(), firsts.len() + seconds.len(), "each is lent once: {stamps:#?}");
     assert!(is_post_order || seconds.is_empty());
     for stamp in stamps {
-        let path = &*stamp.path;
+        let (path, shown) = (&*stamp.path, stamp.path.display());
         let above = path.parent().filter(|_| path != root);
         if stamp.is_post {
             let first = firsts.get(path).is_none_or(|first| first.end < stamp.begin);
-            assert!(first, "{path:?} came again before its first visit was over");
+            assert!(first, "{shown} came again before its first visit was over");
         } else if let Some(above) = above {
-            assert!(firsts[above].begin < stamp.begin, "{path:?} came before the directory that it is in");
+            assert!(firsts[above].begin < stamp.begin, "{shown} came before the directory that it is in");
         }
         if let Some(second) = above.and_then(|above| seconds.get(above)) {
-            assert!(stamp.end < second.begin, "{path:?} was not done when the directory that it is in came again");
+            assert!(stamp.end < second.begin, "{shown} was not done when the directory that it is in came again");
         }
     }
 }
