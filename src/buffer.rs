@@ -48,7 +48,7 @@ impl Buffer {
     /// 32 KiB, as glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
     ///
     /// No size from 8 KiB to 1 MiB reads noticeably faster, and from 64 KiB on, which a processor's first cache no longer
-    /// holds, `/proc` reads slower. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc with' 16-byte` shows it.
+    /// holds, `/proc` reads slower. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc,' 16-byte` shows it.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// `getdents64` answers `EINVAL` to a count above `i32::MAX`.

@@ -6,7 +6,7 @@
 //! processes of their own and time themselves.
 //!
 //! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
-//! which tells whether it runs, not how fast. Words choose the rows whose label has one of them.
+//! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
 mod picture;
 mod processes;
@@ -38,16 +38,20 @@ fn main() {
         print_tables(&arguments, &programs, effort);
     }
     if draws || is_test {
-        for (file, picture) in
-            [("readers.svg", picture_of_readers(&programs, effort)), ("walkers.svg", picture_of_walkers(effort))]
-        {
-            let svg = picture.svg().expect("a picture");
-            if !is_test {
-                let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join(file);
-                std::fs::write(&path, svg).expect("the picture's file");
-                println!("\ndrawn: {}", path.display());
-            }
-        }
+        draw("readers.svg", &arguments, || picture_of_readers(&programs, effort));
+        draw("walkers.svg", &arguments, || picture_of_walkers(effort));
+    }
+}
+
+fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
+    if !arguments.ask_for(file) {
+        return;
+    }
+    let svg = picture().svg().expect("a picture");
+    if !arguments.has("--test") {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join(file);
+        std::fs::write(&path, svg).expect("the picture's file");
+        println!("\ndrawn: {}", path.display());
     }
 }
 

@@ -38,12 +38,12 @@ const KERNEL: RGBColor = RGBColor(0x9a, 0xa3, 0xad);
 const ADDED: RGBColor = RGBColor(0xdb, 0x6d, 0x28);
 const OURS: RGBColor = RGBColor(0x2f, 0x81, 0xf7);
 
-const WIDTH: u32 = 760;
+const WIDTH: u32 = 780;
 const ROW: u32 = 24;
 const HEAD: u32 = 88;
 const FOOT: u32 = 36;
 /// The width of the names.
-const NAMES: u32 = 210;
+const NAMES: u32 = 236;
 /// The width of the figure behind the longest bar.
 const FIGURE: u32 = 56;
 const MARGIN: i32 = 16;
