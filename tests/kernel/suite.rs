@@ -7,7 +7,7 @@ use crate::support::machine;
 use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
 use crate::walk::{Told, WAYS};
 use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, SortedEntry, Walk};
-use rustix::fs::{CWD, Mode, RawDir, makedev, mknodat};
+use rustix::fs::{AtFlags, CWD, Mode, RawDir, makedev, mknodat, unlinkat};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
@@ -36,7 +36,7 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 18] = [
     Case { name: "all types", asks: Asks::OurContents, run: types_are_told_or_resolved },
     Case { name: "all names", asks: Asks::OurContents, run: names_come_back },
     Case { name: "0 to 20,000 entries", asks: Asks::OurContents, run: entries_come_once },
@@ -49,6 +49,7 @@ const CASES: [Case; 17] = [
     Case { name: "marker never early", asks: Asks::Reading, run: end_marker_loses_nothing },
     Case { name: "walk beside `std`, Python and find", asks: Asks::Reading, run: walks_tell_the_same },
     Case { name: "walk, half read", asks: Asks::Reading, run: half_read_directories_hide_nothing },
+    Case { name: "walk, half removed", asks: Asks::Removing, run: half_removed_directories_hide_nothing },
     Case { name: "one call less with a marker", asks: Asks::Removing, run: end_marker_saves_the_last_call },
     Case { name: "removed before reading", asks: Asks::Removing, run: removed_before_reading },
     Case { name: "removed midway", asks: Asks::Removing, run: removed_midway },
@@ -576,6 +577,34 @@ fn half_read_directories_hide_nothing(mounted: &Mounted) {
         }
         Ok(())
     });
+}
+
+/// Cookies need not stay what they were when entries are removed, but what stays is found all the same.
+fn half_removed_directories_hide_nothing(mounted: &Mounted) {
+    const COUNT: usize = 60;
+    for removed in [1, 10, COUNT / 2] {
+        let path = Doomed::path(mounted).join("half").join(removed.to_string());
+        for number in 0..COUNT {
+            fs::create_dir_all(path.join(number.to_string())).unwrap();
+        }
+        let mut walk = Walk::open(&path).unwrap();
+        let mut root = walk.next().unwrap().expect("the root comes first");
+        let mut left = removed;
+        while left > 0 {
+            let entry = root.next().unwrap().expect("more are left");
+            // cgroup2 puts files there.
+            if entry.resolve_file_type().unwrap() == FileType::Directory {
+                unlinkat(entry.dir(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
+                root.skip();
+                left -= 1;
+            }
+        }
+        let mut visited = 0;
+        while walk.next().unwrap().is_some() {
+            visited += 1;
+        }
+        assert_eq!(visited, COUNT - removed, "{removed} were removed when they were lent");
+    }
 }
 
 fn assert_gone(entries: &mut Entries<'_>) {
