@@ -1,7 +1,7 @@
-//! `EndMarker`: which cookie means "no more" on which file system, and where cookies mean nothing.
+//! `EndMarker`: which cookie means "no more" on which file system.
 
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fd::AsFd;
+use rustix::io::retry_on_intr;
 use std::io;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
@@ -51,7 +51,14 @@ impl EndMarker {
     ///
     /// [fstatfs(2)]: https://man7.org/linux/man-pages/man2/fstatfs.2.html
     pub fn of(dir: impl AsFd) -> io::Result<Self> {
-        Ok(Self(match magic(dir.as_fd())? {
+        let f_type = retry_on_intr(|| rustix::fs::fstatfs(&dir))?.f_type;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "32 bits, however wide `f_type` is here"
+        )]
+        let magic = f_type as u32;
+        Ok(Self(match magic {
             EXT2_SUPER_MAGIC => EXT4_HTREE_EOF,
             TMPFS_MAGIC | BTRFS_SUPER_MAGIC | SYSFS_MAGIC | CGROUP2_SUPER_MAGIC => i32::MAX as u64,
             _ => 0,
@@ -64,18 +71,6 @@ impl EndMarker {
     }
 }
 
-/// Whether an `lseek` to the cookie of an entry leads behind that entry, as it does everywhere but on tracefs.
-///
-/// Costs: one `fstatfs`.
-pub(crate) fn has_cookies(dir: BorrowedFd<'_>) -> bool {
-    magic(dir) != Ok(TRACEFS_MAGIC)
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits, however wide `f_type` is here")]
-fn magic(dir: BorrowedFd<'_>) -> Result<u32, Errno> {
-    retry_on_intr(|| rustix::fs::fstatfs(dir)).map(|answer| answer.f_type as u32)
-}
-
 /// Of ext3 and ext4 too.
 const EXT2_SUPER_MAGIC: u32 = 0xef53;
 /// Of devtmpfs too.
@@ -83,7 +78,6 @@ const TMPFS_MAGIC: u32 = 0x0102_1994;
 const BTRFS_SUPER_MAGIC: u32 = 0x9123_683e;
 const SYSFS_MAGIC: u32 = 0x6265_6572;
 const CGROUP2_SUPER_MAGIC: u32 = 0x6367_7270;
-const TRACEFS_MAGIC: u32 = 0x7472_6163;
 
 /// ext4 hands a 32-bit process 32-bit hashes (`ext4_get_htree_eof` in the kernel's `fs/ext4/dir.c`).
 const EXT4_HTREE_EOF: u64 = if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 };

@@ -15,6 +15,7 @@ use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
 use pending::{Kind, Pending};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use spread::Shared;
+use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -234,10 +235,19 @@ impl Walk {
                 self.levels.note_end_marker();
                 return Ok(true);
             }
+            Unread::All => {
+                let mut all = self.lend();
+                while all.next()?.is_some() {}
+            }
             Unread::Rest => {
-                self.levels.seek_to_rest()?;
-                let mut rest = self.lend();
-                while rest.next()?.is_some() {}
+                let noted = self.levels.rewind()?;
+                let noted: BTreeSet<_> = noted.names().collect();
+                let mut again = self.lend();
+                while let Some(entry) = again.next()? {
+                    if noted.contains(entry.name_cstr()) {
+                        again.pending.truncate(again.last);
+                    }
+                }
             }
             Unread::Stopped => self.stop(),
         }
@@ -248,17 +258,16 @@ impl Walk {
     #[inline(always)]
     fn lend(&mut self) -> Dir<'_> {
         let end_marker = self.levels.end_marker();
-        let AtHand { level, dir, parent, pending, path, unread, position } = self.levels.at_hand();
+        let AtHand { level, dir, parent, pending, path, unread } = self.levels.at_hand();
         let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker);
         *unread = if level.is_left() {
             entries.end();
             Unread::Nothing
         } else {
-            Unread::Rest
+            Unread::All
         };
-        *position = Levels::BEGINNING;
         let (last, names) = (pending.len(), level.names());
-        Dir { entries, parent, level, path, pending, last, names, goes_below: true, unread, position }
+        Dir { entries, parent, level, path, pending, last, names, goes_below: true, unread }
     }
 }
 
@@ -274,9 +283,9 @@ impl fmt::Debug for Walk {
 /// [`Walk::post_order`], [its second](Self::is_post), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
 /// on its entries; if it is a second visit of a directory that could not be opened for reading, that is one with `O_PATH`.
 ///
-/// If it is dropped before its end, the walk reads the rest, from the cookie of the entry lent last on: one `lseek` and one
-/// `fstatfs`, because cookies lead elsewhere on tracefs. There it reads the directory again from its beginning, and goes below
-/// all directories in it.
+/// If it is dropped midway, the walk reads the directory again from its beginning, to find the directories that it has not seen
+/// yet: one `lseek`, and memory for the names of those that it has. It does not go on from a cookie: on tracefs cookies lead
+/// elsewhere, and on ramfs too, once an entry before them is removed.
 ///
 /// Two directories cannot be lent at once, because they share the buffer:
 ///
@@ -312,8 +321,6 @@ pub struct Dir<'a> {
     names: usize,
     goes_below: bool,
     unread: &'a mut Unread,
-    /// Behind the entry lent last.
-    position: &'a mut u64,
 }
 
 impl<'a> Dir<'a> {
@@ -332,7 +339,7 @@ impl<'a> Dir<'a> {
         self.last = self.pending.len();
         match self.entries.next() {
             Ok(Some(entry)) => {
-                *self.position = entry.cookie();
+                self.unread.begin();
                 if let (Some(kind), true) = (Kind::of(entry.file_type()), self.goes_below) {
                     self.pending.push(kind, entry.name_cstr());
                 }
@@ -396,8 +403,7 @@ impl<'a> Dir<'a> {
     #[doc(alias = "prune")]
     #[inline]
     pub fn skip(&mut self) {
-        self.pending.truncate(self.last);
-        self.names = self.names.min(self.last);
+        self.pending.skip_at(self.last);
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read). If a broken file system gives the

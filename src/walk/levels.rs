@@ -21,7 +21,6 @@ use super::identity::{Identity, Mount};
 use super::pending::{Kind, Pending};
 use super::split::Split;
 use crate::EndMarker;
-use crate::end_marker::has_cookies;
 use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -45,8 +44,6 @@ pub(super) struct Levels {
     /// The path of the directory at hand, and a NUL.
     path: Vec<u8>,
     pub(super) unread: Unread,
-    /// If it is the rest, where that begins.
-    position: u64,
     max_open: usize,
     pub(super) mounts: Mounts,
     pub(super) is_post_order: bool,
@@ -58,17 +55,27 @@ pub(super) enum Unread {
     Nothing,
     /// All: it is the root, and has not been lent.
     Root,
-    /// Those behind a position: its [`Dir`](super::Dir) did not come to an end, or has not yet.
+    /// All: none has been asked for.
+    All,
+    /// Those behind the ones that were lent.
     Rest,
     /// They are of no interest, nor is the rest of the tree.
     Stopped,
 }
 
 impl Unread {
+    /// An entry was lent.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        if *self == Self::All {
+            *self = Self::Rest;
+        }
+    }
+
     /// The rest has been read, or is of no interest.
     #[inline]
     pub(super) fn end(&mut self) {
-        if *self == Self::Rest {
+        if matches!(self, Self::All | Self::Rest) {
             *self = Self::Nothing;
         }
     }
@@ -131,7 +138,6 @@ pub(super) struct AtHand<'a> {
     /// With its NUL.
     pub(super) path: &'a [u8],
     pub(super) unread: &'a mut Unread,
-    pub(super) position: &'a mut u64,
 }
 
 /// The answer of [`Levels::step`].
@@ -153,7 +159,6 @@ impl Default for Levels {
             pending: Pending::default(),
             path: Vec::new(),
             unread: Unread::Nothing,
-            position: Self::BEGINNING,
             max_open: DEFAULT_OPEN,
             mounts: Mounts::All,
             is_post_order: false,
@@ -162,9 +167,6 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// No cookie: `lseek` refuses it.
-    pub(super) const BEGINNING: u64 = u64::MAX;
-
     /// Leaves the tree. The memory stays for the next one.
     pub(super) fn clear(&mut self) {
         self.stack.clear();
@@ -203,30 +205,21 @@ impl Levels {
         self.max_open = descriptors.max(MIN_OPEN);
     }
 
-    /// Goes to where the rest of the directory at hand begins.
-    pub(super) fn seek_to_rest(&mut self) -> Result<(), WalkError> {
-        if self.position == Self::BEGINNING {
-            return Ok(()); // nothing has been fetched
-        }
-        let top = self.stack.last().expect("BUG: there is no level");
-        let position = if has_cookies(top.dir()) {
-            self.position
-        } else {
-            self.pending.truncate(top.names);
-            0
-        };
-        match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(position))) {
-            Ok(_) => Ok(()),
+    /// Begins the directory at hand again. Returns the names that are noted of it.
+    pub(super) fn rewind(&self) -> Result<Pending, WalkError> {
+        let top = self.top();
+        match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
+            Ok(_) => Ok(self.pending.copy(top.names..self.pending.len())),
             Err(errno) => Err(WalkError::new(top.path(&self.path), top.depth, errno)),
         }
     }
 
     #[inline]
     pub(super) fn at_hand(&mut self) -> AtHand<'_> {
-        let Self { stack, pending, path, unread, position, .. } = self;
+        let Self { stack, pending, path, unread, .. } = self;
         let (level, above) = stack.split_last().expect("BUG: there is no level");
         let parent = above.last().filter(|above| level.is_left && above.depth + 1 == level.depth);
-        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path, unread, position }
+        AtHand { level, dir: level.dir(), parent: parent.map(Level::dir), pending, path, unread }
     }
 
     /// Opens the next directory, or takes a step towards it.

@@ -2,6 +2,7 @@
 
 use crate::FileType;
 use std::ffi::CStr;
+use std::iter;
 use std::ops::Range;
 
 /// Names of directories that are still to do, in runs: the names of a level stand behind those of the level above it.
@@ -90,16 +91,33 @@ impl Pending {
         names
     }
 
-    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next record begins.
-    pub(super) fn skip(&mut self, mut at: usize, name: &[u8]) -> Option<usize> {
-        while at < self.len() {
-            let behind = at + 1 + self.at(at).1.to_bytes_with_nul().len();
-            if &self.0[at + 1..behind - 1] == name {
-                self.0[at] = Kind::Skipped as u8;
-                return Some(behind);
-            }
-            at = behind;
+    /// Marks the record that begins at `at` as skipped, if there is one.
+    #[inline]
+    pub(super) fn skip_at(&mut self, at: usize) {
+        if let Some(kind) = self.0.get_mut(at) {
+            *kind = Kind::Skipped as u8;
         }
-        None
+    }
+
+    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next record begins.
+    pub(super) fn skip(&mut self, at: usize, name: &[u8]) -> Option<usize> {
+        let (at, found) = self.records(at).find(|(_, found)| found.to_bytes() == name)?;
+        let behind = at + 1 + found.to_bytes_with_nul().len();
+        self.skip_at(at);
+        Some(behind)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &CStr> {
+        self.records(0).map(|(_, name)| name)
+    }
+
+    /// From the record that begins at `at` on, where each begins, and its name.
+    fn records(&self, mut at: usize) -> impl Iterator<Item = (usize, &CStr)> {
+        iter::from_fn(move || {
+            let begin = at;
+            let name = (begin < self.len()).then(|| self.at(begin).1)?;
+            at += 1 + name.to_bytes_with_nul().len();
+            Some((begin, name))
+        })
     }
 }
