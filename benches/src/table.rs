@@ -83,7 +83,7 @@ impl fmt::Display for Table {
 }
 
 /// Three digits of it.
-fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         ..1e-3 => (seconds * 1e6, "µs"),
         _ => (seconds * 1e3, "ms"),

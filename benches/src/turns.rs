@@ -22,9 +22,13 @@ impl Effort {
         Self { patience, rounds_at_most: 2000 }
     }
 
+    pub fn rounds(rounds: usize) -> Self {
+        Self { patience: Duration::ZERO, rounds_at_most: rounds }
+    }
+
     /// One round: tells whether it runs, not how fast.
     pub fn test() -> Self {
-        Self { patience: Duration::ZERO, rounds_at_most: 1 }
+        Self::rounds(1)
     }
 
     fn is_test(self) -> bool {

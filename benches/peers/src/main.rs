@@ -3,11 +3,13 @@
 //! It prints Markdown tables. A cell is the median time as a ratio to that of the bare loop (open, `getdents64` until it
 //! returns 0, close, nothing looked at). All contenders of a row take their turns in the same rounds, and every answer is
 //! first compared with that of `std`. The programs in Go and C++ are built where there are `go` and `g++`; they run in
-//! processes of their own and time themselves.
+//! processes of their own and time themselves. Whole programs that list or add up a tree follow in tables of their own.
 //!
 //! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
 //! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
+mod commands;
+mod fts;
 mod picture;
 mod processes;
 mod programs;
@@ -78,6 +80,7 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
     for table in [read, pids, names, sort, walk] {
         print!("{table}");
     }
+    commands::print_tables(arguments);
 }
 
 fn directories() -> Vec<Fixture> {

@@ -8,7 +8,7 @@ use lendir_benches::contender::{Contender, Work, hash};
 use lendir_benches::directories::{Answer, Directory};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
 /// A compiled program; the ways to read that it knows are its rows in the table.
@@ -28,19 +28,16 @@ struct Way {
 ///
 /// They lie beside this program: the directory for temporary files may be one from which nothing can be run.
 pub fn build() -> (Vec<Program>, Vec<String>) {
-    let this = std::env::current_exe().expect("the path of this program");
-    let into = this.parent().expect("BUG: a program lies in a directory");
+    let into = directory();
     let source = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let (go, ladder) = (into.join("peers-go"), into.join("peers-ladder"));
     let mut missing = Vec::new();
     let mut programs = Vec::new();
-    let mut compile = |command: &mut Command, path: &Path, ways| {
-        let failure = match command.output() {
-            Ok(output) if output.status.success() => return programs.push(Program { path: path.into(), ways }),
-            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            Err(error) => error.to_string(),
-        };
-        missing.push(format!("Without `{}` its rows are missing: {failure}", command.get_program().display()));
+    let mut compile = |command: &mut Command, path: &Path, ways| match run(command) {
+        Ok(_) => programs.push(Program { path: path.into(), ways }),
+        Err(failure) => {
+            missing.push(format!("Without `{}` its rows are missing: {failure}", command.get_program().display()));
+        }
     };
     compile(Command::new("go").args(["build", "-o"]).arg(&go).arg(source("peers.go")), &go, GO);
     compile(
@@ -49,6 +46,18 @@ pub fn build() -> (Vec<Program>, Vec<String>) {
         LADDER,
     );
     (programs, missing)
+}
+
+/// Where this program lies.
+pub fn directory() -> PathBuf {
+    let this = std::env::current_exe().expect("the path of this program");
+    this.parent().expect("BUG: a program lies in a directory").into()
+}
+
+/// Runs it to its end. Why it failed is what it wrote to its standard error.
+pub fn run(command: &mut Command) -> Result<Output, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(output) } else { Err(String::from_utf8_lossy(&output.stderr).trim().into()) }
 }
 
 const GO: &[Way] = &[
