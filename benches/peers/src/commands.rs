@@ -11,6 +11,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// How the commands begin that are examples of `lendir`, built here and now.
+const OWN: &str = "examples/";
+
 /// Commands that do the same work; the path of a tree is appended to each. All are measured against the first one.
 struct Task {
     name: &'static str,
@@ -24,8 +27,8 @@ struct Task {
 const FIND: Task = Task {
     name: "find",
     commands: &[
-        "examples/find -j1",
-        "examples/find -j2",
+        "examples/find -j 1",
+        "examples/find -j 2",
         "find",
         "bfs",
         "bfs -j1",
@@ -40,8 +43,8 @@ const FIND: Task = Task {
 const DU: Task = Task {
     name: "du",
     commands: &[
-        "examples/du -s -j1",
-        "examples/du -s -j2",
+        "examples/du -s -j 1",
+        "examples/du -s -j 2",
         "du -sk",
         "dua -t1 aggregate",
         "dua -t2 aggregate",
@@ -100,6 +103,7 @@ impl Task {
                     (self.oracle)(tree),
                     Whole { name, tree, answer: self.answer },
                 )),
+                Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
                 Err(failure) => println!("SKIPPED `{name}`: {}  ", failure.lines().next().unwrap_or_default()),
             }
         }
@@ -127,10 +131,10 @@ impl Task {
 ///
 /// A child of this process would not do: the kernel begins its peak memory with that of the process that started it.
 fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
-    let observed = command(name, tree.path());
+    let inner = command(name, tree.path());
     let mut words = observer.split(' ');
     let mut command = Command::new(words.next()?);
-    command.args(words).arg(observed.get_program()).args(observed.get_args());
+    command.args(words).arg(inner.get_program()).args(inner.get_args());
     let stderr = command.stdout(Stdio::null()).stderr(Stdio::piped()).output().ok()?.stderr;
     String::from_utf8_lossy(&stderr).lines().last().map(String::from)
 }
@@ -138,10 +142,8 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
 fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: a command has a name");
-    let mut command = match program.starts_with("examples/") {
-        true => Command::new(directory().join(program)),
-        false => Command::new(program),
-    };
+    let is_own = program.starts_with(OWN);
+    let mut command = if is_own { Command::new(directory().join(program)) } else { Command::new(program) };
     command.args(words).arg(root);
     command
 }
