@@ -103,8 +103,8 @@ pub(super) struct Level {
 #[derive(Debug)]
 struct Place {
     identity: Result<Identity, Errno>,
-    /// The root is open for as long as a thread may have to go down from it by names.
-    root: Option<OwnedFd>,
+    /// If it is the root, a descriptor to go down from by names.
+    root: Result<OwnedFd, Errno>,
     depth: usize,
     name: usize,
     path_end: usize,
@@ -508,7 +508,7 @@ impl Levels {
                 Some(dir) => Identity::of(dir.as_fd()),
                 None => closed[at - 1],
             };
-            let root = if at == 0 { fcntl_dupfd_cloexec(level.dir(), 0).ok() } else { None };
+            let root = if at == 0 { fcntl_dupfd_cloexec(level.dir(), 0) } else { Err(Errno::NOENT) };
             let (depth, name, path_end) = (level.depth, level.name, level.path_end);
             shared = Some(Split::new(Place { identity, root, depth, name, path_end }, shared));
             level.split.clone_from(&shared);
@@ -593,7 +593,7 @@ fn open_from_root(split: &Split<Place>, path: &[u8]) -> Result<OwnedFd, Errno> {
         root = above;
     }
     let Place { root: dir, path_end, .. } = &root.place;
-    open_by_names(dir.as_ref().ok_or(Errno::NOENT)?.as_fd(), &path[*path_end..])
+    dir.as_ref().map_err(|errno| *errno).and_then(|dir| open_by_names(dir.as_fd(), &path[*path_end..]))
 }
 
 impl Mounts {

@@ -1,8 +1,11 @@
 //! `Walk::spread` of real trees, under a scheduler that decides at each lock, atomic and start of a thread which thread goes
 //! on: thousands of schedules, each of which shuttle can repeat. It finds a deadlock too, as it knows all threads.
 //!
-//! `LENDIR_LONG=1` runs 20 times as many schedules.
+//! `LENDIR_LONG=1` runs 20 times as many schedules. They are the same in each run.
 
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+#[path = "../support/machine.rs"]
+mod machine;
 #[path = "../it/stamps.rs"]
 mod stamps;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
@@ -23,9 +26,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use tree::Tree;
 
-/// Runs `test` with as many schedules of each kind, which are the same in each run.
-fn explore(schedules: usize, test: impl Fn() + Send + Sync + 'static) {
-    let schedules = if std::env::var_os("LENDIR_LONG").is_some() { 20 * schedules } else { schedules };
+/// Runs `test` under this many schedules at random, and as many that keep to priorities of threads.
+fn explore(what: &str, schedules: usize, test: impl Fn() + Send + Sync + 'static) {
+    let schedules = if machine::runs_long() { 20 * schedules } else { schedules };
     let test = Arc::new(test);
     let run = |scheduler: Box<dyn Scheduler + Send>| {
         let mut config = Config::new();
@@ -38,6 +41,7 @@ fn explore(schedules: usize, test: impl Fn() + Send + Sync + 'static) {
     for depth in [2, 5] {
         run(Box::new(PctScheduler::new_from_seed(1, depth, schedules / 2)));
     }
+    machine::passed(&format!("spread: {what}"), 2 * schedules, "schedules of threads");
 }
 
 /// Some levels with something to do on the way back up, so that four descriptors are not enough; one unlike the others.
@@ -62,7 +66,7 @@ fn any_way() -> (bool, usize) {
 #[test]
 fn every_directory_comes_once_and_in_order() {
     let tree = Tree::new(make);
-    explore(1000, move || {
+    explore("each directory once, in order", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let clock = Clock::new();
         let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
@@ -75,22 +79,20 @@ fn every_directory_comes_once_and_in_order() {
     });
 }
 
-/// Each closure but one returns after any number of directories. The last of these it reads, does not read, or leaks.
+/// Each closure but one returns after any number of directories. It reads them, half of them, or not at all.
 #[test]
 fn what_early_returns_leave_goes_to_the_others() {
     let tree = Tree::new(make);
-    explore(1000, move || {
+    explore("what early returns leave goes to the others", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
         let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
             let steps = if one_stays.swap(true, SeqCst) { thread_rng().gen_range(0..8) } else { usize::MAX };
             let mut stamps = Vec::new();
             while stamps.len() < steps {
-                let is_last = stamps.len() + 1 == steps;
-                let look: fn(Dir<'_>) = match thread_rng().gen_range(0..4) {
-                    0 if is_last => |dir| std::mem::forget(dir),
-                    1 => |dir| drop(dir),
-                    2 => |mut dir| assert!(dir.next().is_ok()),
+                let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
+                    0 => |_| (),
+                    1 => |mut dir| assert!(dir.next().is_ok()),
                     _ => read_all,
                 };
                 match clock.visit(walk, tree.path(), look).unwrap() {
@@ -112,10 +114,11 @@ fn what_early_returns_leave_goes_to_the_others() {
 fn levels_above_a_lost_one_come_again() {
     let tree = Tree::new(make);
     let aside = Tree::new(|_| ());
-    let moves = [("m/m/m/m", "below"), ("m/m/m", "level")].map(|(from, to)| (tree.path().join(from), aside.path().join(to)));
+    let moves =
+        [("m/m/m/m", "below"), ("m/m/m", "level")].map(|(from, to)| (tree.path().join(from), aside.path().join(to)));
     let lost = Arc::new(AtomicUsize::new(0));
     let lost_so_far = Arc::clone(&lost);
-    explore(2000, move || {
+    explore("a level is lost, and no other", 2000, move || {
         let (clock, errors) = (Clock::new(), AtomicUsize::new(0));
         let move_at = tree.path().join(["m/m/m/m/m", "m/m/m/m/z", "m/m/m/m/m/m"][thread_rng().gen_range(0..3)]);
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
@@ -154,7 +157,7 @@ fn levels_above_a_lost_one_come_again() {
 #[test]
 fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
-    explore(1000, move || {
+    explore("all return early", 1000, move || {
         let (is_post_order, max_open) = any_way();
         begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |walk| {
             (0..thread_rng().gen_range(0..8)).take_while(|_| walk.next().unwrap().is_some()).count()
@@ -165,7 +168,7 @@ fn it_ends_when_all_return_early() {
 #[test]
 fn stop_ends_it_for_all() {
     let tree = Tree::new(make);
-    explore(1000, move || {
+    explore("stopped", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let (visits, is_over, late) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicUsize::new(0));
         let stop_at = thread_rng().gen_range(0..20);
@@ -192,7 +195,7 @@ fn stop_ends_it_for_all() {
 #[test]
 fn panic_is_passed_on_when_all_have_returned() {
     let tree = Tree::new(make);
-    explore(1000, move || {
+    explore("panics", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let panic_at = thread_rng().gen_range(0..DIRECTORIES);
