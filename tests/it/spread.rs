@@ -13,13 +13,14 @@ use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::iter;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -271,15 +272,16 @@ fn spread_goes_on_where_the_walk_is() {
     }
 }
 
-/// The path of a visit, and whether it is the second.
-type PathOf = (PathBuf, bool);
+/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than to walk.
+type PathOf = (OsString, bool);
 
 fn path_of(dir: &Dir<'_>) -> PathOf {
-    (dir.path().to_owned(), dir.is_post())
+    (dir.path().into(), dir.is_post())
 }
 
 fn paths_of(visits: &[Visit]) -> Vec<PathOf> {
-    let mut paths: Vec<_> = visits.iter().map(|visit| (visit.path.clone(), visit.what == What::Second)).collect();
+    let mut paths: Vec<_> =
+        visits.iter().map(|visit| (visit.path.clone().into(), visit.what == What::Second)).collect();
     paths.sort();
     paths
 }
@@ -305,7 +307,7 @@ fn directories_left_by_early_returns_go_to_the_others() {
         for way in [PLAIN, POST, TIGHT] {
             let expected = paths_of(&way.by_std(tree.path()));
             for threads in [2, 3, 8] {
-                for steps in [0, 1, 2, 3, 10, 40] {
+                for steps in [0, 1, 3, 20] {
                     for stop_reading in STOP_READING {
                         let caller = thread::current().id();
                         let stays = AtomicBool::new(false);
@@ -629,7 +631,7 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
     let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
     let mut expected: Vec<_> = iter::once(root.to_owned())
         .chain(all)
-        .flat_map(|path| visits.iter().map(move |is_post| (path.clone(), *is_post)))
+        .flat_map(|path| visits.iter().map(move |is_post| (path.clone().into(), *is_post)))
         .collect();
     expected.sort();
     assert_eq!(paths, expected, "{way:?}, {threads} threads");
@@ -683,7 +685,7 @@ fn process_with_few_descriptors_loses_nothing_in_silence() {
         });
         for way in [PLAIN, POST, TIGHT] {
             let expected = paths_of(&way.by_std(tree.path()));
-            for descriptors in [2, 3, 4, 6, 8, 12, 20, 40] {
+            for descriptors in [2, 3, 5, 8, 12, 40] {
                 let _others = leave_room(descriptors);
                 for _ in 0..if runs_long() { 100 } else { 2 } {
                     let parts = way.begin(tree.path()).spread(8, |walk| walked(walk, |_| Plan::ALL));
@@ -695,7 +697,7 @@ fn process_with_few_descriptors_loses_nothing_in_silence() {
                     assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "each comes once");
                     let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
                     let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
-                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path)).collect();
+                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
                     assert!(silent.is_empty(), "{way:?}, {descriptors} descriptors: {silent:?}, {failed:?}");
                     paths.retain(|path| expected.binary_search(path).is_err());
                     assert!(paths.is_empty(), "made up: {paths:?}");
