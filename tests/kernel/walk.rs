@@ -8,6 +8,7 @@ mod faults;
 mod hostile;
 mod mounts;
 mod procfs;
+mod spread;
 mod swaps;
 
 use crate::support::scan::errno;
@@ -61,6 +62,11 @@ impl Way {
 
     pub fn walk(self, root: impl AsRef<Path>) -> Told {
         self.begin(root).finish()
+    }
+
+    /// The same on several threads.
+    pub fn spread(self, root: impl AsRef<Path>, threads: usize) -> Told {
+        self.begin(root).spread(threads).into_iter().fold(Told::default(), Told::and)
     }
 }
 
@@ -118,23 +124,22 @@ impl Told {
         self.errors.sort_unstable();
         self
     }
-}
 
-/// A walk that is under way.
-pub struct Run {
-    walk: Walk,
-    /// If it is sorted.
-    listing: Option<Listing>,
-    pub told: Told,
-}
+    /// The same, and what another thread told.
+    fn and(mut self, other: Self) -> Self {
+        self.entries.extend(other.entries);
+        self.visited.extend(other.visited);
+        self.left.extend(other.left);
+        self.errors.extend(other.errors);
+        self
+    }
 
-impl Run {
     /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
-    pub fn step(&mut self) -> bool {
-        let Told { entries, visited, left, errors } = &mut self.told;
+    fn step(&mut self, walk: &mut Walk, listing: Option<&mut Listing>) -> bool {
+        let Told { entries, visited, left, errors } = self;
         assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
         let mut note = |error: &WalkError| errors.push((error.path().to_owned(), errno(error.io_error())));
-        let mut dir = match self.walk.next() {
+        let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
             Ok(None) => return false,
             Err(error) => {
@@ -150,7 +155,7 @@ impl Run {
             return true;
         }
         visited.push(path.to_owned());
-        if let Some(listing) = &mut self.listing {
+        if let Some(listing) = listing {
             let _ = dir.read(listing).map_err(|error| note(&error));
             entries.extend(listing.iter().map(|entry| path.join(entry.name_os())));
         } else {
@@ -164,12 +169,36 @@ impl Run {
         }
         true
     }
+}
+
+/// A walk that is under way.
+pub struct Run {
+    walk: Walk,
+    /// If it is sorted.
+    listing: Option<Listing>,
+    pub told: Told,
+}
+
+impl Run {
+    /// As [`Told::step`].
+    pub fn step(&mut self) -> bool {
+        self.told.step(&mut self.walk, self.listing.as_mut())
+    }
 
     /// Goes on until `dir` has been visited.
     pub fn until(&mut self, dir: impl AsRef<Path>) {
         while self.told.visited.last().is_none_or(|last| last != dir.as_ref()) {
             assert!(self.step(), "it never came to {}", dir.as_ref().display());
         }
+    }
+
+    /// What is left of it, as several threads tell it.
+    fn spread(self, threads: usize) -> Vec<Told> {
+        self.walk.spread(threads, |walk| {
+            let (mut told, mut listing) = (Told::default(), self.listing.is_some().then(Listing::new));
+            while told.step(walk, listing.as_mut()) {}
+            told
+        })
     }
 
     /// Goes on to the end, and asks beyond it.

@@ -68,7 +68,7 @@ fn comb(levels: usize, depth: usize, change: &dyn Fn(Directory) -> Directory) ->
 }
 
 /// The same entries on every level, for ever.
-fn endless(names: &'static [&'static str]) -> Directory {
+pub fn endless(names: &'static [&'static str]) -> Directory {
     let answers: Vec<_> = dots().into_iter().chain(names.iter().map(|name| record(name.as_bytes(), DT_DIR))).collect();
     let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
     let lookup = move |_: &[u8]| Ok(Node::Directory(endless(names)));
@@ -126,10 +126,10 @@ fn depth_without_end_is_bounded_by_the_caller() {
 }
 
 /// A tree, and what must be told of it.
-struct Scenario {
-    what: String,
-    tree: Directory,
-    told: Told,
+pub struct Scenario {
+    pub what: String,
+    pub tree: Directory,
+    pub told: Told,
 }
 
 fn scenario(
@@ -145,7 +145,7 @@ fn scenario(
     Scenario { what: what.into(), tree, told: told.with_errors(errors).sorted() }
 }
 
-fn scenarios() -> Vec<Scenario> {
+pub fn scenarios() -> Vec<Scenario> {
     let mut table = vec![
         scenario("nothing wrong", directory(vec![dir("a", leaf()), file("b")]), &["a", "a/file", "b"], &["", "a"], &[]),
         scenario(

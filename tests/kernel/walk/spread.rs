@@ -1,0 +1,182 @@
+//! Walks by several threads among mounts, while calls fail, and of a server that lies.
+
+use super::hostile::{endless, scenarios};
+use super::{PLAIN, SORTED, Told, WAYS, Way, comb};
+use crate::fuse::Server;
+use crate::hostile::served;
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::process::{self, in_thread};
+use crate::support::tree::make;
+use lendir::Walk;
+use rustix::fs::Uid;
+use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use rustix::thread::set_thread_res_uid;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+const THREADS: [usize; 3] = [2, 3, 16];
+
+const POST: Way = Way { is_post_order: true, ..PLAIN };
+
+#[test]
+fn mount_points_are_entered_only_if_they_may_be() {
+    let row = "walk by several threads: mount points";
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        comb(&tree, 8);
+        make(&tree, &["tmpfs/", "bind/", "d/d/z/tmpfs/"]);
+        for tmpfs in ["tmpfs", "d/d/z/tmpfs"].map(|point| tree.join(point)) {
+            mount("none", &tmpfs, "tmpfs", MountFlags::empty(), c"").unwrap();
+            comb(&tmpfs, 8);
+        }
+        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+        let all = Told::by_std(&tree).unwrap();
+        let on_one = all.clone().without(&["tmpfs", "bind", "d/d/z/tmpfs"]);
+        for way in WAYS {
+            for threads in THREADS {
+                let expected = if way.is_on_one_mount { &on_one } else { &all };
+                assert_eq!(way.spread(&tree, threads).sorted(), *expected, "{way:?}, {threads} threads");
+            }
+        }
+    });
+    match outcome {
+        Ok(()) => machine::passed(row, WAYS.len() * THREADS.len(), "walks of a tree with tmpfs and bind mounts in it"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+#[test]
+fn lies_and_errors_cost_no_more_than_they_must() {
+    served("walk::spread::lies_and_errors_cost_no_more_than_they_must", 120, || {
+        let table = scenarios();
+        let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
+        for (number, scenario) in table.iter().enumerate() {
+            for way in WAYS {
+                let told = way.spread(server.path(number), 3).sorted();
+                assert_eq!(told, scenario.told, "{}, {way:?}", scenario.what);
+            }
+        }
+        let what = format!("walks of {} trees with false types, names twice, and errors", table.len());
+        machine::passed("walk by several threads: a hostile server", table.len() * WAYS.len(), &what);
+    });
+}
+
+#[test]
+fn tree_without_end_is_stopped_for_all() {
+    const MOST: usize = 2000;
+    served("walk::spread::tree_without_end_is_stopped_for_all", 60, || {
+        let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
+        for threads in THREADS {
+            let visits = AtomicUsize::new(0);
+            Walk::open(server.path(0)).unwrap().post_order().spread(threads, |walk| {
+                while let Some(mut dir) = walk.next().unwrap() {
+                    if visits.fetch_add(1, Relaxed) == MOST {
+                        dir.stop();
+                    }
+                }
+            });
+            assert!(visits.into_inner() > MOST);
+        }
+        machine::passed("walk by several threads: a tree without end", THREADS.len(), "walks, stopped by one thread");
+    });
+}
+
+/// As many threads as there may be.
+#[test]
+fn some_threads_are_refused() {
+    const MAY_BE: u64 = 5;
+    process::run("walk::spread::some_threads_are_refused", 60, || {
+        let row = "walk by several threads: some of them refused";
+        if !geteuid().is_root() {
+            return machine::skip(row, "root, to be a user without any process");
+        }
+        let tree = tempfile::tempdir().unwrap();
+        comb(tree.path(), 20);
+        let all = Told::by_std(tree.path()).unwrap();
+        let roots = WAYS.map(|way| way.begin(tree.path()));
+        in_thread(|| {
+            // One that no machine has.
+            let user = Uid::from_raw(1_234_567);
+            set_thread_res_uid(user, user, user).unwrap();
+            setrlimit(Resource::Nproc, Rlimit { current: Some(MAY_BE), ..getrlimit(Resource::Nproc) }).unwrap();
+            for run in roots {
+                let parts = run.spread(64);
+                assert_eq!(parts.len() as u64, MAY_BE);
+                let told = parts.into_iter().fold(Told::default(), Told::and);
+                assert_eq!(told.sorted(), all);
+            }
+        });
+        machine::passed(row, WAYS.len(), "walks by 5 threads instead of 64");
+    });
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+mod faults {
+    use super::*;
+    use crate::faults::trapped;
+    use crate::trap;
+    use libc::{EIO, EMFILE, c_int, c_long};
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    const CALLS: [c_long; 4] = [libc::SYS_openat, libc::SYS_getdents64, libc::SYS_statx, libc::SYS_fcntl];
+
+    /// Nothing comes twice. What is missing is told, or below what is told.
+    fn check(told: &Told, all: &Told, way: Way, what: &str) {
+        let failed: HashSet<_> = told.errors.iter().map(|(path, _)| &**path).collect();
+        let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
+        let left = if way.is_post_order { &all.visited[..] } else { &[] };
+        for (paths, expected) in [(&told.entries, &all.entries[..]), (&told.visited, &all.visited), (&told.left, left)]
+        {
+            let unique: HashSet<_> = paths.iter().collect();
+            assert_eq!(unique.len(), paths.len(), "{what}: each comes once");
+            let silent: Vec<_> = expected.iter().filter(|path| !unique.contains(path) && !is_told(path)).collect();
+            assert!(silent.is_empty(), "{what}: {silent:?}");
+        }
+    }
+
+    #[test]
+    fn failing_calls_lose_nothing_in_silence() {
+        trapped("walk::spread::faults::failing_calls_lose_nothing_in_silence", &CALLS, || {
+            let tree = tempfile::tempdir().unwrap();
+            comb(tree.path(), 10);
+            let all = Told::by_std(tree.path()).unwrap();
+            let mut walks = 0;
+            let mut walk = |way: Way, call: c_long, errno: c_int, fails: &'static (dyn Fn(u32) -> bool + Sync)| {
+                let run = way.begin(tree.path());
+                trap::fail(call, errno, fails);
+                let told = run.spread(4).into_iter().fold(Told::default(), Told::and);
+                let made = trap::made();
+                trap::count(call);
+                walks += 1;
+                (told, made)
+            };
+            for way in [PLAIN, POST, SORTED, Way { is_post_order: true, ..SORTED }] {
+                for call in CALLS {
+                    let (told, calls) = walk(way, call, EIO, &|_| false);
+                    assert_eq!(told.sorted(), all);
+                    for nth in 1..=calls {
+                        let fails = Box::leak(Box::new(move |number| number == nth));
+                        let (told, _) = walk(way, call, EIO, fails);
+                        check(&told, &all, way, &format!("{way:?}, call {call}, {nth} of {calls}"));
+                    }
+                }
+                // What cannot be duplicated is not given away.
+                let (told, _) = walk(way, libc::SYS_fcntl, EMFILE, &|_| true);
+                check(&told, &all, way, "no duplicates");
+                assert_eq!(told.sorted(), all);
+            }
+            // A level that cannot be known again has no second visit if a thread has to come back to it. Nothing else is lost.
+            let mut errors = 0;
+            for _ in 0..50 {
+                let (told, _) = walk(POST, libc::SYS_statx, EIO, &|_| true);
+                check(&told, &all, POST, "no identity");
+                errors += told.errors.len();
+                assert_eq!(Told { errors: vec![], ..told }.sorted(), all);
+            }
+            assert!(errors > 0, "a thread had to come back");
+            machine::passed("walk by several threads: calls fail", walks, "walks in which nothing is lost in silence");
+        });
+    }
+}
