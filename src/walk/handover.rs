@@ -100,3 +100,70 @@ impl<T> Handover<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Handover;
+    use std::ops::Range;
+    use std::sync::Mutex;
+    use std::thread;
+
+    /// Work is a range of numbers. A thread gives away half of its own if it is asked, and every number is done once.
+    #[test]
+    fn all_work_is_done_once_and_then_all_threads_end() {
+        for threads in [1, 2, 4] {
+            let handover = Handover::<Range<u32>>::new();
+            let done = Mutex::new(Vec::new());
+            let work = || {
+                let mut done_here = Vec::new();
+                while let Some(mut range) = handover.take() {
+                    while let Some(number) = range.next() {
+                        if handover.is_asked() && range.len() > 1 {
+                            let middle = range.start.midpoint(range.end);
+                            handover.give(middle..range.end);
+                            range.end = middle;
+                        }
+                        done_here.push(number);
+                    }
+                }
+                assert!(handover.take().is_none() && handover.is_over());
+                done.lock().unwrap().append(&mut done_here);
+            };
+            handover.give(0..200);
+            thread::scope(|scope| {
+                for _ in 1..threads {
+                    handover.join();
+                    scope.spawn(work);
+                }
+                work();
+            });
+            let mut done = done.into_inner().unwrap();
+            done.sort_unstable();
+            assert!(done.into_iter().eq(0..200));
+        }
+    }
+
+    #[test]
+    fn whoever_leaves_leaves_the_rest_to_the_others() {
+        let handover = Handover::new();
+        handover.join();
+        thread::scope(|scope| {
+            let other = scope.spawn(|| (handover.take(), handover.take()));
+            handover.leave(Some("the rest"));
+            assert_eq!(other.join().unwrap(), (Some("the rest"), None));
+        });
+    }
+
+    #[test]
+    fn the_end_wakes_all() {
+        let handover = Handover::<()>::new();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                handover.join();
+                scope.spawn(|| assert!(handover.take().is_none()));
+            }
+            handover.end();
+        });
+        assert!(handover.is_asked() && handover.is_over());
+    }
+}

@@ -121,3 +121,74 @@ impl Pending {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Pending};
+    use std::ffi::CString;
+    use std::ops::Range;
+
+    fn pending(names: &[&str]) -> Pending {
+        let mut pending = Pending::default();
+        for name in names {
+            pending.push(Kind::Directory, &CString::new(*name).unwrap());
+        }
+        pending
+    }
+
+    fn names(pending: &Pending, run: Range<usize>) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut at = run.start;
+        while at < run.end {
+            let (_, name) = pending.at(at);
+            names.push(name.to_str().unwrap().to_owned());
+            at += 1 + name.to_bytes_with_nul().len();
+        }
+        assert_eq!(at, run.end, "a run ends where a record does");
+        names
+    }
+
+    #[test]
+    fn half_divides_a_run_between_names() {
+        let long = "n".repeat(100);
+        for all in [
+            &["a", "b", "c", "d", "e", "f"][..],
+            &["one"],
+            &[&long, "a"],
+            &["a", &long],
+            &["a", &long, "b"],
+            &[&long, "a", "b", "c"],
+            &["a", "b", "c", &long],
+        ] {
+            let pending = pending(all);
+            let mut start = 0;
+            for (index, name) in all.iter().enumerate() {
+                let end = pending.len();
+                let half = pending.half(start..end);
+                let (first, second) = (names(&pending, start..half), names(&pending, half..end));
+                assert!([first.clone(), second.clone()].concat() == all[index..], "{first:?} {second:?}");
+                assert!(!first.is_empty() && second.is_empty() == (index + 1 == all.len()), "{first:?} {second:?}");
+                assert_eq!(names(&pending.copy(start..half), 0..half - start), first);
+                start += name.len() + 2;
+            }
+        }
+    }
+
+    #[test]
+    fn forget_drops_names_that_are_done_once_they_are_more_than_the_rest() {
+        let mut pending = pending(&["above", "a", "b", "c", "d"]);
+        let begin = "above".len() + 2;
+        assert_eq!((pending.forget(begin, begin + 3), pending.len()), (begin + 3, begin + 12), "three are left");
+        assert_eq!((pending.forget(begin, begin + 9), pending.len()), (begin, begin + 3));
+        assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
+    }
+
+    #[test]
+    fn skip_marks_whole_names_only() {
+        let mut pending = pending(&["ab", "a", "b"]);
+        assert_eq!(pending.skip(0, b"a"), Some(4 + 3));
+        assert_eq!([0, 4, 7].map(|at| pending.at(at).0), [Kind::Directory, Kind::Skipped, Kind::Directory]);
+        assert_eq!(pending.skip(7, b"ab"), None);
+        assert_eq!(pending.skip(0, b""), None);
+    }
+}

@@ -58,3 +58,54 @@ impl<T> Drop for Split<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Split;
+    use crate::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+    use std::thread;
+
+    /// A level and the root above it. One thread came down to the level, and gave parts to the others. Whichever is the last
+    /// sees what the others did, and one of them is the last at the root.
+    #[test]
+    fn one_thread_is_the_last_and_sees_what_all_did() {
+        const THREADS: usize = 3;
+        for _ in 0..20 {
+            let root = Split::new((), None);
+            let level = Split::new((), Some(Arc::clone(&root)));
+            let done = [const { AtomicBool::new(false) }; THREADS];
+            let are_done = || done.iter().all(|done| done.load(Relaxed));
+            let (last_there, last_at_root) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let work = &|number: usize| {
+                let came_down = number == 0;
+                done[number].store(true, Relaxed);
+                let is_last = level.give_up_part(came_down);
+                if is_last {
+                    assert!(are_done());
+                    last_there.fetch_add(1, Relaxed);
+                }
+                // The one that came down has a part in the root, and so has the last one.
+                if (came_down || is_last) && root.give_up_part(false) {
+                    assert!(are_done());
+                    last_at_root.fetch_add(1, Relaxed);
+                }
+            };
+            thread::scope(|scope| {
+                for number in 1..THREADS {
+                    level.add_part();
+                    scope.spawn(move || work(number));
+                }
+                work(0);
+            });
+            assert_eq!((last_there.into_inner(), last_at_root.into_inner()), (1, 1));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "20,000 levels are too many for an interpreter")]
+    fn any_number_of_levels_is_dropped_on_a_small_stack() {
+        let levels = (0..20_000).fold(Split::new((), None), |above, _| Split::new((), Some(above)));
+        thread::Builder::new().stack_size(64 * 1024).spawn(|| drop(levels)).unwrap().join().unwrap();
+    }
+}
