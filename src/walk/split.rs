@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "20,000 levels are too many for an interpreter")]
+    #[cfg_attr(miri, ignore = "20,000 levels are too many for Miri")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(Split::new((), None), |above, _| Split::new((), Some(above)));
         thread::Builder::new().stack_size(64 * 1024).spawn(|| drop(levels)).unwrap().join().unwrap();
