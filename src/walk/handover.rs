@@ -1,7 +1,7 @@
 //! `Handover`: work that busy threads hand over to idle ones, and the end when all of them are idle.
 //!
-//! No queue is on the way of the busy. An idle thread raises a flag and waits; a busy one looks at the flag, and only takes
-//! the lock if it is up.
+//! No queue is on the way of the busy. An idle thread raises a flag and waits; a busy one looks at the flag, and takes the lock
+//! only to give.
 
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,6 +10,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Handover<T> {
     /// Whether a thread waits for work that has not been given yet, or all is over. A hint: the lock has the truth.
     is_asked: AtomicBool,
+    /// Changes under the lock only. A busy thread need not take it to look.
+    is_over: AtomicBool,
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -20,14 +22,14 @@ struct State<T> {
     /// All threads that have not left, and those of them that wait.
     threads: usize,
     waiting: usize,
-    is_over: bool,
 }
 
 impl<T> Handover<T> {
     /// For one thread.
     pub(crate) fn new() -> Self {
-        let state = State { given: Vec::new(), threads: 1, waiting: 0, is_over: false };
-        Self { is_asked: AtomicBool::new(false), state: Mutex::new(state), changed: Condvar::new() }
+        let state = State { given: Vec::new(), threads: 1, waiting: 0 };
+        let [is_asked, is_over] = [(); 2].map(|()| AtomicBool::new(false));
+        Self { is_asked, is_over, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// For a busy thread: whether to [`give`](Self::give) some of its work, or to stop if [it is over](Self::is_over).
@@ -37,7 +39,7 @@ impl<T> Handover<T> {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.lock().is_over
+        self.is_over.load(Relaxed)
     }
 
     pub(crate) fn give(&self, work: T) {
@@ -52,7 +54,7 @@ impl<T> Handover<T> {
         state.waiting += 1;
         let work = loop {
             self.settle(&mut state);
-            if state.is_over {
+            if self.is_over() {
                 break None;
             }
             if let Some(work) = state.given.pop() {
@@ -81,15 +83,17 @@ impl<T> Handover<T> {
     /// Ends it for all threads.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
-        state.is_over = true;
+        self.is_over.store(true, Relaxed);
         self.settle(&mut state);
     }
 
     /// To be called after each change.
     fn settle(&self, state: &mut State<T>) {
-        state.is_over |= state.given.is_empty() && state.waiting >= state.threads;
-        self.is_asked.store(state.is_over || state.waiting > state.given.len(), Relaxed);
-        if state.is_over {
+        if state.given.is_empty() && state.waiting >= state.threads {
+            self.is_over.store(true, Relaxed);
+        }
+        self.is_asked.store(self.is_over() || state.waiting > state.given.len(), Relaxed);
+        if self.is_over() {
             self.changed.notify_all();
         } else if !state.given.is_empty() {
             self.changed.notify_one();
