@@ -12,7 +12,8 @@ use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, and so lives no longer than the entry does. The accessors never make a system call and never allocate, [`resolve_file_type`](Self::resolve_file_type) apart.
+/// Its name borrows from the entry, and so lives no longer than the entry does. The accessors never make a system call and
+/// never allocate, [`resolve_file_type`](Self::resolve_file_type) apart.
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,

@@ -53,8 +53,8 @@ use std::{fmt, mem};
 ///   symbolic links (`O_NOFOLLOW`). Links are lent and never followed, the root's own path apart. If others swap directories
 ///   for links, or move them, while the walk is on, it misses them or reports an error.
 /// - **Unknown types are opened.** Where the directory does not say whether an entry is a directory
-///   ([`FileType::Unknown`](crate::FileType::Unknown)), `openat` finds out; there is no `fstatat`. An entry that was a directory and is none when it is
-///   opened is an error, `ENOTDIR`: it was replaced.
+///   ([`FileType::Unknown`](crate::FileType::Unknown)), `openat` finds out; there is no `fstatat`. An entry that was a
+///   directory and is none when it is opened is an error, `ENOTDIR`: it was replaced.
 /// - **Errors end nothing.** Each comes once, as a [`WalkError`] with its path, after the entries that were read before it.
 ///   The next call goes on with the rest of the tree.
 /// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](Self::max_open) descriptors.

@@ -8,8 +8,8 @@ use std::{fmt, io};
 
 /// An error of a [`Walk`](crate::Walk), with the path and the depth that it belongs to.
 ///
-/// It is displayed as `path: cause`, and as the cause alone if the path is empty. `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind), which displays
-/// the same and has the `WalkError` inside it ([`io::Error::downcast`]).
+/// It is displayed as `path: cause`, and as the cause alone if the path is empty. `?` turns it into an [`io::Error`] of the
+/// same [kind](io::Error::kind), which displays the same and has the `WalkError` inside it ([`io::Error::downcast`]).
 ///
 /// ```
 /// let error = lendir::Walk::open("/no/such/directory").unwrap_err();
