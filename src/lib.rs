@@ -344,8 +344,8 @@
 //! all entries that tmpfs has not returned yet are removed between two `getdents64`, those that stay come again. An entry
 //! that is made, removed or renamed meanwhile may come or not; hashed ext4 can return a renamed one twice, NFS, 9p and
 //! CIFS even one that stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without
-//! `dir_index`. btrfs shows an entry made after
-//! `open` only after `rewind`. lendir does not hide this: that would mean remembering every name.
+//! `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does not hide this: that would mean
+//! remembering every name.
 //!
 //! # What it costs
 //!
