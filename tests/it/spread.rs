@@ -138,7 +138,7 @@ fn ten_thousand_empty_directories() {
     }
 }
 
-/// Directories half read, never read, leaked, left and sorted; entries skipped in each way.
+/// Directories half read, never read, left and sorted; entries skipped in each way.
 #[test]
 fn any_mix_of_calls_does_what_each_of_them_says() {
     let _watchdog = Watchdog::new(600);
