@@ -1,10 +1,12 @@
-//! Reads one directory with each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots.
+//! Reads one directory with each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots;
+//! then a tree, with `Walk` and with `RawDir`.
 //!
-//! `lendir-downstream DIRECTORY` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop runs in
-//! one call of `measured`, so that callgrind can count the instructions of that call alone.
+//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop runs
+//! in one call of `measured`, so that callgrind can count the instructions of that call alone.
 
 mod entries;
 mod raw_dir;
+mod walk;
 
 use lendir::{Buffer, FileType};
 use std::hint::black_box;
@@ -34,15 +36,20 @@ fn measured(read: Loop, input: &mut Input) -> io::Result<u64> {
 }
 
 fn main() -> io::Result<()> {
-    let path = std::env::args_os().nth(1).expect("the argument is a directory");
+    let [dir, tree] = [1, 2].map(|at| std::env::args_os().nth(at).expect("the arguments are a directory and a tree"));
     let mut input = Input {
-        dir: lendir::open(&path)?,
+        dir: lendir::open(&dir)?,
         buffer: Buffer::new(),
         memory: Box::new_uninit_slice(Buffer::DEFAULT_CAPACITY),
     };
-    for (reader, loops) in [("RawDir", raw_dir::LOOPS), ("Entries", entries::LOOPS)] {
+    for (reader, path, loops) in [
+        ("RawDir", &dir, raw_dir::LOOPS),
+        ("Entries", &dir, entries::LOOPS),
+        ("RawDir", &tree, walk::BY_HAND),
+        ("Walk", &tree, walk::LOOPS),
+    ] {
         for &(name, read) in loops {
-            input.dir = lendir::open(&path)?;
+            input.dir = lendir::open(path)?;
             println!("{reader} {name} {}", measured(black_box(read), &mut input)?);
         }
     }

@@ -1,0 +1,104 @@
+//! The loops over a tree: with `Walk`, and with `RawDir` by hand.
+
+use crate::{Input, Loop, look_at};
+use lendir::{FileType, Walk};
+use rustix::fs::{Mode, OFlags, RawDir, openat};
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+
+pub const BY_HAND: &[(&str, Loop)] = &[("walk", by_hand)];
+
+pub const LOOPS: &[(&str, Loop)] =
+    &[("walk", plain), ("walk_closure", closure), ("walk_boxed", boxed), ("walk_mount", same_mount)];
+
+fn walk(input: &Input) -> io::Result<Walk> {
+    Ok(Walk::new(input.dir.try_clone()?))
+}
+
+fn plain(input: &mut Input) -> io::Result<u64> {
+    let mut walk = walk(input)?;
+    let mut seen = 0;
+    while let Some(mut dir) = walk.next()? {
+        while let Some(entry) = dir.next()? {
+            look_at(entry.name(), entry.ino(), entry.file_type());
+            seen += 1;
+        }
+    }
+    Ok(seen)
+}
+
+fn closure(input: &mut Input) -> io::Result<u64> {
+    let mut walk = walk(input)?;
+    let mut seen = 0;
+    let mut read = || -> io::Result<()> {
+        while let Some(mut dir) = walk.next()? {
+            while let Some(entry) = dir.next()? {
+                look_at(entry.name(), entry.ino(), entry.file_type());
+                seen += 1;
+            }
+        }
+        Ok(())
+    };
+    read()?;
+    Ok(seen)
+}
+
+fn boxed(input: &mut Input) -> io::Result<u64> {
+    let mut walk = walk(input)?;
+    let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
+        let mut seen = 0;
+        while let Some(mut dir) = walk.next()? {
+            while let Some(entry) = dir.next()? {
+                look_at(entry.name(), entry.ino(), entry.file_type());
+                seen += 1;
+            }
+        }
+        Ok(seen)
+    });
+    std::hint::black_box(&mut read)()
+}
+
+fn same_mount(input: &mut Input) -> io::Result<u64> {
+    let mut walk = walk(input)?.same_mount();
+    let mut seen = 0;
+    while let Some(mut dir) = walk.next()? {
+        while let Some(entry) = dir.next()? {
+            look_at(entry.name(), entry.ino(), entry.file_type());
+            seen += 1;
+        }
+    }
+    Ok(seen)
+}
+
+/// A tree of two levels.
+fn by_hand(input: &mut Input) -> io::Result<u64> {
+    let mut below = Vec::new();
+    let mut seen = read(&input.dir, &mut input.memory, &mut below)?;
+    for name in below.split_inclusive(|byte| *byte == 0) {
+        let name = CStr::from_bytes_with_nul(name).expect("a name with its NUL");
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = openat(&input.dir, name, flags, Mode::empty())?;
+        seen += read(&dir, &mut input.memory, &mut Vec::new())?;
+    }
+    Ok(seen)
+}
+
+/// Returns how many entries it saw, and notes the names of those that are directories.
+fn read(dir: impl AsFd, memory: &mut [MaybeUninit<u8>], below: &mut Vec<u8>) -> io::Result<u64> {
+    let mut records = RawDir::new(dir, memory);
+    let mut seen = 0;
+    while let Some(record) = records.next() {
+        let record = record?;
+        let name = record.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") {
+            look_at(name.to_bytes(), record.ino(), record.file_type());
+            if record.file_type() == FileType::Directory {
+                below.extend_from_slice(name.to_bytes_with_nul());
+            }
+            seen += 1;
+        }
+    }
+    Ok(seen)
+}
