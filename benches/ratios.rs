@@ -45,7 +45,7 @@ fn main() {
     let mut walk = Table::new("Walk", effort);
     for fixture in trees::Fixture::all().into_iter().filter(|it| arguments.ask_for(&it.label())) {
         let tree = fixture.make();
-        walk.measure(&tree.label, walkers::all(&tree));
+        walk.measure(&tree.label, walkers::all(&tree).into_iter().chain(walkers::bounds(&tree)).collect());
     }
 
     println!("{}", machine());

@@ -1,31 +1,54 @@
 //! Contenders that walk a tree.
 
 use crate::contender::{Contender, Reader};
-use crate::readers::{FLAGS, bare};
+use crate::readers::{FLAGS, bare, bare_marked};
 use crate::trees::{Answer, Order, Tree};
-use lendir::{Buffer, Listing, Walk};
-use rustix::fs::{Mode, openat};
+use lendir::{Buffer, EndMarker, Listing, Walk};
+use rustix::fs::{Mode, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 
 /// Reads each directory as the bare loop does. It knows the directories beforehand, opens each relative to its parent, and
 /// closes a parent once the last directory in it is open: what every other walk is measured against.
 pub fn bare_walk(tree: &Tree) -> Contender<'_> {
+    bare_walk_by("bare walk", tree, |parent, name| openat(parent, name, FLAGS, Mode::empty()), bare)
+}
+
+/// With the system calls that `Walk` makes under `same_mount`: `openat2`, and no `getdents64` to confirm the end.
+pub fn bare_walk_one_mount(tree: &Tree) -> Option<Contender<'_>> {
+    let open = |parent: &OwnedFd, name: &CStr| openat2(parent, name, FLAGS, Mode::empty(), ResolveFlags::NO_XDEV);
+    let is_marked = tree.is_one_mount() && has_marker(tree.path());
+    is_marked.then(|| bare_walk_by("bare walk, one mount", tree, open, bare_marked))
+}
+
+fn has_marker(path: &Path) -> bool {
+    EndMarker::of(lendir::open(path).expect("the root")).expect("its file system") != EndMarker::NONE
+}
+
+fn bare_walk_by<'a>(
+    name: &'static str,
+    tree: &'a Tree,
+    open_below: impl Fn(&OwnedFd, &CStr) -> Result<OwnedFd, Errno> + 'a,
+    read: impl Fn(&OwnedFd, &mut [u8]) -> u64 + 'a,
+) -> Contender<'a> {
     let steps = tree.steps();
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
     let mut open = Vec::new(); // with the number of directories still to be opened in each
-    Contender::counting("bare walk", tree.oracle(Answer::Records), move || {
+    Contender::counting(name, tree.oracle(Answer::Records), move || {
         let mut bytes = 0;
         for step in &steps {
             let parent = open.pop();
             let dir = match &parent {
-                Some((parent, _)) => openat(parent, &*step.name, FLAGS, Mode::empty()),
+                Some((parent, _)) => open_below(parent, &step.name),
                 None => rustix::fs::open(&*step.name, FLAGS, Mode::empty()),
             }
             .expect("a directory");
             open.extend(parent.and_then(|(parent, left)| (left > 1).then(|| (parent, left - 1))));
-            bytes += bare(&dir, &mut buffer);
+            bytes += read(&dir, &mut buffer);
             if step.directories > 0 {
                 open.push((dir, step.directories));
             }
@@ -36,6 +59,25 @@ pub fn bare_walk(tree: &Tree) -> Contender<'_> {
 
 pub fn lendir(tree: &Tree) -> Contender<'_> {
     Contender::reading("lendir::Walk", tree.oracle(UNSORTED), Walking { root: tree.path(), set_up: |walk| walk })
+}
+
+/// While another thread sleeps, as all but one do on a tree that cannot be divided: from its start on, they share the table of
+/// descriptors, and the kernel counts references.
+pub fn lendir_beside_thread(tree: &Tree) -> Contender<'_> {
+    let walking = Walking { root: tree.path(), set_up: |walk| walk };
+    Contender::reading("lendir::Walk, a thread asleep", tree.oracle(UNSORTED), BesideThread(walking))
+}
+
+struct BesideThread<R>(R);
+
+impl<R: Reader> Reader for BesideThread<R> {
+    fn read(&mut self, take: impl FnMut(&[u8])) {
+        thread::scope(|scope| {
+            let asleep = scope.spawn(thread::park);
+            self.0.read(take);
+            asleep.thread().unpark();
+        });
+    }
 }
 
 /// `None` where the tree has a mount point below its root.
@@ -136,4 +178,9 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     all.extend(lendir_same_mount(tree));
     all.extend([lendir_sorted(tree), lendir_spread(tree), std_recursive(tree)]);
     all
+}
+
+/// What bounds `same_mount` and a walk by several threads.
+pub fn bounds(tree: &Tree) -> impl Iterator<Item = Contender<'_>> {
+    bare_walk_one_mount(tree).into_iter().chain([lendir_beside_thread(tree)])
 }
