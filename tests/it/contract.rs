@@ -6,6 +6,7 @@ use lendir::{
     Buffer, Dir, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry, Walk, WalkError,
 };
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// 2000 records of 24 bytes, so that even 32 KiB take two batches.
@@ -124,6 +125,20 @@ fn rewind_discards_the_buffer() {
         entries.rewind().unwrap();
         assert_eq!(all(&mut entries), expected, "after {count} entries");
     }
+}
+
+#[test]
+fn rewound_reads_from_the_beginning_whatever_it_borrows() {
+    let dir = numbered(50);
+    let mut fd = lendir::open(dir.path()).unwrap();
+    let mut buffer = Buffer::new();
+    let expected = all(&mut Entries::new(&fd, &mut buffer));
+    assert_eq!(all(&mut Entries::new(&mut fd, &mut buffer)), [], "it is at its end");
+    assert_eq!(all(&mut Entries::rewound(&fd, &mut buffer).unwrap()), expected);
+    assert_eq!(all(&mut Entries::rewound(&mut fd, &mut buffer).unwrap()), expected);
+    assert_eq!(all(&mut Entries::rewound(fd.as_fd(), &mut buffer).unwrap()), expected);
+    let (socket, _) = UnixStream::pair().unwrap();
+    assert_eq!(Entries::rewound(&socket, &mut buffer).unwrap_err().raw_os_error(), Some(libc::ESPIPE));
 }
 
 #[test]
@@ -304,4 +319,9 @@ fn public_types_are_send_sync_and_debug() {
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
     assert!(entry.starts_with("Entry { name: \"1\", file_type: RegularFile, ino: "), "{entry}");
     assert!(format!("{entries:?}").contains("state: "));
+
+    let mut walk = Walk::open(dir.path()).unwrap();
+    assert!(format!("{walk:?}").starts_with("Walk { levels: Levels { "));
+    let root = walk.next().unwrap().unwrap();
+    assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_post: false, .. }}", dir.path()));
 }

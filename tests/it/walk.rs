@@ -288,6 +288,20 @@ fn removed_directory_is_one_error_unless_it_is_skipped() {
     }
 }
 
+#[test]
+fn directory_removed_while_it_is_open_says_so() {
+    let tree = Tree::of(&["gone/", "z/"]);
+    let mut walk = Walk::open(tree.path()).unwrap();
+    for_each(&mut walk, |dir| {
+        let is_gone = dir.path().ends_with("gone");
+        if is_gone {
+            fs::remove_dir(dir.path()).unwrap();
+        }
+        while dir.next().unwrap().is_some() {}
+        assert_eq!(dir.removed(), is_gone, "{dir:?}");
+    });
+}
+
 /// `rm -r`, as a user would write it.
 pub fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
     while let Some(mut dir) = walk.next()? {

@@ -9,7 +9,7 @@ use crate::support::machine;
 use crate::support::process;
 use crate::support::tree::make;
 use crate::trap;
-use lendir::FileType;
+use lendir::{FileType, Walk};
 use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
 use rustix::fs::{CWD, Mode, mknodat};
 use rustix::mount::{MountFlags, mount, mount_bind};
@@ -205,6 +205,38 @@ struct Expected {
     failed: Vec<PathBuf>,
     silent: Vec<PathBuf>,
     every: Told,
+}
+
+/// The walk reads such a directory from its beginning. Where it cannot, the directories that it has not seen are lost.
+#[test]
+fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
+    const TEST: &str = "walk::faults::directory_dropped_midway_that_cannot_be_rewound_is_one_error";
+    trapped(TEST, &[libc::SYS_lseek], || {
+        let tree = tempfile::tempdir().unwrap();
+        make(tree.path(), &["a/file", "b/file", "c/file"]);
+        for (_, errno) in ERRNOS {
+            let mut walk = Walk::open(tree.path()).unwrap();
+            let mut root = walk.next().unwrap().unwrap();
+            let first = tree.path().join(root.next().unwrap().unwrap().name_os());
+            trap::fail(libc::SYS_lseek, errno, |number| number == 1);
+
+            let mut visited = Vec::new();
+            if errno == EINTR {
+                visited.push(walk.next().unwrap().unwrap().path().to_owned());
+            } else {
+                let error = walk.next().unwrap_err();
+                assert_eq!((error.path(), error.depth()), (tree.path(), 0));
+                assert_eq!(error.io_error().raw_os_error(), Some(errno));
+            }
+            while let Some(dir) = walk.next().unwrap() {
+                visited.push(dir.path().to_owned());
+            }
+            assert_eq!((&visited[0], visited.len()), (&first, if errno == EINTR { 3 } else { 1 }), "errno {errno}");
+            trap::count(libc::SYS_lseek);
+        }
+        let what = "errors of `lseek` in a directory that was dropped midway: one, and the directories seen before are visited";
+        machine::passed("walk: a rewind fails", ERRNOS.len(), what);
+    });
 }
 
 /// By old kernels, and by the seccomp filters of containers.
