@@ -57,12 +57,10 @@ impl Walk {
         let handover = Arc::new(Handover::new());
         let run = |mut walk: Self| {
             let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
-            let rest = walk.shared.map(|_| walk.levels);
-            if result.is_err() || rest.as_ref().is_some_and(Levels::is_stopped) {
+            if result.is_err() || walk.shared.is_some() && walk.levels.is_stopped() {
                 handover.end();
-            } else {
-                handover.leave(rest.filter(Levels::has_work));
             }
+            walk.leave();
             result
         };
         let results: Vec<_> = thread::scope(|scope| {
@@ -104,13 +102,11 @@ impl Walk {
         self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })
     }
 
-    /// Leaves the rest to the other threads, if there are any.
+    /// Leaves the other threads, if there are any, and the rest of the tree to them.
     pub(super) fn leave(&mut self) {
         if let Some(shared) = self.shared.take() {
-            if self.levels.has_work() {
-                let nothing = self.levels.without_work();
-                shared.give(mem::replace(&mut self.levels, nothing));
-            }
+            let nothing = self.levels.without_work();
+            shared.leave(self.levels.has_work().then(|| mem::replace(&mut self.levels, nothing)));
         }
     }
 

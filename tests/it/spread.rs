@@ -21,8 +21,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -380,6 +380,23 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
                 }
             }
         }
+    });
+}
+
+/// Those that are done with the shared tree do not wait until the new one is done.
+#[test]
+fn nobody_waits_for_a_thread_that_begins_another_tree() {
+    let _watchdog = Watchdog::new(60);
+    let (tree, other) = (Tree::of(&["a/"]), Tree::of(&["b/"]));
+    let caller = thread::current().id();
+    let are_done = Barrier::new(2);
+    Walk::open(tree.path()).unwrap().spread(2, |walk| {
+        if thread::current().id() == caller {
+            walk.reset(lendir::open(other.path()).unwrap());
+        }
+        while walk.next().unwrap().is_some() {}
+        are_done.wait();
+        assert!(walk.next().unwrap().is_none());
     });
 }
 
