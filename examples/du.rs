@@ -107,8 +107,8 @@ struct Run {
     terminal: bool,
     /// What may come again.
     seen: Mutex<HashSet<(Device, u64)>>,
-    /// For each directory that has not had its second visit: its own blocks, those of its files, and the sums of the directories
-    /// in it that have had theirs.
+    /// For each directory that has not had its second visit: its own blocks, those of its files, and the sums of the
+    /// directories in it that have had theirs.
     sums: Mutex<HashMap<Key, u64>>,
     keys: [RandomState; 2],
     out: Mutex<BufWriter<Stdout>>,

@@ -76,7 +76,8 @@ struct Removal<'a> {
     path: &'a OsStr,
     force: bool,
     failed: bool,
-    /// The error of the directory whose second visit is next, if it is still there. It matters only if that is not empty.
+    /// Of a directory that could not be read. Its second visit comes next, if it is still there. If it is empty, it can be
+    /// removed, and the error does not matter.
     unread: Option<WalkError>,
 }
 

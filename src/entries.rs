@@ -405,15 +405,15 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// For [`Walk`](crate::Walk), which goes on where an iterator was dropped.
 impl Entries<'_> {
+    /// For the second visit of a [`Dir`](crate::Dir), which has no entries.
     #[inline]
     pub(crate) fn end(&mut self) {
         self.state = State::Ended;
     }
 
     #[inline]
-    pub(crate) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         match self.state {
             State::Reading => self.records.is_buffer_empty() && self.last.is_end(self.marker, self.room_until),
             State::Ended | State::Removed => true,

@@ -2,12 +2,13 @@
 //!
 //! - [`open`], [`openat`] and [`openat_with`] open a directory.
 //! - [`Buffer`] is the memory that the kernel writes entries to; one serves thousands of directories.
-//! - [`Entries`] is the iterator over one directory: it lends each [`Entry`], its name still in the buffer, until the next turn.
+//! - [`Entries`] is the iterator over one directory: it lends each [`Entry`], its name still in the buffer, until the next
+//!   turn.
 //! - [`EndMarker`] lets it skip the last system call where the file system marks the last entry.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
 //!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
-//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends entries.
-//!   [`WalkError`] is an error with its path.
+//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends
+//!   entries. [`WalkError`] is an error with its path.
 //!
 //! ```
 //! use lendir::{Buffer, Entries};
@@ -66,8 +67,8 @@
 //!
 //! # Recipes
 //!
-//! Where a recipe uses `rustix`, add `rustix = { version = "1.1", features = ["fs"] }` to your dependencies; `tempfile` makes the
-//! temporary directories.
+//! Where a recipe uses `rustix`, add `rustix = { version = "1.1", features = ["fs"] }` to your dependencies; `tempfile` makes
+//! the temporary directories.
 //!
 //! **Scan again and again**, with directory and buffer in a struct. Two fields are borrowed side by side if `self` is taken
 //! apart first:
@@ -125,25 +126,25 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **Total size** of a tree on one mount, with its errors told and not fatal. The example `du` counts hard links once and uses
-//! all cores.
+//! **Total size** of a tree on one mount. It prints errors and goes on. The example `du` counts hard links once and uses all
+//! cores.
 //!
 //! ```
 //! use lendir::Walk;
 //! use rustix::fs::{AtFlags, statat};
+//! use std::io;
 //!
 //! let mut walk = Walk::open("/etc")?.same_mount();
 //! let mut bytes = 0;
-//! loop {
-//!     match walk.next() {
-//!         Ok(None) => break,
-//!         Err(error) => eprintln!("{error}"), // and go on with the rest
-//!         Ok(Some(mut dir)) => {
-//!             while let Some(entry) = dir.next()? {
-//!                 if let Ok(stat) = statat(entry.dir(), entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW) {
-//!                     bytes += stat.st_size;
-//!                 }
-//!             }
+//! while let Some(dir) = walk.next().transpose() {
+//!     let Ok(mut dir) = dir.inspect_err(|error| eprintln!("{error}")) else { continue };
+//!     while let Some(entry) = dir.next().transpose() {
+//!         let stat = entry.map_err(io::Error::from).and_then(|entry| {
+//!             Ok(statat(entry.dir(), entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW)?)
+//!         });
+//!         match stat {
+//!             Ok(stat) => bytes += stat.st_size,
+//!             Err(error) => eprintln!("{error}"),
 //!         }
 //!     }
 //! }
@@ -168,16 +169,18 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **Sorted**, whole paths in the order of `git ls-files`, if the directories are printed where they stand:
+//! **Sorted**: the entries of each directory, and the directories below it, in the order of the [`Listing`]. Whole paths come
+//! out in the order of `git ls-files` in strict pre-order (below) with [`Order::Path`].
 //!
 //! ```
-//! use lendir::{Listing, Order, Walk};
+//! use lendir::{Listing, Walk};
 //!
-//! let mut listing = Listing::with_order(Order::Path);
+//! let mut listing = Listing::new();
 //! let mut walk = Walk::open("/sys/class/net")?;
 //! while let Some(mut dir) = walk.next()? {
 //!     dir.read(&mut listing)?;
 //!     for entry in &listing {
+//!         println!("{}", dir.path().join(entry.name_os()).display());
 //!         if entry.name() == b"power" {
 //!             dir.skip_name(entry.name()); // prune here, too
 //!         }
@@ -186,15 +189,16 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **Remove a tree**, however deep, and safe against others who swap directories in it for links. The example `rm` says more
-//! of its errors.
+//! **Remove a tree**, however deep, and safe against others who swap directories for links: [`Walk::open`] would follow a link
+//! at `path` itself, so that the root is opened without. The example `rm` says more of its errors.
 //!
 //! ```
-//! use lendir::{FileType, Walk};
-//! use rustix::fs::{AtFlags, unlinkat};
+//! use lendir::{FileType, OFlags, Walk};
+//! use rustix::fs::{AtFlags, CWD, unlinkat};
 //!
 //! fn remove_tree(path: &std::path::Path) -> std::io::Result<()> {
-//!     let mut walk = Walk::open(path)?.post_order();
+//!     let root = lendir::openat_with(CWD, path, OFlags::NOFOLLOW)?;
+//!     let mut walk = Walk::new(root).post_order();
 //!     while let Some(mut dir) = walk.next()? {
 //!         if let Some(parent) = dir.parent() {
 //!             unlinkat(parent, dir.name(), AtFlags::REMOVEDIR)?; // a second visit: it is empty by now
@@ -216,7 +220,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **`chmod` before entering.** A directory is opened only when the walk comes to it:
+//! **`chmod` before entering.** A directory is opened only when the walk comes to it. Do this only in a tree that nobody else
+//! can change, because `chmodat` follows links:
 //!
 //! ```
 //! use lendir::{FileType, Walk};
@@ -350,8 +355,8 @@
 //! # What it costs
 //!
 //! A small directory takes `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
-//! allocates; a [`Buffer`] is one allocation, and a [`Listing`] and a [`Walk`] stop allocating once they have held as much. Each
-//! item says what it costs; `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
+//! allocates; a [`Buffer`] is one allocation, and a [`Listing`] and a [`Walk`] stop allocating once they have held as much.
+//! Each item says what it costs; `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 

@@ -59,11 +59,13 @@ use std::{fmt, mem};
 ///   The next call goes on with the rest of the tree.
 /// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](Self::max_open) descriptors.
 ///
-/// While others change the tree, a directory that stays where it is, below directories that stay, is lent exactly once.
-/// If a directory is moved while the walk is below it, the walk goes on in it, under its old path.
+/// While others change the tree, a directory that stays where it is, below directories that stay, is lent exactly once, if the
+/// kernel returns its entry exactly once: see [the crate's
+/// page](crate#what-the-kernel-promises-while-others-change-the-directory). If a directory is moved while the walk is below
+/// it, the walk goes on in it, under its old path.
 ///
-/// Only a file system without an end makes a walk without an end: directories have no hard links, and bind mounts are finite.
-/// A FUSE server can invent levels for ever; [`Dir::depth`] tells how deep the walk is.
+/// A tree that stays as it is ends: directories have no hard links, and bind mounts are finite. A FUSE server can invent levels
+/// for ever, and so can a process that makes directories faster than the walk reads them; [`Dir::depth`] tells how deep it is.
 ///
 /// # What it costs
 ///
@@ -107,10 +109,12 @@ impl Walk {
         Ok(Self::begin(root, path))
     }
 
-    /// A walk of the tree at `root`, from [`open`](crate::open), [`openat`](crate::openat) or [`Dir`]'s own descriptor. Paths
-    /// are relative to it, and its own is empty.
+    /// A walk of the tree at `root`, from [`open`](crate::open) or [`openat`](crate::openat). Paths are relative to it, and its
+    /// own is empty.
     ///
-    /// Costs: the allocation of a [`Buffer`]; the rest of the memory comes with the first directories.
+    /// It is read from its current position: **a descriptor that was read before gives an empty root, without an error**.
+    ///
+    /// Costs: three allocations, for the [`Buffer`], the path and the first level; the rest of the memory comes with the tree.
     pub fn new(root: OwnedFd) -> Self {
         Self::begin(root, b"")
     }
@@ -121,8 +125,8 @@ impl Walk {
         Self { buffer: Buffer::new(), levels, shared: None }
     }
 
-    /// Begins the tree at `root` as [`new`](Self::new) does, in the same memory and with the same options. The tree before it
-    /// need not be at its end.
+    /// Begins the tree at `root` as [`new`](Self::new) does, in the same memory and with the same options. The previous tree
+    /// may be unfinished.
     ///
     /// ```
     /// use lendir::Walk;
@@ -139,10 +143,10 @@ impl Walk {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// In a closure of [`spread`](Self::spread), what is left of the tree before it goes to the other threads, and the new tree
-    /// is walked by this thread alone.
+    /// In a closure of [`spread`](Self::spread), the rest of the previous tree goes to the other threads, and this thread walks
+    /// the new one alone.
     ///
-    /// Costs: the descriptors of the tree before it are closed; no allocation.
+    /// Costs: the descriptors of the previous tree are closed; no allocation.
     pub fn reset(&mut self, root: OwnedFd) {
         self.leave();
         self.levels.begin(root, b"");
@@ -169,20 +173,22 @@ impl Walk {
     ///
     /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there.
     ///
-    /// Costs: a level keeps its descriptor until its second visit, so that [`max_open`](Self::max_open) levels are enough to
-    /// make the walk close some early.
+    /// Costs: a level keeps its descriptor until its second visit, so that in a tree deeper than [`max_open`](Self::max_open)
+    /// the walk closes levels early.
     #[doc(alias = "depth_first")]
     pub fn post_order(mut self) -> Self {
         self.levels.is_post_order = true;
         self
     }
 
-    /// Limits the descriptors that are open at once, from the default of 32 to this many; 4 are the least.
+    /// Sets how many descriptors the walk may hold at once: 32 by default, and 4 at least.
     ///
-    /// The walk needs fewer, one for each level above that has directories left to do. Beyond the limit it closes the
-    /// shallowest levels and comes back to them by `..`. It believes `..` only if the device, inode number and birth time are
-    /// those of the directory that it closed; otherwise it goes down to it by names from the first level. If neither leads
-    /// there, the level was moved or removed: that is one error (`ENOENT`), and what is left of the level is lost.
+    /// It holds one for the directory at hand, and one for each level above that has directories left to do (in post-order for
+    /// each level). Beyond the limit it closes the shallowest levels, and reopens them by `..` on the way back. It believes
+    /// `..` only if the device, inode number and birth time are those of the directory that it closed; otherwise it goes down
+    /// by names from the topmost level, which stays open. If neither leads there, the level was moved or removed. That is one
+    /// error: `ENOENT`, `ENOTDIR` if something else has its name, or `EACCES` if it may not be read any more. The directories
+    /// left there are lost, and so is its second visit.
     ///
     /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors, the walk does the same, and keeps fewer
     /// from then on.
@@ -193,14 +199,17 @@ impl Walk {
 
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
-    /// Costs: `openat`, and `close` for a level that is done; see [the table](Self#what-it-costs). No allocation.
+    /// Costs: `openat`, and `close` for a level that is done; see [the table](Self#what-it-costs). A [`Dir`] that was dropped
+    /// before its end is read to its end first. It allocates only while its memory grows, for an error, and to read such a
+    /// `Dir` again.
     ///
     /// # Errors
     ///
     /// Those of [`openat`](crate::openat) for the next directory: `EACCES` if it may not be read, `ENOENT` if it is gone by
-    /// now, `ENOTDIR` if it was replaced. Those of [`Entries::next`] for the rest of a [`Dir`] that was dropped midway.
-    /// `ENOENT` and others for a level that cannot be come back to: see [`max_open`](Self::max_open). Each comes once, and the
-    /// next call goes on.
+    /// now, `ENOTDIR` (`ELOOP` on old kernels) if it was replaced; under [`same_mount`](Self::same_mount), where `openat2` is
+    /// refused, those of `statx` too. Those of `lseek` and of [`Entries::next`] for the rest of a [`Dir`] that was dropped
+    /// midway. `ENOENT` and others for a level that cannot be reopened: see [`max_open`](Self::max_open). Each comes once, and
+    /// the next call goes on.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see below")]
     #[inline(always)]
@@ -379,8 +388,8 @@ impl<'a> Dir<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and the
-    /// walk goes below these.
+    /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and
+    /// the walk goes below these.
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), WalkError> {
@@ -409,15 +418,16 @@ impl<'a> Dir<'a> {
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read). If a broken file system gives the
     /// name twice, each call skips one of the two.
     ///
-    /// Costs: it looks through the names of the directories found here, from the last one that it was asked to skip on: if
-    /// names are skipped in the order in which they were found, each is looked at about once.
+    /// Costs: a search through the names of the directories found here. It begins behind the name that the last call skipped,
+    /// and wraps around: if names are skipped in the order in which they were found, each is looked at about once.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
         let name = name.as_ref();
         let found = self.pending.skip(self.names, name).or_else(|| self.pending.skip(self.level.names(), name));
         self.names = found.unwrap_or(self.names);
     }
 
-    /// Does not go below this directory at all. Its entries are still lent, if they are asked for.
+    /// Does not go below this directory at all. [`next`](Self::next) still lends its entries, and [`Walk::post_order`] its
+    /// second visit.
     ///
     /// ```
     /// const MAX_DEPTH: usize = 2;
@@ -435,7 +445,7 @@ impl<'a> Dir<'a> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// Costs: nothing, and if it is dropped before its end, the rest is not read.
+    /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
     #[inline]
     pub fn leave(&mut self) {
         self.goes_below = false;
@@ -444,8 +454,8 @@ impl<'a> Dir<'a> {
         self.last = self.level.names();
     }
 
-    /// Ends the walk: [`Walk::next`] is `None` from here on, for all threads of [`Walk::spread`]. The entries of this directory
-    /// are still lent, if they are asked for.
+    /// Ends the walk: [`Walk::next`] is `None` from here on, for all threads of [`Walk::spread`]. [`next`](Self::next) still
+    /// lends the entries of this directory.
     ///
     /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`], or when the walk is dropped.
     #[inline]
@@ -488,7 +498,7 @@ impl<'a> Dir<'a> {
     }
 
     /// At a second visit, the directory that it is in, for `unlinkat`, `fchmodat` and the like. `None` for the root, at a first
-    /// visit, and if that directory could not be come back to.
+    /// visit, and if that directory could not be reopened.
     #[inline]
     #[must_use]
     pub fn parent(&self) -> Option<BorrowedFd<'a>> {

@@ -1,7 +1,7 @@
 //! `Handover`: work that busy threads hand over to idle ones, and the end when all of them are idle.
 //!
-//! No queue is on the way of the busy. An idle thread raises a flag and waits; a busy one looks at the flag, and takes the lock
-//! only to give.
+//! A busy thread touches no shared queue. An idle thread raises a flag and waits; a busy one looks at the flag, and takes the
+//! lock only to give.
 
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};

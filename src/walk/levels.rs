@@ -37,7 +37,7 @@ const DEFAULT_OPEN: usize = 32;
 pub(super) struct Levels {
     /// Empty when nothing is left.
     stack: Vec<Level>,
-    /// Of `stack[1..]`, as many as are closed: their identity, or the error that kept it from being noted.
+    /// One for each closed level, `stack[1..=closed.len()]`: its identity, or the error of `statx`.
     closed: Vec<Result<Identity, Errno>>,
     lost: Vec<Lost>,
     pending: Pending,
@@ -94,7 +94,7 @@ pub(super) struct Level {
     names: usize,
     /// Where the first of them begins that is still to do.
     next: usize,
-    /// Whether its second visit has been made.
+    /// Whether the walk is at its second visit.
     is_left: bool,
     split: Option<Arc<Split<Place>>>,
 }
@@ -114,7 +114,7 @@ struct Place {
 #[derive(Debug)]
 struct Lost {
     split: Arc<Split<Place>>,
-    /// It begins with the path of the level.
+    /// Of the level.
     path: Vec<u8>,
 }
 
@@ -205,7 +205,7 @@ impl Levels {
         self.max_open = descriptors.max(MIN_OPEN);
     }
 
-    /// Begins the directory at hand again. Returns the names that are noted of it.
+    /// Rewinds the directory at hand. Returns the names that are noted of it.
     pub(super) fn rewind(&self) -> Result<Pending, WalkError> {
         let top = self.top();
         match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
@@ -320,15 +320,15 @@ impl Levels {
         Err(error)
     }
 
-    /// Seccomp filters refuse it with `EPERM` or `ENOSYS`, and so do old kernels. If it was not `openat2` but the directory
-    /// that was refused, `openat` says so too.
+    /// Does with `openat` and `statx` from now on. Old kernels and seccomp filters refuse `openat2` with `ENOSYS` or `EPERM`.
+    /// If it was the directory that they refused, `openat` fails too.
     fn do_without_openat2(&mut self) -> bool {
         if !matches!(self.mounts, Mounts::One(_)) {
             return false;
         }
-        let mount = Mount::of(self.top().dir());
-        self.mounts = mount.map_or(self.mounts, Mounts::Compared);
-        mount.is_ok()
+        let Ok(mount) = Mount::of(self.top().dir()) else { return false };
+        self.mounts = Mounts::Compared(mount);
+        true
     }
 
     /// No descriptor is to be had: gives one back and does with fewer from now on.
@@ -357,8 +357,7 @@ impl Levels {
         let [first, .., level, below] = &mut stack[..] else { panic!("BUG: the first level is never closed") };
         let noted = closed.pop().expect("BUG: no level is closed");
         let found = noted.and_then(|identity| {
-            let by_dots = open_above(below.dir(), below.depth - level.depth);
-            by_dots
+            open_above(below.dir(), below.depth - level.depth)
                 .and_then(|dir| identity.confirm(dir))
                 .or_else(|_| identity.confirm(open_by_names(first.dir(), &path[first.path_end..level.path_end])?))
         });
@@ -373,8 +372,10 @@ impl Levels {
                 let error = WalkError::new(level.path(path), level.depth, errno);
                 let Level { split, path_end, .. } = stack.remove(stack.len() - 2);
                 if let Some(split) = split {
-                    // For the last thread there, which need not be this one.
-                    split.above().into_iter().for_each(|above| above.add_part());
+                    // The last thread in the lost level goes on above it, and needs a part there.
+                    if let Some(above) = split.above() {
+                        above.add_part();
+                    }
                     lost.push(Lost { split, path: path[..path_end].to_vec() });
                 }
                 Err(error)
@@ -413,9 +414,11 @@ impl Levels {
         let Place { identity, depth, name, path_end, .. } = split.place;
         let path = &self.path[..path_end];
         let found = identity.and_then(|identity| {
-            let by_dots = self.stack.first().map(|first| open_above(first.dir(), first.depth - depth));
-            let by_dots = by_dots.unwrap_or(Err(Errno::NOENT)).and_then(|dir| identity.confirm(dir));
-            by_dots.or_else(|_| identity.confirm(open_from_root(split, path)?))
+            let by_dots = self.stack.first().ok_or(Errno::NOENT);
+            by_dots
+                .and_then(|first| open_above(first.dir(), first.depth - depth))
+                .and_then(|dir| identity.confirm(dir))
+                .or_else(|_| identity.confirm(open_from_root(split, path)?))
         });
         match found {
             Ok(dir) => {
@@ -457,8 +460,8 @@ impl Levels {
         !(self.stack.is_empty() && self.lost.is_empty())
     }
 
-    /// Takes half of the directories that are pending at the shallowest level that is open, for another thread; all of them if
-    /// there are others. Its descriptor is duplicated.
+    /// Takes half of the directories that are pending at the shallowest level that is open, for another thread. A
+    /// single one is given away only if others are left. The level's descriptor is duplicated.
     pub(super) fn split(&mut self) -> Option<Self> {
         let shallowest = self.pending_from(0)?;
         let is_closed = (1..=self.closed.len()).contains(&shallowest.0);

@@ -1,8 +1,8 @@
-//! `Split`: a level in post-order that several threads have a part in, and the one of them that visits it again.
+//! `Split`: a level that several threads walk in post-order.
 //!
-//! The last thread to be done with its part makes the second visit. One thread came down to the level, and has a part in the
-//! level above too; the others were given theirs. If the one that came down is not the last, it leaves another part in the
-//! level above to the one that will be. That thread goes up after the visit, and is done with this part in turn.
+//! It counts its parts: the threads that are not done there. The last one makes the second visit, and then goes up. One thread
+//! came down to the level, so that it has a part in the level above too; the others were given theirs. If the one that came
+//! down is not the last, it adds a part to the level above, for the thread that will be.
 
 use crate::sync::Arc;
 use crate::sync::atomic::{

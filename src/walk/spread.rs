@@ -40,19 +40,24 @@ impl Walk {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
+    /// [`next`](Self::next) waits where another thread is busy and this one has nothing to do: hold no lock across it that
+    /// another closure takes.
+    ///
     /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
-    /// thread, not the walk. [`Dir::stop`](super::Dir::stop) ends it for all. A panic in one of them ends it for all, and is
-    /// passed on once they have returned.
+    /// thread, not the walk. Once all closures have returned, the walk is over, and what is left is not walked.
+    /// [`Dir::stop`](super::Dir::stop) ends it for all. A panic in one of them ends it for all, and is passed on once they
+    /// have returned.
     ///
     /// It pays where the kernel has to do much for each directory and `work` for each entry. A chain of directories, or one
     /// huge directory, is read by one thread at a time.
     ///
     /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
-    /// [`max_open`](Self::max_open) descriptors, and one more for what another thread gives it; in post-order, one for the root.
-    /// A thread without work raises a flag and sleeps. Another one, which looks at the flag once a directory, gives it half of
-    /// the directories that are left at its shallowest level, with a copy of their names and a duplicate of that level's
-    /// descriptor. One thread costs what [`next`](Self::next) costs without this. `threads` is at least 1; once the system
-    /// refuses to start one, the walk makes do with those before it, and there are fewer results.
+    /// [`max_open`](Self::max_open) descriptors, and one more for what another thread gives it; in post-order, one for the
+    /// root. A thread without work raises a flag and sleeps. Another one, which looks at the flag once a directory, gives it
+    /// half of the directories that are left at its shallowest level, with a copy of their names and a duplicate of that
+    /// level's descriptor; in post-order with a `statx` too, and an allocation, for each level above that no thread shares
+    /// yet. One thread costs what [`next`](Self::next) costs without this. 0 `threads` are 1; once the system refuses to start
+    /// one, the walk makes do with those before it, and there are fewer results.
     pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R> {
         let handover = Arc::new(Handover::new());
         let run = |mut walk: Self| {

@@ -69,7 +69,7 @@ fn one_frame_with_the_callers_loop() {
     }
     assert!(
         all_hold,
-        "a loop takes more than {AT_MOST} ({WALK_AT_MOST} for a walk) of `RawDir`'s instructions, or calls one of {INLINED:?}:\n{report}"
+        "a loop takes more than {AT_MOST} ({WALK_AT_MOST} for a walk) of `RawDir`'s instructions, or calls {INLINED:?}:\n{report}"
     );
     if !has_marker {
         skip(TEST, "for the loop with an `EndMarker`, a file system that has one");

@@ -9,10 +9,10 @@
 //!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`;
 //! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
-//! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when. `support` is
-//! shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and holds all
-//! that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system belongs in
-//! `tests/kernel`.
+//! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when.
+//! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and
+//! holds all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system
+//! belongs in `tests/kernel`.
 
 mod contract;
 mod costs;

@@ -272,7 +272,8 @@ fn spread_goes_on_where_the_walk_is() {
     }
 }
 
-/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than to walk.
+/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than to
+/// walk.
 type PathOf = (OsString, bool);
 
 fn path_of(dir: &Dir<'_>) -> PathOf {

@@ -222,7 +222,8 @@ fn read_all_of(dir: &mut Dir<'_>) {
     while dir.next().unwrap().is_some() {}
 }
 
-/// Nothing is asked about an entry. What the caller does not read the walk reads, and begins again where the caller stopped midway.
+/// Nothing is asked about an entry. What the caller does not read the walk reads, and begins again where the caller stopped
+/// midway.
 #[test]
 fn walk_takes_four_calls_a_directory() {
     const TEST: &str = "walk_takes_four_calls_a_directory";

@@ -68,8 +68,8 @@ impl Reader for Fts<'_> {
             if entry.is_null() {
                 break;
             }
-            // SAFETY: the entry lives until the next `fts_read`. Its name ends with a NUL; no reference is made to the field, which
-            // is shorter.
+            // SAFETY: the entry lives until the next `fts_read`. Its name ends with a NUL; no reference is made to the field,
+            // which is shorter.
             let (level, info, name) =
                 unsafe { ((*entry).level, (*entry).info, CStr::from_ptr((&raw const (*entry).name).cast())) };
             if level > 0 && info != FTS_DP {

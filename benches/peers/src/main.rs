@@ -1,4 +1,5 @@
-//! The same directories and trees, read by `lendir` and by others: `cargo run --release --manifest-path benches/peers/Cargo.toml`.
+//! The same directories and trees, read by `lendir` and by others: `cargo run --release --manifest-path
+//! benches/peers/Cargo.toml`.
 //!
 //! It prints Markdown tables. A cell is the median time as a ratio to that of the bare loop (open, `getdents64` until it
 //! returns 0, close, nothing looked at). All contenders of a row take their turns in the same rounds, and every answer is

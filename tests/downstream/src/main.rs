@@ -1,8 +1,8 @@
 //! Reads one directory with each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots;
 //! then a tree, with `Walk` and with `RawDir`.
 //!
-//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop runs
-//! in one call of `measured`, so that callgrind can count the instructions of that call alone.
+//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop
+//! runs in one call of `measured`, so that callgrind can count the instructions of that call alone.
 
 mod entries;
 mod raw_dir;
