@@ -10,11 +10,12 @@ mod spread;
 
 pub use error::WalkError;
 
+use crate::sync::Arc;
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
 use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
 use pending::{Kind, Pending};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use spread::Shared;
+use spread::Part;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -89,7 +90,7 @@ pub struct Walk {
     buffer: Buffer,
     levels: Levels,
     /// With the other threads of [`spread`](Self::spread).
-    shared: Option<Shared>,
+    part: Option<Arc<Part>>,
 }
 
 impl Walk {
@@ -122,7 +123,7 @@ impl Walk {
     fn begin(root: OwnedFd, path: &[u8]) -> Self {
         let mut levels = Levels::default();
         levels.begin(root, path);
-        Self { buffer: Buffer::new(), levels, shared: None }
+        Self { buffer: Buffer::new(), levels, part: None }
     }
 
     /// Begins the tree at `root` as [`new`](Self::new) does, in the same memory and with the same options. The previous tree
@@ -143,8 +144,8 @@ impl Walk {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// In a closure of [`spread`](Self::spread), the rest of the previous tree goes to the other threads, and this thread walks
-    /// the new one alone.
+    /// In a closure of [`spread`](Self::spread), the rest of the previous tree goes to the other threads, with its descriptors,
+    /// which count beside theirs until one of them takes it. This thread walks the new tree alone, and nobody waits for it.
     ///
     /// Costs: the descriptors of the previous tree are closed; no allocation.
     pub fn reset(&mut self, root: OwnedFd) {
@@ -171,7 +172,8 @@ impl Walk {
 
     /// Lends each directory once more, after everything below it: see [`Dir::is_post`] and [`Dir::parent`].
     ///
-    /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there.
+    /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there and a
+    /// descriptor is to be had.
     ///
     /// Costs: a level keeps its descriptor until its second visit, so that in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -216,7 +218,7 @@ impl Walk {
     pub fn next(&mut self) -> Result<Option<Dir<'_>>, WalkError> {
         // Keep the way through `openat` to the first `getdents64` in the caller's frame: see `Entries::find`.
         if matches!(self.levels.unread, Unread::Nothing) || !self.resume()? {
-            if self.shared.as_ref().is_some_and(|shared| shared.is_asked()) {
+            if self.part.as_ref().is_some_and(|part| part.is_asked()) {
                 self.share();
             }
             loop {
@@ -290,7 +292,9 @@ impl fmt::Debug for Walk {
 ///
 /// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. It is a directory's first visit, or, with
 /// [`Walk::post_order`], [its second](Self::is_post), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
-/// on its entries; if it is a second visit of a directory that could not be opened for reading, that is one with `O_PATH`.
+/// on its entries. At a second visit it is one with `O_PATH` if the directory may not be read. Whoever reads entries through
+/// the descriptor, or a duplicate, moves the position that the walk reads from: open the directory anew for that, as
+/// `openat(&dir, c".")`.
 ///
 /// If it is dropped midway, the walk reads the directory again from its beginning, to find the directories that it has not seen
 /// yet: one `lseek`, and memory for the names of those that it has. It does not go on from a cookie: on tracefs cookies lead
@@ -454,8 +458,8 @@ impl<'a> Dir<'a> {
         self.last = self.level.names();
     }
 
-    /// Ends the walk: [`Walk::next`] is `None` from here on, for all threads of [`Walk::spread`]. [`next`](Self::next) still
-    /// lends the entries of this directory.
+    /// Ends the walk: [`Walk::next`] is `None` from here on. [`next`](Self::next) still lends the entries of this directory. The
+    /// other threads of [`Walk::spread`] end once this one calls [`Walk::next`] or its closure returns.
     ///
     /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`], or when the walk is dropped.
     #[inline]

@@ -25,9 +25,9 @@ struct State<T> {
 }
 
 impl<T> Handover<T> {
-    /// For one thread.
+    /// For no thread yet.
     pub(crate) fn new() -> Self {
-        let state = State { given: Vec::new(), threads: 1, waiting: 0 };
+        let state = State { given: Vec::new(), threads: 0, waiting: 0 };
         let [is_asked, is_over] = [(); 2].map(|()| AtomicBool::new(false));
         Self { is_asked, is_over, state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -72,10 +72,9 @@ impl<T> Handover<T> {
         self.lock().threads += 1;
     }
 
-    /// For a thread that takes part no longer: leaves the rest of its work to the others.
-    pub(crate) fn leave(&self, rest: Option<T>) {
+    /// For a thread that takes part no longer.
+    pub(crate) fn leave(&self) {
         let mut state = self.lock();
-        state.given.extend(rest);
         state.threads -= 1;
         self.settle(&mut state);
     }
@@ -133,6 +132,7 @@ mod tests {
                 assert!(handover.take().is_none() && handover.is_over());
                 done.lock().unwrap().append(&mut done_here);
             };
+            handover.join();
             handover.give(0..200);
             thread::scope(|scope| {
                 for _ in 1..threads {
@@ -151,9 +151,11 @@ mod tests {
     fn whoever_leaves_leaves_the_rest_to_the_others() {
         let handover = Handover::new();
         handover.join();
+        handover.join();
         thread::scope(|scope| {
             let other = scope.spawn(|| (handover.take(), handover.take()));
-            handover.leave(Some("the rest"));
+            handover.give("the rest");
+            handover.leave();
             assert_eq!(other.join().unwrap(), (Some("the rest"), None));
         });
     }

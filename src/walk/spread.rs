@@ -5,12 +5,36 @@ use super::levels::{Levels, Step};
 use super::{Walk, WalkError};
 use crate::Buffer;
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::thread;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A thread's share in a walk that several threads do together.
-pub(super) type Shared = Arc<Handover<Levels>>;
+/// A thread's part in a walk that several threads do together.
+#[derive(Debug)]
+pub(super) struct Part {
+    handover: Arc<Handover<Levels>>,
+    has_left: AtomicBool,
+}
+
+impl Part {
+    fn join(handover: &Arc<Handover<Levels>>) -> Arc<Self> {
+        handover.join();
+        Arc::new(Self { handover: Arc::clone(handover), has_left: AtomicBool::new(false) })
+    }
+
+    #[inline]
+    pub(super) fn is_asked(&self) -> bool {
+        self.handover.is_asked()
+    }
+
+    /// Nobody waits for this thread any more.
+    fn leave(&self) {
+        if !self.has_left.swap(true, Relaxed) {
+            self.handover.leave();
+        }
+    }
+}
 
 impl Walk {
     /// Walks on several threads: each runs `work`, the same loop as ever, on a `Walk` of its own. Returns what they return.
@@ -61,23 +85,29 @@ impl Walk {
     pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R> {
         let handover = Arc::new(Handover::new());
         let run = |mut walk: Self| {
+            let part = walk.part.clone();
             let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
-            if result.is_err() || walk.shared.is_some() && walk.levels.is_stopped() {
+            if result.is_err() {
                 handover.end();
             }
             walk.leave();
+            if let Some(part) = part {
+                part.leave(); // where `work` has put another walk in the place of its own
+            }
             result
         };
         let results: Vec<_> = thread::scope(|scope| {
+            // First of all, or the others could find that there is nobody to give them work.
+            let part = Part::join(&handover);
             let start = |_| {
-                handover.join();
+                let part = Part::join(&handover);
                 let (buffer, levels) = (Buffer::new(), self.levels.without_work());
-                let walk = Self { buffer, levels, shared: Some(Arc::clone(&handover)) };
+                let walk = Self { buffer, levels, part: Some(Arc::clone(&part)) };
                 let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
-                started.inspect_err(|_| handover.leave(None)).ok()
+                started.inspect_err(|_| part.leave()).ok()
             };
             let others: Vec<_> = (1..threads).map_while(start).collect();
-            self.shared = (!others.is_empty()).then(|| Arc::clone(&handover));
+            self.part = (!others.is_empty()).then_some(part);
             let first = run(self);
             let join =
                 |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -90,11 +120,11 @@ impl Walk {
     #[cold]
     #[inline(never)]
     pub(super) fn share(&mut self) {
-        let Some(shared) = &self.shared else { return };
-        if shared.is_over() {
+        let Some(Part { handover, .. }) = self.part.as_deref() else { return };
+        if handover.is_over() {
             self.levels.clear();
         } else if let Some(share) = self.levels.split() {
-            shared.give(share);
+            handover.give(share);
         }
     }
 
@@ -102,23 +132,29 @@ impl Walk {
     #[cold]
     #[inline(never)]
     pub(super) fn take_share(&mut self) -> Result<Step, WalkError> {
-        let Some(share) = self.shared.as_ref().and_then(|shared| shared.take()) else { return Ok(Step::Done) };
+        let Some(share) = self.part.as_ref().and_then(|part| part.handover.take()) else { return Ok(Step::Done) };
         self.levels = share;
         self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })
     }
 
     /// Leaves the other threads, if there are any, and the rest of the tree to them.
     pub(super) fn leave(&mut self) {
-        if let Some(shared) = self.shared.take() {
-            let nothing = self.levels.without_work();
-            shared.leave(self.levels.has_work().then(|| mem::replace(&mut self.levels, nothing)));
+        if self.levels.is_stopped() {
+            self.stop();
+        }
+        if let Some(part) = self.part.take() {
+            if self.levels.has_work() {
+                let nothing = self.levels.without_work();
+                part.handover.give(mem::replace(&mut self.levels, nothing));
+            }
+            part.leave();
         }
     }
 
     pub(super) fn stop(&mut self) {
         self.levels.clear();
-        if let Some(shared) = &self.shared {
-            shared.end();
+        if let Some(part) = &self.part {
+            part.handover.end();
         }
     }
 }

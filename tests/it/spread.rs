@@ -9,13 +9,14 @@ use crate::visits::{Plan, Visit, What, by_std, walked};
 use crate::walk::remove;
 use crate::walk_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Order, Walk};
-use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
+use rustix::fs::{CWD, Mode, RenameFlags, fchmod, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::iter;
+use std::mem;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -384,6 +385,31 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
     });
 }
 
+/// Whoever makes the second visit need not be able to read the directory any more.
+#[test]
+fn second_visit_needs_no_permission_to_read() {
+    let _watchdog = Watchdog::new(60);
+    as_nobody(|| {
+        for way in [POST, TIGHT] {
+            for threads in THREADS {
+                let tree = Tree::new(|at| tree::comb(at, 40));
+                let parts = way.begin(tree.path()).spread(threads, |walk| {
+                    let mut second_visits = 0;
+                    while let Some(dir) = walk.next().unwrap() {
+                        if dir.is_post() {
+                            second_visits += 1;
+                        } else {
+                            fchmod(&dir, Mode::WUSR | Mode::XUSR).unwrap();
+                        }
+                    }
+                    second_visits
+                });
+                assert_eq!(parts.into_iter().sum::<u32>(), 1 + 3 * 40, "{way:?}, {threads} threads");
+            }
+        }
+    });
+}
+
 /// Those that are done with the shared tree do not wait until the new one is done.
 #[test]
 fn nobody_waits_for_a_thread_that_begins_another_tree() {
@@ -399,6 +425,51 @@ fn nobody_waits_for_a_thread_that_begins_another_tree() {
         are_done.wait();
         assert!(walk.next().unwrap().is_none());
     });
+}
+
+/// A walk that is stopped and begins another tree in the same stride is stopped for the other threads, too.
+#[test]
+fn stop_is_not_forgotten_by_reset() {
+    let _watchdog = Watchdog::new(60);
+    let (tree, other) = (Tree::new(|at| tree::wide(at, 300, 4)), Tree::of(&["b/"]));
+    let is_stopped = Barrier::new(2);
+    let caller = thread::current().id();
+    let parts = Walk::open(tree.path()).unwrap().spread(2, |walk| {
+        if thread::current().id() == caller {
+            let mut root = walk.next().unwrap().unwrap();
+            while root.next().unwrap().is_some() {}
+            walk.next().unwrap().unwrap(); // and half of the rest goes to the other thread
+            walk.next().unwrap().unwrap().stop();
+            walk.reset(lendir::open(other.path()).unwrap());
+            is_stopped.wait();
+            return paths_left(walk).len();
+        }
+        let is_lent_one = walk.next().unwrap().is_some();
+        is_stopped.wait();
+        usize::from(is_lent_one) + paths_left(walk).len()
+    });
+    assert!(parts[0] == 2 && parts[1] < 2, "{parts:?}");
+}
+
+/// Nor does a closure hold up the others that puts another walk in the place of its own.
+#[test]
+fn nobody_waits_for_a_walk_that_was_taken_away() {
+    let _watchdog = Watchdog::new(60);
+    let (tree, other) = (Tree::new(|at| tree::wide(at, 300, 4)), Tree::of(&["b/"]));
+    for threads in THREADS {
+        let caller = thread::current().id();
+        let walks = Walk::open(tree.path()).unwrap().spread(threads, |walk| {
+            let mut taken = None;
+            if thread::current().id() == caller {
+                taken = Some(mem::replace(walk, Walk::open(other.path()).unwrap()));
+            }
+            while walk.next().unwrap().is_some() {}
+            taken
+        });
+        for mut walk in walks.into_iter().flatten() {
+            while walk.next().unwrap().is_some() {}
+        }
+    }
 }
 
 /// The tree of a thread that begins another one goes to the other threads, and nobody helps with the new one.
@@ -437,6 +508,13 @@ fn thread_that_begins_another_tree_leaves_this_one_to_the_others() {
     }
 }
 
+/// The thread that ends the walk at this visit may have to wait for a core meanwhile.
+fn slow_down(visit: usize, end_at: usize) {
+    if visit > end_at {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn stop_ends_the_walk_for_all_threads() {
     let _watchdog = Watchdog::new(60);
@@ -450,7 +528,9 @@ fn stop_ends_the_walk_for_all_threads() {
                         let mut stops = false;
                         while let Some(mut dir) = walk.next().unwrap() {
                             late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
-                            stops = visits.fetch_add(1, SeqCst) == stop_at;
+                            let visit = visits.fetch_add(1, SeqCst);
+                            slow_down(visit, stop_at);
+                            stops = visit == stop_at;
                             if stops {
                                 dir.stop();
                                 if returns {
@@ -488,6 +568,7 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
                                 ended.fetch_add(1, SeqCst);
                                 resume_unwind(Box::new(visit)); // without a message
                             }
+                            slow_down(visit, panic_at);
                         }
                         ended.fetch_add(1, SeqCst);
                     });
