@@ -114,8 +114,16 @@ pub(crate) fn open_path_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedF
     retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(OFlags::PATH), Mode::empty()))
 }
 
-/// Opens the directory that is `levels` above `dir`, by `..`.
-pub(crate) fn open_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
+/// Opens a directory again. If it may not be read any more, it still stands for itself and its parent.
+pub(crate) fn reopen_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    match open_below(dir, name) {
+        Err(Errno::ACCESS) => open_path_below(dir, name),
+        answer => answer,
+    }
+}
+
+/// Opens the directory again that is `levels` above `dir`, by `..`; see [`reopen_below`].
+pub(crate) fn reopen_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
     const UP: &[u8; 3] = b"../";
     /// As many as a path may have.
     const AT_ONCE: usize = (4096 - 1) / UP.len();
@@ -140,5 +148,9 @@ pub(crate) fn open_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, 
         reached = Some(up(reached.as_ref().map_or(dir, AsFd::as_fd), AT_ONCE, OFlags::PATH)?);
         levels -= AT_ONCE;
     }
-    up(reached.as_ref().map_or(dir, AsFd::as_fd), levels, OFlags::empty())
+    let last = |flags| up(reached.as_ref().map_or(dir, AsFd::as_fd), levels, flags);
+    match last(OFlags::empty()) {
+        Err(Errno::ACCESS) => last(OFlags::PATH),
+        answer => answer,
+    }
 }

@@ -21,7 +21,7 @@ use super::identity::{Identity, Mount};
 use super::pending::{Kind, Pending};
 use super::split::Split;
 use crate::EndMarker;
-use crate::open::{open_above, open_below, open_below_on_mount, open_path_below};
+use crate::open::{open_below, open_below_on_mount, open_path_below, reopen_above, reopen_below};
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SeekFrom;
@@ -357,7 +357,7 @@ impl Levels {
         let [first, .., level, below] = &mut stack[..] else { panic!("BUG: the first level is never closed") };
         let noted = closed.pop().expect("BUG: no level is closed");
         let found = noted.and_then(|identity| {
-            open_above(below.dir(), below.depth - level.depth)
+            reopen_above(below.dir(), below.depth - level.depth)
                 .and_then(|dir| identity.confirm(dir))
                 .or_else(|_| identity.confirm(open_by_names(first.dir(), &path[first.path_end..level.path_end])?))
         });
@@ -416,7 +416,7 @@ impl Levels {
         let found = identity.and_then(|identity| {
             let by_dots = self.stack.first().ok_or(Errno::NOENT);
             by_dots
-                .and_then(|first| open_above(first.dir(), first.depth - depth))
+                .and_then(|first| reopen_above(first.dir(), first.depth - depth))
                 .and_then(|dir| identity.confirm(dir))
                 .or_else(|_| identity.confirm(open_from_root(split, path)?))
         });
@@ -577,13 +577,14 @@ impl Level {
     }
 }
 
-/// Goes down from `dir` by names with slashes between them, which lead through no symbolic link.
+/// Goes down from `dir` to a directory that was open before, by names with slashes between them, which lead through no
+/// symbolic link.
 fn open_by_names(dir: BorrowedFd<'_>, names: &[u8]) -> Result<OwnedFd, Errno> {
     let mut names = names.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).peekable();
     let mut reached: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
-        let open = if names.peek().is_some() { open_path_below } else { open_below };
+        let open = if names.peek().is_some() { open_path_below } else { reopen_below };
         reached = Some(open(reached.as_ref().map_or(dir, AsFd::as_fd), &name)?);
     }
     reached.map_or_else(|| fcntl_dupfd_cloexec(dir, 0), Ok)
@@ -607,8 +608,12 @@ impl Mounts {
             Self::All => open_below(dir, name),
             Self::One(_) => open_below_on_mount(dir, name),
             Self::Compared(mount) => {
-                let dir = open_below(dir, name)?;
-                if Mount::of(dir.as_fd())? == mount { Ok(dir) } else { Err(Errno::XDEV) }
+                let is_mount_point = |dir: &OwnedFd| Ok(Mount::of(dir.as_fd())? != mount);
+                match open_below(dir, name) {
+                    Ok(dir) if is_mount_point(&dir)? => Err(Errno::XDEV),
+                    Err(Errno::ACCESS) if is_mount_point(&open_path_below(dir, name)?)? => Err(Errno::XDEV),
+                    answer => answer,
+                }
             }
         }
     }

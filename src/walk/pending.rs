@@ -99,9 +99,10 @@ impl Pending {
         }
     }
 
-    /// Looks for `name` from `at` on, and marks it as skipped. Returns where the next record begins.
+    /// Looks for `name` from `at` on where it is not skipped yet, and marks it as skipped. Returns where the next record begins.
     pub(super) fn skip(&mut self, at: usize, name: &[u8]) -> Option<usize> {
-        let (at, found) = self.records(at).find(|(_, found)| found.to_bytes() == name)?;
+        let is_wanted = |at: usize, found: &CStr| found.to_bytes() == name && self.at(at).0 != Kind::Skipped;
+        let (at, found) = self.records(at).find(|(at, found)| is_wanted(*at, found))?;
         let behind = at + 1 + found.to_bytes_with_nul().len();
         self.skip_at(at);
         Some(behind)
@@ -190,5 +191,12 @@ mod tests {
         assert_eq!([0, 4, 7].map(|at| pending.at(at).0), [Kind::Directory, Kind::Skipped, Kind::Directory]);
         assert_eq!(pending.skip(7, b"ab"), None);
         assert_eq!(pending.skip(0, b""), None);
+    }
+
+    #[test]
+    fn skip_marks_each_of_equal_names() {
+        let mut pending = pending(&["a", "b", "a"]);
+        assert_eq!([0, 0, 0].map(|at| pending.skip(at, b"a")), [Some(3), Some(9), None]);
+        assert_eq!([0, 3, 6].map(|at| pending.at(at).0), [Kind::Skipped, Kind::Directory, Kind::Skipped]);
     }
 }

@@ -201,6 +201,24 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
     });
 }
 
+/// Each directory loses its permission to be read while the walk is in it. The walk comes back to it all the same.
+#[test]
+fn way_back_is_found_though_levels_may_not_be_read_any_more() {
+    as_nobody(|| {
+        for is_post_order in [false, true] {
+            for max_open in [1, 32, 1000] {
+                let tree = Tree::new(|at| tree::comb(at, 40));
+                let expected = by_std(tree.path(), is_post_order, |_| Plan::sorted(Order::Bytes));
+                let visits = walked(&mut walk(tree.path(), max_open, is_post_order), |path| {
+                    fs::set_permissions(path, Permissions::from_mode(0o300)).unwrap();
+                    Plan::sorted(Order::Bytes)
+                });
+                assert!(visits == expected, "post order {is_post_order}, {max_open} open");
+            }
+        }
+    });
+}
+
 /// The walk goes on in a directory that was moved, under its old path. If that was cut from what is below it, it is lost: one
 /// error. A twin in its place is not taken for it.
 #[test]

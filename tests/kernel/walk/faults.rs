@@ -10,7 +10,7 @@ use crate::support::process;
 use crate::support::tree::make;
 use crate::trap;
 use lendir::{FileType, Walk};
-use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
+use libc::{EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
 use rustix::fs::{CWD, Mode, mknodat};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::os::unix::fs::symlink;
@@ -255,7 +255,8 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                 mount("none", tree.join(point), "tmpfs", MountFlags::empty(), c"").unwrap();
                 make(&tree.join(point), &["directory/file"]);
             }
-            let all = Told::by_std(&tree).unwrap().without(&["tmpfs", "bind", "itself", "z/tmpfs"]);
+            let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
+            let all = Told::by_std(&tree).unwrap().without(&mount_points);
             let mut cases = 0;
             for is_post_order in [false, true] {
                 let way = Way { is_on_one_mount: true, is_post_order, ..SORTED };
@@ -288,13 +289,35 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                         }
                     }
 
+                    // A directory that may not be opened is an error, but not the root of another mount.
+                    let run = way.begin(&tree);
+                    trap::fail(OPENAT, EACCES, |_| false);
+                    trap::refuse(OPENAT2, errno);
+                    assert_eq!(run.finish().sorted(), all);
+                    let opens = trap::made();
+                    for number in 1..=opens {
+                        let run = way.begin(&tree);
+                        trap::fail(OPENAT, EACCES, move |made| made == number);
+                        trap::refuse(OPENAT2, errno);
+                        let told = run.finish().sorted();
+                        let rest = Told { errors: vec![], ..told.clone() };
+                        match &told.errors[..] {
+                            [] => assert_eq!(rest, all, "a mount point, or a way back"),
+                            [(path, EACCES)] => {
+                                assert!(!mount_points.contains(path));
+                                assert_eq!(rest, all.clone().without(&[path]));
+                            }
+                            several => panic!("{several:?}"),
+                        }
+                    }
+
                     let run = way.begin(&tree);
                     trap::count(GETDENTS64);
                     trap::refuse(OPENAT2, errno);
                     assert_eq!(run.finish().sorted(), all);
                     let saved = usize::from(has_marker); // of the root, which is read first
                     assert_eq!(trap::made() as usize, 2 * all.visited.len() - saved, "without a marker");
-                    cases += calls as usize + 2;
+                    cases += (calls + opens) as usize + 3;
                     trap::count(GETDENTS64);
                 }
             }
