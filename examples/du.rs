@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("du: {error}");
+            let _ = writeln!(io::stderr(), "du: {error}");
             ExitCode::FAILURE
         }
     }

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("find: {error}");
+            let _ = writeln!(io::stderr(), "find: {error}");
             ExitCode::FAILURE
         }
     }
@@ -135,15 +135,16 @@ impl<'a, W: Write> Found<'a, W> {
     fn root(&mut self, root: &Path) -> io::Result<Option<Walk>> {
         let metadata = match fs::symlink_metadata(root) {
             Ok(metadata) => metadata,
-            Err(error) => return self.complain(format_args!("{}: {error}", root.display())).map(|()| None),
+            Err(error) => {
+                self.complain(format_args!("{}: {error}", root.display()));
+                return Ok(None);
+            }
         };
         let parent_len = root.parent().map_or(0, |parent| parent.as_os_str().len());
         let (parent, name) = root.as_os_str().as_bytes().split_at(parent_len);
         self.entry(parent, name, || Ok(FileType::from_raw_mode(metadata.mode())))?;
-        match metadata.is_dir().then(|| Walk::open(root)).transpose() {
-            Ok(walk) => Ok(walk),
-            Err(error) => self.complain(error).map(|()| None),
-        }
+        let walk = metadata.is_dir().then(|| Walk::open(root)).transpose();
+        Ok(walk.inspect_err(|error| self.complain(error)).unwrap_or_default())
     }
 
     /// Finds everything in the directories that `walk` lends to this thread. Returns whether it could read all of it.
@@ -153,7 +154,7 @@ impl<'a, W: Write> Found<'a, W> {
             let mut dir = match dir {
                 Ok(dir) => dir,
                 Err(error) => {
-                    self.complain(error)?;
+                    self.complain(error);
                     continue;
                 }
             };
@@ -164,7 +165,7 @@ impl<'a, W: Write> Found<'a, W> {
             }
             if self.wanted.sorted {
                 if let Err(error) = dir.read(&mut listing) {
-                    self.complain(error)?; // and print the entries that came before it
+                    self.complain(error); // and print the entries that came before it
                 }
                 for entry in &listing {
                     self.entry(&parent, entry.name(), || entry.resolve_file_type(&dir))?;
@@ -173,7 +174,7 @@ impl<'a, W: Write> Found<'a, W> {
                 while let Some(entry) = dir.next().transpose() {
                     match entry {
                         Ok(entry) => self.entry(&parent, entry.name(), || entry.resolve_file_type())?,
-                        Err(error) => self.complain(error)?,
+                        Err(error) => self.complain(error),
                     }
                 }
             }
@@ -198,7 +199,8 @@ impl<'a, W: Write> Found<'a, W> {
                 Ok(_) => return Ok(()),
                 Err(error) => {
                     let path = [parent, name].concat();
-                    return self.complain(format_args!("{}: {error}", String::from_utf8_lossy(&path)));
+                    self.complain(format_args!("{}: {error}", String::from_utf8_lossy(&path)));
+                    return Ok(());
                 }
             }
         }
@@ -226,9 +228,9 @@ impl<'a, W: Write> Found<'a, W> {
     }
 
     /// Reports an error, after which not everything was found.
-    fn complain(&mut self, error: impl Display) -> io::Result<()> {
+    fn complain(&mut self, error: impl Display) {
         self.complete = false;
-        writeln!(io::stderr(), "find: {}", without_controls(error.to_string().as_bytes()))
+        let _ = writeln!(io::stderr(), "find: {}", without_controls(error.to_string().as_bytes()));
     }
 }
 

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(2),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ls: {error}");
+            let _ = writeln!(io::stderr(), "ls: {error}");
             ExitCode::from(2)
         }
     }

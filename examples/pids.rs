@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pids: {error}");
+            let _ = writeln!(io::stderr(), "pids: {error}");
             ExitCode::from(2)
         }
     }

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("watch: {error}");
+            let _ = writeln!(io::stderr(), "watch: {error}");
             ExitCode::from(2)
         }
     }
@@ -99,11 +99,10 @@ fn watch(interval: Duration, count: Option<u32>, out: &mut impl Write) -> io::Re
         thread::sleep(interval);
     }
     match count {
-        Some(1) => eprintln!("1 scan took {spent:?}"),
-        Some(count) => eprintln!("{count} scans took {:?} each", spent / count),
-        None => {}
+        Some(1) => writeln!(io::stderr(), "1 scan took {spent:?}"),
+        Some(count) => writeln!(io::stderr(), "{count} scans took {:?} each", spent / count),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Empty for a process that is gone.

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -265,6 +266,17 @@ fn two_dashes_end_the_options() {
     let output = find(root.path(), &["--", "--help", "--", "-s"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "--help\n--\n-s\n");
     assert!(output.status.success());
+}
+
+#[test]
+fn errors_that_nobody_reads_end_nothing() {
+    let dir = numbered(3);
+    let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    drop(reader);
+    let mut find = example("find");
+    find.current_dir(dir.path()).args(["missing", "."]).stderr(OwnedFd::from(writer)).stdout(Stdio::piped());
+    let output = find.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!((output.stdout.split(|&byte| byte == b'\n').count() - 1, output.status.code()), (4, Some(1)));
 }
 
 #[test]

@@ -138,4 +138,8 @@ pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
     let output = run(example(name).args(args));
     assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty(), "{args:?}: {output:?}");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}; try --help\n"));
+
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let status = example(name).args(args).stderr(full).status().unwrap();
+    assert_eq!(status.code(), output.status.code(), "although nobody can be told: {args:?}");
 }

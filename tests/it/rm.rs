@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -275,6 +275,33 @@ fn others_add_and_remove() {
             _ => fs::remove_dir(path).is_ok(),
         }
     });
+}
+
+/// With `-f` an error of a directory that is none any more may be left out, but not what follows from it.
+#[test]
+fn success_means_that_all_is_gone() {
+    let others = ["0", "1", "2", "3", "4", "5"].map(|name| Path::new("tree").join(name));
+    let mut replaced = 0;
+    for _ in 0..if runs_long() { 200 } else { 5 } {
+        let at = Tree::of(&[]);
+        for other in &others {
+            fs::create_dir_all(at.path().join(other)).unwrap();
+        }
+        let large = at.path().join("tree/large");
+        tree::make(&large, &(0..300).map(|number| number.to_string()).collect::<Vec<_>>());
+        let modified = || fs::metadata(&large).and_then(|metadata| metadata.modified()).ok();
+        let before = modified();
+        let mut removal =
+            example("rm").args(["-f", "tree"]).current_dir(at.path()).stderr(Stdio::null()).spawn().unwrap();
+        while modified() == before {}
+        for other in &others {
+            let other = at.path().join(other);
+            replaced += usize::from(fs::remove_dir(&other).is_ok() && fs::write(&other, "").is_ok());
+        }
+        let status = removal.wait().unwrap();
+        assert_eq!(status.success(), !at.path().join("tree").exists());
+    }
+    assert!(replaced > 0);
 }
 
 #[test]
