@@ -189,8 +189,8 @@ impl Walk {
     /// each level). Beyond the limit it closes the shallowest levels, and reopens them by `..` on the way back. It believes
     /// `..` only if the device, inode number and birth time are those of the directory that it closed; otherwise it goes down
     /// by names from the topmost level, which stays open. If neither leads there, the level was moved or removed. That is one
-    /// error: `ENOENT`, `ENOTDIR` if something else has its name, or `EACCES` if it may not be read any more. The directories
-    /// left there are lost, and so is its second visit.
+    /// error: `ENOENT`, `ENOTDIR` if something else has its name, or `EACCES` if the way there may not be searched any more.
+    /// The directories left there are lost, and so is its second visit.
     ///
     /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors, the walk does the same, and keeps fewer
     /// from then on.
@@ -458,8 +458,8 @@ impl<'a> Dir<'a> {
         self.last = self.level.names();
     }
 
-    /// Ends the walk: [`Walk::next`] is `None` from here on. [`next`](Self::next) still lends the entries of this directory. The
-    /// other threads of [`Walk::spread`] end once this one calls [`Walk::next`] or its closure returns.
+    /// Ends the walk: [`Walk::next`] is `None` from here on. [`next`](Self::next) still lends the entries of this directory.
+    /// The other threads of [`Walk::spread`] end once this one calls [`Walk::next`] or its closure returns.
     ///
     /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`], or when the walk is dropped.
     #[inline]

@@ -161,12 +161,16 @@ fn levels_are_found_by_name_where_dots_are_refused() {
                 .at(level(DEPTH - 2).join("z")),
                 change("a closed level may not be read any more", |tree, _| {
                     allow(0o300, &tree.join(level(CLOSED)));
-                })
-                .loses([CLOSED], EACCES),
+                }),
                 change("a closed level may neither be read nor searched any more", |tree, _| {
                     allow(0, &tree.join(level(CLOSED)));
                 })
-                .loses([CLOSED], EACCES),
+                .refuses([level(CLOSED).join("z")], EACCES),
+                change("neither may the level above it be searched", |tree, _| {
+                    allow(0, &tree.join(level(CLOSED)));
+                    allow(0, &tree.join(level(CLOSED - 1)));
+                })
+                .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
             ];
             for (number, change) in changes.iter().enumerate() {
                 check(change, &scratch.join(number.to_string()));
