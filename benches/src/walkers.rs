@@ -157,19 +157,37 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 
 /// By a thread for each core.
 pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
-    let threads = available_parallelism().map_or(1, usize::from);
     Contender::counting("lendir::Walk, all cores", tree.oracle(Answer::Bytes), move || {
-        let bytes_of_one = |walk: &mut Walk| {
-            let mut bytes = 0;
-            while let Some(mut dir) = walk.next().expect("a directory") {
-                while let Some(entry) = dir.next().expect("an entry") {
-                    bytes += entry.name().len() as u64;
-                }
-            }
-            bytes
-        };
-        Walk::open(tree.path()).expect("the root").spread(threads, bytes_of_one).into_iter().sum()
+        Walk::open(tree.path()).expect("the root").spread(cores(), bytes).into_iter().sum()
     })
+}
+
+/// On each core a walk of the whole tree: divided by the number of cores, what `spread` could take at best.
+pub fn lendir_on_each_core(tree: &Tree) -> Contender<'_> {
+    Contender::counting("lendir::Walk, one on each core", tree.oracle(Answer::Bytes), move || {
+        let whole = || bytes(&mut Walk::open(tree.path()).expect("the root"));
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..cores()).map(|_| scope.spawn(whole)).collect();
+            let first = whole();
+            assert!(others.into_iter().all(|other| other.join().expect("a walk") == first));
+            first
+        })
+    })
+}
+
+fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+/// Of all names.
+fn bytes(walk: &mut Walk) -> u64 {
+    let mut bytes = 0;
+    while let Some(mut dir) = walk.next().expect("a directory") {
+        while let Some(entry) = dir.next().expect("an entry") {
+            bytes += entry.name().len() as u64;
+        }
+    }
+    bytes
 }
 
 /// The bare walk first.
@@ -182,5 +200,5 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
 
 /// What bounds `same_mount` and a walk by several threads.
 pub fn bounds(tree: &Tree) -> impl Iterator<Item = Contender<'_>> {
-    bare_walk_one_mount(tree).into_iter().chain([lendir_beside_thread(tree)])
+    bare_walk_one_mount(tree).into_iter().chain([lendir_beside_thread(tree), lendir_on_each_core(tree)])
 }
