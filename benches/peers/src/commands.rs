@@ -119,7 +119,7 @@ impl Task {
             // The last line of `strace -c` is the total: percent, seconds, microseconds a call, calls.
             let calls =
                 last_line("strace -fc", name, tree).and_then(|line| line.split_whitespace().nth(3).map(String::from));
-            let memory = last_line("/usr/bin/time -f %M", name, tree).and_then(|line| line.parse::<f64>().ok());
+            let memory = last_line("/usr/bin/time -f %M", name, tree).and_then(|line| line.trim().parse::<f64>().ok());
             let calls = calls.unwrap_or_else(|| "–".into());
             let memory = memory.map_or_else(|| "–".into(), |kib| format!("{:.1} MiB", kib / 1024.0));
             println!("| `{name}` | {time} | {calls} | {memory} |");
