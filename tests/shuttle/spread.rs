@@ -16,6 +16,7 @@ use lendir::{Dir, Walk};
 use shuttle::Config;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::sync::{Condvar, Mutex};
 use stamps::{Clock, read_all};
 use std::any::Any;
 use std::fs;
@@ -80,14 +81,17 @@ fn every_directory_comes_once_and_in_order() {
 }
 
 /// Each closure but one returns after any number of directories. It reads them, half of them, or not at all.
+/// All threads but one return early, or begin another tree and wait until the one that stays is done.
 #[test]
-fn what_early_returns_leave_goes_to_the_others() {
-    let tree = Tree::new(make);
-    explore("what early returns leave goes to the others", 1000, move || {
+fn what_threads_leave_goes_to_the_others() {
+    let (tree, other) = (Tree::new(make), Tree::of(&["a/b/"]));
+    explore("what threads leave goes to the others", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
+        let (is_done, done) = (Mutex::new(false), Condvar::new());
         let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
-            let steps = if one_stays.swap(true, SeqCst) { thread_rng().gen_range(0..8) } else { usize::MAX };
+            let stays = !one_stays.swap(true, SeqCst);
+            let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
             let mut stamps = Vec::new();
             while stamps.len() < steps {
                 let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
@@ -99,6 +103,14 @@ fn what_early_returns_leave_goes_to_the_others() {
                     Some(stamp) => stamps.push(stamp),
                     None => break,
                 }
+            }
+            if stays {
+                *is_done.lock().unwrap() = true;
+                done.notify_all();
+            } else if thread_rng().r#gen() {
+                walk.reset(lendir::open(other.path()).unwrap());
+                while walk.next().unwrap().is_some() {}
+                drop(done.wait_while(is_done.lock().unwrap(), |is_done| !*is_done).unwrap());
             }
             stamps
         });
