@@ -80,8 +80,8 @@ fn every_directory_comes_once_and_in_order() {
     });
 }
 
-/// Each closure but one returns after any number of directories. It reads them, half of them, or not at all.
-/// All threads but one return early, or begin another tree and wait until the one that stays is done.
+/// Each closure but one leaves after any number of directories. It reads them, half of them, or not at all; then it returns, or
+/// begins another tree and waits until the one that stays is done.
 #[test]
 fn what_threads_leave_goes_to_the_others() {
     let (tree, other) = (Tree::new(make), Tree::of(&["a/b/"]));
