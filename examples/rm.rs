@@ -118,8 +118,8 @@ impl Removal<'_> {
                     };
                     match removed {
                         Ok(()) => self.unread = None,
-                        Err(errno) if !self.report_unread() => _ = self.report(dir.path(), &errno.into()),
-                        Err(_) => {}
+                        Err(_) if self.report_unread() => {}
+                        Err(errno) => self.report(dir.path(), &errno.into()),
                     }
                 }
                 Ok(dir) => {
@@ -128,7 +128,7 @@ impl Removal<'_> {
                 }
                 Err(error) => {
                     self.report_unread();
-                    self.unread = Some(error);
+                    self.unread = Some(error).filter(|error| !self.is_ignored(error.io_error()));
                 }
             }
         }
@@ -144,29 +144,34 @@ impl Removal<'_> {
                 Ok(entry) => match unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()) {
                     Ok(()) => dir.skip(), // it might have been a directory, where types are unknown
                     Err(Errno::ISDIR) => {}
-                    Err(errno) => _ = self.report(&path.join(entry.name_os()), &errno.into()),
+                    Err(errno) => self.report(&path.join(entry.name_os()), &errno.into()),
                 },
-                Err(error) => _ = self.report(error.path(), error.io_error()),
+                Err(error) => self.report(error.path(), error.io_error()),
             }
         }
     }
 
     fn report_unread(&mut self) -> bool {
-        self.unread.take().is_some_and(|error| self.report(error.path(), error.io_error()))
+        let unread = self.unread.take();
+        unread.inspect(|error| self.report(error.path(), error.io_error())).is_some()
     }
 
-    /// Reports an error, with the path from the root of the tree to it. Returns false if `-f` has nothing said of it.
-    fn report(&mut self, below: &Path, error: &io::Error) -> bool {
-        match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory if self.force => return false,
-            // The error that comes first says why.
-            ErrorKind::DirectoryNotEmpty if self.failed => return true,
-            _ => self.failed = true,
+    /// What is missing is no error under `-f`.
+    fn is_ignored(&self, error: &io::Error) -> bool {
+        self.force && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+    }
+
+    /// Reports an error, with the path from the root of the tree to it.
+    fn report(&mut self, below: &Path, error: &io::Error) {
+        // The error that comes first says why.
+        let is_explained = self.failed && error.kind() == ErrorKind::DirectoryNotEmpty;
+        if is_explained || self.is_ignored(error) {
+            return;
         }
+        self.failed = true;
         let path: PathBuf = Path::new(self.path).components().chain(below.components()).collect();
         let text = format!("rm: {}: {error}", path.display());
         // Control characters in a name could be commands to a terminal.
         let _ = writeln!(io::stderr(), "{}", text.replace(char::is_control, "?"));
-        true
     }
 }

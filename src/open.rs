@@ -114,15 +114,21 @@ pub(crate) fn open_path_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedF
     retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(OFlags::PATH), Mode::empty()))
 }
 
-/// Opens a directory again. If it may not be read any more, it still stands for itself and its parent.
-pub(crate) fn reopen_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    match open_below(dir, name) {
-        Err(Errno::ACCESS) => open_path_below(dir, name),
+/// Opens a directory again, by `open` with more flags. If it may not be read any more, it still stands for itself and its
+/// parent.
+fn reopen(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
+    match open(OFlags::empty()) {
+        Err(Errno::ACCESS) => open(OFlags::PATH),
         answer => answer,
     }
 }
 
-/// Opens the directory again that is `levels` above `dir`, by `..`; see [`reopen_below`].
+/// As [`open_below`], for a directory that was open before.
+pub(crate) fn reopen_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    reopen(|flags| retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(flags), Mode::empty())))
+}
+
+/// Opens the directory again that is `levels` above `dir`, by `..`.
 pub(crate) fn reopen_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
     const UP: &[u8; 3] = b"../";
     /// As many as a path may have.
@@ -148,9 +154,5 @@ pub(crate) fn reopen_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd
         reached = Some(up(reached.as_ref().map_or(dir, AsFd::as_fd), AT_ONCE, OFlags::PATH)?);
         levels -= AT_ONCE;
     }
-    let last = |flags| up(reached.as_ref().map_or(dir, AsFd::as_fd), levels, flags);
-    match last(OFlags::empty()) {
-        Err(Errno::ACCESS) => last(OFlags::PATH),
-        answer => answer,
-    }
+    reopen(|flags| up(reached.as_ref().map_or(dir, AsFd::as_fd), levels, flags))
 }

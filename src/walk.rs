@@ -364,7 +364,7 @@ impl<'a> Dir<'a> {
             }
             Err(error) => {
                 self.unread.end();
-                Err(WalkError::new(self.level.path(self.path), self.level.depth, error))
+                Err(self.level.error(self.path, error))
             }
         }
     }
@@ -407,7 +407,7 @@ impl<'a> Dir<'a> {
             }
         }
         self.last = self.pending.len();
-        result.map_err(|error| WalkError::new(self.level.path(self.path), self.level.depth, error))
+        result.map_err(|error| self.level.error(self.path, error))
     }
 
     /// Does not go below the entry that was just lent. For a file it does nothing, nor does it after the end.

@@ -175,7 +175,8 @@ pub fn lendir_on_each_core(tree: &Tree) -> Contender<'_> {
     })
 }
 
-fn cores() -> usize {
+/// How many threads a contender has that uses all cores.
+pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 

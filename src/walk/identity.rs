@@ -19,8 +19,17 @@ impl Identity {
         Ok(ask(dir)?.0)
     }
 
+    /// This directory, if `by_dots` leads to it, or else `by_names`.
+    pub(super) fn find(
+        self,
+        by_dots: Result<OwnedFd, Errno>,
+        by_names: impl FnOnce() -> Result<OwnedFd, Errno>,
+    ) -> Result<OwnedFd, Errno> {
+        by_dots.and_then(|dir| self.confirm(dir)).or_else(|_| self.confirm(by_names()?))
+    }
+
     /// `dir`, or `ENOENT` if it is another directory.
-    pub(super) fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
+    fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
         if Self::of(dir.as_fd())? == self { Ok(dir) } else { Err(Errno::NOENT) }
     }
 }

@@ -27,6 +27,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use std::ffi::{CStr, CString};
+use std::io;
 use std::ops::Range;
 
 /// The first level, the one at hand, and two more on the way by names to a closed one.
@@ -210,7 +211,7 @@ impl Levels {
         let top = self.top();
         match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
             Ok(_) => Ok(self.pending.copy(top.names..self.pending.len())),
-            Err(errno) => Err(WalkError::new(top.path(&self.path), top.depth, errno)),
+            Err(errno) => Err(top.error(&self.path, errno)),
         }
     }
 
@@ -357,9 +358,8 @@ impl Levels {
         let [first, .., level, below] = &mut stack[..] else { panic!("BUG: the first level is never closed") };
         let noted = closed.pop().expect("BUG: no level is closed");
         let found = noted.and_then(|identity| {
-            reopen_above(below.dir(), below.depth - level.depth)
-                .and_then(|dir| identity.confirm(dir))
-                .or_else(|_| identity.confirm(open_by_names(first.dir(), &path[first.path_end..level.path_end])?))
+            let by_dots = reopen_above(below.dir(), below.depth - level.depth);
+            identity.find(by_dots, || open_by_names(first.dir(), &path[first.path_end..level.path_end]))
         });
         match found {
             Ok(dir) => {
@@ -369,7 +369,7 @@ impl Levels {
             Err(errno) => {
                 pending.truncate(level.names);
                 (below.names, below.next) = (level.names, level.names);
-                let error = WalkError::new(level.path(path), level.depth, errno);
+                let error = level.error(path, errno);
                 let Level { split, path_end, .. } = stack.remove(stack.len() - 2);
                 if let Some(split) = split {
                     // The last thread in the lost level goes on above it, and needs a part there.
@@ -414,11 +414,9 @@ impl Levels {
         let Place { identity, depth, name, path_end, .. } = split.place;
         let path = &self.path[..path_end];
         let found = identity.and_then(|identity| {
-            let by_dots = self.stack.first().ok_or(Errno::NOENT);
-            by_dots
-                .and_then(|first| reopen_above(first.dir(), first.depth - depth))
-                .and_then(|dir| identity.confirm(dir))
-                .or_else(|_| identity.confirm(open_from_root(split, path)?))
+            let first = self.stack.first().ok_or(Errno::NOENT);
+            let by_dots = first.and_then(|first| reopen_above(first.dir(), first.depth - depth));
+            identity.find(by_dots, || open_from_root(split, path))
         });
         match found {
             Ok(dir) => {
@@ -557,6 +555,12 @@ impl Level {
     #[inline]
     pub(super) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         &path[..self.path_end]
+    }
+
+    /// An error that belongs to it, where `path` is as for [`path`](Self::path).
+    #[cold]
+    pub(super) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> WalkError {
+        WalkError::new(self.path(path), self.depth, cause)
     }
 
     /// Its name, where `path` is its own.

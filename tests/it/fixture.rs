@@ -112,10 +112,13 @@ pub fn check_broken_pipe(name: &str, args: &[&str]) {
 
 /// Checks that the example reports that its standard output cannot be written to.
 pub fn check_full_device(name: &str, args: &[&str]) {
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let output = run_into(example(name).args(args), full);
+    let output = run_into(example(name).args(args), full_device());
     assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
     assert!(output.stderr.starts_with(format!("{name}: No space left on device").as_bytes()), "{output:?}");
+}
+
+fn full_device() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
 }
 
 fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
@@ -139,7 +142,6 @@ pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
     assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty(), "{args:?}: {output:?}");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}; try --help\n"));
 
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let status = example(name).args(args).stderr(full).status().unwrap();
+    let status = example(name).args(args).stderr(full_device()).status().unwrap();
     assert_eq!(status.code(), output.status.code(), "although nobody can be told: {args:?}");
 }

@@ -162,7 +162,6 @@ fn picture_of_walkers(effort: Effort) -> Picture {
     let (_, ratios) = table.ratios().next().expect("BUG: just measured");
     let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().skip(1).partition(|it| it.0.ends_with(", sorted"));
     let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Picture {
         title: "How long it takes to walk /usr",
         legend: "The bare walk knows all directories beforehand. Orange is what a walker adds to it.",
@@ -170,7 +169,7 @@ fn picture_of_walkers(effort: Effort) -> Picture {
         groups: vec![
             Group::new("one thread", &on_one),
             Group::new("one thread, sorted by name", &sorted),
-            Group::new(&format!("{cores} threads"), &on_all_cores),
+            Group::new(&format!("{} threads", own_walkers::cores()), &on_all_cores),
         ],
     }
 }

@@ -5,17 +5,17 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::trees::{Answer, Order, Tree};
+use lendir_benches::walkers::cores;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread::available_parallelism;
 
 /// Unsorted and sorted by one thread, and by a thread for each core.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let root = tree.path();
     let unsorted = || tree.oracle(Answer::ByEntry(Order::Directory));
     let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
-    let threads = available_parallelism().map_or(1, usize::from);
+    let threads = cores();
     vec![
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),

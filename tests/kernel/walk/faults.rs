@@ -265,18 +265,18 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                 assert_eq!(run.finish().sorted(), all);
                 let has_marker = trap::made() as usize == all.visited.len();
                 for errno in [ENOSYS, EPERM] {
-                    // `statx` says which mount a directory is on. If that fails, the directory cannot be entered.
-                    let walk = |fails: fn(u32, u32) -> bool, number| {
+                    let walk = |call, error, failing: Option<u32>| {
                         let run = way.begin(&tree);
-                        trap::fail(STATX, EIO, move |made| fails(made, number));
+                        trap::fail(call, error, move |number| Some(number) == failing);
                         trap::refuse(OPENAT2, errno);
                         let told = run.finish().sorted();
                         (told, trap::made())
                     };
-                    let (told, calls) = walk(|_, _| false, 0);
+                    // `statx` says which mount a directory is on. If that fails, the directory cannot be entered.
+                    let (told, calls) = walk(STATX, EIO, None);
                     assert_eq!(told, all);
                     for number in 1..=calls {
-                        let (told, _) = walk(|made, number| made == number, number);
+                        let (told, _) = walk(STATX, EIO, Some(number));
                         let rest = Told { errors: vec![], ..told.clone() };
                         match &told.errors[..] {
                             [] => assert_eq!(rest, all, "a level is found by its name"),
@@ -290,16 +290,10 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                     }
 
                     // A directory that may not be opened is an error, but not the root of another mount.
-                    let run = way.begin(&tree);
-                    trap::fail(OPENAT, EACCES, |_| false);
-                    trap::refuse(OPENAT2, errno);
-                    assert_eq!(run.finish().sorted(), all);
-                    let opens = trap::made();
+                    let (told, opens) = walk(OPENAT, EACCES, None);
+                    assert_eq!(told, all);
                     for number in 1..=opens {
-                        let run = way.begin(&tree);
-                        trap::fail(OPENAT, EACCES, move |made| made == number);
-                        trap::refuse(OPENAT2, errno);
-                        let told = run.finish().sorted();
+                        let (told, _) = walk(OPENAT, EACCES, Some(number));
                         let rest = Told { errors: vec![], ..told.clone() };
                         match &told.errors[..] {
                             [] => assert_eq!(rest, all, "a mount point, or a way back"),
@@ -311,12 +305,10 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                         }
                     }
 
-                    let run = way.begin(&tree);
-                    trap::count(GETDENTS64);
-                    trap::refuse(OPENAT2, errno);
-                    assert_eq!(run.finish().sorted(), all);
+                    let (told, reads) = walk(GETDENTS64, EIO, None);
+                    assert_eq!(told, all);
                     let saved = usize::from(has_marker); // of the root, which is read first
-                    assert_eq!(trap::made() as usize, 2 * all.visited.len() - saved, "without a marker");
+                    assert_eq!(reads as usize, 2 * all.visited.len() - saved, "without a marker");
                     cases += (calls + opens) as usize + 3;
                     trap::count(GETDENTS64);
                 }
