@@ -25,23 +25,24 @@ pub fn is_dots(name: &[u8]) -> bool {
 /// Calls `getdents64` until it returns 0, and looks at nothing.
 #[inline]
 pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
-    bare_until(dir, buffer, |read, _| read == 0)
+    let mut bytes = 0;
+    loop {
+        match u64::try_from(getdents64(dir, buffer)).expect("no error") {
+            0 => return bytes,
+            read => bytes += read,
+        }
+    }
 }
 
 /// As [`bare`], but it leaves out the last `getdents64`: the end comes with the first batch that leaves room for the
 /// largest record.
 #[inline]
 pub fn bare_marked(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
-    bare_until(dir, buffer, |read, capacity| read + MAX_RECORD <= capacity)
-}
-
-#[inline]
-fn bare_until(dir: &OwnedFd, buffer: &mut [u8], is_last: impl Fn(u64, u64) -> bool) -> u64 {
     let mut bytes = 0;
     loop {
         let read = u64::try_from(getdents64(dir, buffer)).expect("no error");
         bytes += read;
-        if is_last(read, buffer.len() as u64) {
+        if read + MAX_RECORD <= buffer.len() as u64 {
             return bytes;
         }
     }
