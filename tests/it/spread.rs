@@ -55,8 +55,8 @@ const WAYS: [Way; 7] = [
 impl Way {
     fn begin(self, root: &Path) -> Walk {
         let walk = Walk::open(root).unwrap().max_open(self.max_open);
-        let walk = if self.is_post_order { walk.post_order() } else { walk };
-        if self.is_on_one_mount { walk.same_mount() } else { walk }
+        let walk = if self.is_post_order { walk.post_order(true) } else { walk };
+        if self.is_on_one_mount { walk.same_mount(true) } else { walk }
     }
 
     fn plan(self) -> Plan {
@@ -161,7 +161,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
 fn check_descriptors(dir: &Dir<'_>) {
     let is_at = |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
     assert!(is_at(dir, dir.path()), "{dir:?}");
-    assert_eq!(dir.parent().is_some(), dir.is_post() && dir.depth() > 0, "{dir:?}");
+    assert_eq!(dir.parent().is_some(), dir.is_second_visit() && dir.depth() > 0, "{dir:?}");
     assert!(dir.parent().is_none_or(|parent| is_at(&parent, dir.path().parent().unwrap())), "{dir:?}");
 }
 
@@ -278,7 +278,7 @@ fn spread_goes_on_where_the_walk_is() {
 type PathOf = (OsString, bool);
 
 fn path_of(dir: &Dir<'_>) -> PathOf {
-    (dir.path().into(), dir.is_post())
+    (dir.path().into(), dir.is_second_visit())
 }
 
 fn paths_of(visits: &[Visit]) -> Vec<PathOf> {
@@ -396,7 +396,7 @@ fn second_visit_needs_no_permission_to_read() {
                 let parts = way.begin(tree.path()).spread(threads, |walk| {
                     let mut second_visits = 0;
                     while let Some(dir) = walk.next().unwrap() {
-                        if dir.is_post() {
+                        if dir.is_second_visit() {
                             second_visits += 1;
                         } else {
                             fchmod(&dir, Mode::WUSR | Mode::XUSR).unwrap();
@@ -419,7 +419,7 @@ fn nobody_waits_for_a_thread_that_begins_another_tree() {
     let are_done = Barrier::new(2);
     Walk::open(tree.path()).unwrap().spread(2, |walk| {
         if thread::current().id() == caller {
-            walk.reset(lendir::open(other.path()).unwrap());
+            walk.reset(lendir::open(other.path()).unwrap(), "");
         }
         while walk.next().unwrap().is_some() {}
         are_done.wait();
@@ -440,7 +440,7 @@ fn stop_is_not_forgotten_by_reset() {
             while root.next().unwrap().is_some() {}
             walk.next().unwrap().unwrap(); // and half of the rest goes to the other thread
             walk.next().unwrap().unwrap().stop();
-            walk.reset(lendir::open(other.path()).unwrap());
+            walk.reset(lendir::open(other.path()).unwrap(), "");
             is_stopped.wait();
             return paths_left(walk).len();
         }
@@ -492,7 +492,7 @@ fn thread_that_begins_another_tree_leaves_this_one_to_the_others() {
                         let _ = dir.next().unwrap();
                     }
                     if resets {
-                        walk.reset(lendir::open(other.path()).unwrap());
+                        walk.reset(lendir::open(other.path()).unwrap(), "");
                         assert_eq!(paths_left(walk).len(), count);
                     }
                     paths
@@ -730,7 +730,7 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
     let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
     let mut expected: Vec<_> = iter::once(root.to_owned())
         .chain(all)
-        .flat_map(|path| visits.iter().map(move |is_post| (path.clone().into(), *is_post)))
+        .flat_map(|path| visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit)))
         .collect();
     expected.sort();
     assert_eq!(paths, expected, "{way:?}, {threads} threads");

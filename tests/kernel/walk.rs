@@ -13,7 +13,7 @@ mod swaps;
 
 use crate::support::scan::errno;
 use crate::support::tree::make;
-use lendir::{FileType, Listing, Walk, WalkError};
+use lendir::{Error, FileType, Listing, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -47,12 +47,12 @@ pub const WAYS: [Way; 6] = [
 
 impl Way {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
-        let mut walk = Walk::new(lendir::open(root.as_ref()).unwrap());
+        let mut walk = Walk::new(lendir::open(root.as_ref()).unwrap(), "");
         if self.is_post_order {
-            walk = walk.post_order();
+            walk = walk.post_order(true);
         }
         if self.is_on_one_mount {
-            walk = walk.same_mount();
+            walk = walk.same_mount(true);
         }
         if let Some(descriptors) = self.max_open {
             walk = walk.max_open(descriptors);
@@ -138,7 +138,7 @@ impl Told {
     fn step(&mut self, walk: &mut Walk, listing: Option<&mut Listing>) -> bool {
         let Told { entries, visited, left, errors } = self;
         assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
-        let mut note = |error: &WalkError| errors.push((error.path().to_owned(), errno(error.io_error())));
+        let mut note = |error: &Error| errors.push((error.path().to_owned(), errno(error.io_error())));
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
             Ok(None) => return false,
@@ -149,7 +149,7 @@ impl Told {
         };
         let path = dir.path();
         assert_eq!(dir.depth(), path.components().count());
-        if dir.is_post() {
+        if dir.is_second_visit() {
             assert!(dir.next().unwrap().is_none());
             left.push(path.to_owned());
             return true;
@@ -217,7 +217,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
         Err(errno) if !is_of_others(errno) => Err(errno),
         _ => Ok(()),
     };
-    let mut walk = Walk::new(root).post_order();
+    let mut walk = Walk::new(root, "").post_order(true);
     loop {
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
@@ -226,7 +226,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         };
         if let Some(parent) = dir.parent() {
-            remove(parent, dir.name(), AtFlags::REMOVEDIR)?;
+            remove(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
             // A directory of unknown type is not removed like this: `EISDIR`.
