@@ -177,7 +177,15 @@ impl<'a> Entries<'a> {
         let memory = buffer.memory();
         let room_until = memory.as_ptr_range().end as usize - MAX_RECORD;
         let records = RawDir::new(dir, memory);
-        Self { records, dir, above: b"", marker: EndMarker::NONE, room_until, last: Last::default(), state: State::Reading }
+        Self {
+            records,
+            dir,
+            above: b"",
+            marker: EndMarker::NONE,
+            room_until,
+            last: Last::default(),
+            state: State::Reading,
+        }
     }
 
     /// Reads `dir` from its beginning, wherever it stands: [`new`](Self::new) and [`rewind`](Self::rewind).
