@@ -10,6 +10,7 @@ mod mounts;
 mod procfs;
 mod spread;
 mod swaps;
+mod twins;
 
 use crate::support::scan::errno;
 use crate::support::tree::make;
