@@ -26,6 +26,7 @@ mod ls;
 mod oracle;
 mod pids;
 mod rm;
+mod skip_name;
 mod spread;
 mod stamps;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]

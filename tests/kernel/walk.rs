@@ -8,6 +8,7 @@ mod faults;
 mod hostile;
 mod mounts;
 mod procfs;
+mod self_bind;
 mod spread;
 mod swaps;
 mod twins;
