@@ -14,6 +14,7 @@
 //! holds all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system
 //! belongs in `tests/kernel`.
 
+mod attack_costs;
 mod contract;
 mod costs;
 mod du;
