@@ -26,6 +26,7 @@ mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod refused_memory;
 mod rm;
 mod skip_name;
 mod spread;
