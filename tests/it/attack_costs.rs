@@ -7,7 +7,6 @@ use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 use std::fs;
-use std::path::Path;
 
 /// Of the shallower of two trees. The other one is twice as deep.
 const LEVELS: usize = 80;
@@ -133,8 +132,8 @@ fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
 
 /// What a walk calls, but for `close`, and what tells the walks apart.
 const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
-/// Stands in the log between two walks.
-const NEXT: &str = "/the next walk";
+/// Stands in the log before and after what is counted of each walk.
+const BORDER: &str = "/where a walk is counted";
 
 /// The kernel's work, as strace shows it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,25 +156,21 @@ fn way_back_that_others_cut_costs_no_square() {
     let test = "attack_costs::way_back_that_others_cut_costs_no_square";
     let cases = || ATTACKS.iter().flat_map(|attack| [false, true].map(|is_post_order| (attack, is_post_order)));
     let lines = log(test, &["--seccomp-bpf", "-e", TRACED, "-s", "65536"], || {
-        let walks = cases().flat_map(|(attack, is_post_order)| {
-            [LEVELS, 2 * LEVELS].map(|depth| {
-                let place = Place::new(depth);
-                let walk = begin(&place, is_post_order, attack);
-                (place, walk, (attack.lost)(depth))
-            })
-        });
-        let walks: Vec<_> = walks.collect();
         let _counted = Counted::begin();
-        for (place, mut walk, lost) in walks {
-            let mut errors = 0;
-            while walk.next_or(|_| errors += 1).is_some() {}
-            assert_eq!(errors, lost, "{}", place.tree.path().display());
-            drop(place);
-            let _ = fs::symlink_metadata(Path::new(NEXT));
+        for (attack, is_post_order) in cases() {
+            for depth in [LEVELS, 2 * LEVELS] {
+                let place = Place::new(depth);
+                let mut walk = begin(&place, is_post_order, attack);
+                let mut errors = 0;
+                let _ = fs::symlink_metadata(BORDER);
+                while walk.next_or(|_| errors += 1).is_some() {}
+                let _ = fs::symlink_metadata(BORDER);
+                assert_eq!(errors, (attack.lost)(depth), "{}, post order {is_post_order}", attack.what);
+            }
         }
     });
     let Some(lines) = lines else { return };
-    let costs: Vec<_> = lines.split(|line| line.contains(NEXT)).map(Cost::of).collect();
+    let costs: Vec<_> = lines.split(|line| line.contains(BORDER)).skip(1).step_by(2).map(Cost::of).collect();
     for ((attack, is_post_order), costs) in cases().zip(costs.chunks(2)) {
         let [once, twice] = [costs[0], costs[1]];
         let is_linear = 2 * twice.calls <= 5 * once.calls && 2 * twice.names <= 5 * once.names;

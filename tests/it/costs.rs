@@ -31,10 +31,10 @@ thread_local! {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allocated {
-    pub times: usize,
-    pub bytes: usize,
-    pub freed: usize,
+struct Allocated {
+    times: usize,
+    bytes: usize,
+    freed: usize,
 }
 
 const NOTHING: Allocated = Allocated { times: 0, bytes: 0, freed: 0 };
@@ -96,8 +96,13 @@ impl Drop for Refusal {
     }
 }
 
+/// What this thread has ever allocated.
+pub fn bytes_so_far() -> usize {
+    ALLOCATED.get().bytes
+}
+
 /// What `work` allocates and frees in this thread.
-pub fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
+fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     let before = ALLOCATED.get();
     black_box(work());
     let after = ALLOCATED.get();

@@ -28,6 +28,7 @@ mod oracle;
 mod pids;
 mod refused_memory;
 mod rm;
+mod share_costs;
 mod skip_name;
 mod spread;
 mod stamps;

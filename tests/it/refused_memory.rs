@@ -6,8 +6,9 @@ use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Tree};
 use lendir::{Dir, Error, Listing, Order, Walk};
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
 
 /// So much at a time is refused to the walk.
 const REFUSED: usize = 64 * 1024;
@@ -114,7 +115,7 @@ fn check(look: Look) {
     }
     // As many as there is memory for.
     assert!((100..COUNT).contains(&entered.len()), "{look:?}: {} are entered", entered.len());
-    let is_there = |name: &Vec<u8>| wide.join(Path::new(str::from_utf8(name).unwrap())).is_dir();
+    let is_there = |name: &Vec<u8>| wide.join(OsStr::from_bytes(name)).is_dir();
     assert!(entered.iter().all(is_there), "{look:?}");
     if look.lends == ALL || look.reads.is_some() {
         let seen: HashSet<_> = seen.names.iter().cloned().collect();
