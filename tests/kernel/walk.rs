@@ -6,6 +6,8 @@ mod churn;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod markers;
 mod mounts;
 mod procfs;
 mod self_bind;
