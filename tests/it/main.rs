@@ -22,6 +22,7 @@ mod errors;
 mod find;
 mod fixture;
 mod instructions;
+mod kept_open;
 mod listing;
 mod ls;
 mod oracle;
