@@ -19,12 +19,15 @@ use std::ffi::CString;
 use std::hint::black_box;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr;
 
-/// Counts for each thread by itself, because the other tests allocate in theirs.
+/// Counts for each thread by itself, because the other tests allocate in theirs. Refuses where a test asks for it.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, bytes: 0, freed: 0 }) };
+    /// As many bytes at a time, and more.
+    static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +54,13 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is passed on to `System` as it came. To count allocates nothing: the cell needs no initialization and
-// no destructor.
+// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory. To count
+// allocates nothing: the cells need no initialization and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= REFUSED.get() {
+            return ptr::null_mut();
+        }
         Self::add(layout.size());
         unsafe { System.alloc(layout) }
     }
@@ -65,10 +71,34 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if size >= REFUSED.get() {
+            return ptr::null_mut();
+        }
         Self::add(size);
         Self::free(layout.size());
         unsafe { System.realloc(memory, layout, size) }
     }
+}
+
+/// While it lives, this thread has no memory for who asks for as many bytes at a time.
+pub struct Refusal(());
+
+impl Refusal {
+    pub fn of(bytes: usize) -> Self {
+        REFUSED.set(bytes);
+        Self(())
+    }
+}
+
+impl Drop for Refusal {
+    fn drop(&mut self) {
+        REFUSED.set(usize::MAX);
+    }
+}
+
+/// What this thread has ever allocated.
+pub fn bytes_so_far() -> usize {
+    ALLOCATED.get().bytes
 }
 
 /// What `work` allocates and frees in this thread.

@@ -14,6 +14,7 @@
 //! holds all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system
 //! belongs in `tests/kernel`.
 
+mod attack_costs;
 mod contract;
 mod costs;
 mod du;
@@ -21,11 +22,15 @@ mod errors;
 mod find;
 mod fixture;
 mod instructions;
+mod kept_open;
 mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod refused_memory;
 mod rm;
+mod share_costs;
+mod skip_name;
 mod spread;
 mod stamps;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]

@@ -6,10 +6,14 @@ mod churn;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod markers;
 mod mounts;
 mod procfs;
+mod self_bind;
 mod spread;
 mod swaps;
+mod twins;
 
 use crate::support::scan::errno;
 use crate::support::tree::make;
