@@ -11,10 +11,12 @@
 
 mod commands;
 mod fts;
+mod fuse;
 mod picture;
 mod processes;
 mod programs;
 mod readers;
+mod slow;
 mod walkers;
 
 use lendir_benches::contender::Contender;
@@ -82,6 +84,7 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
         print!("{table}");
     }
     commands::print_tables(arguments);
+    slow::print_tables(arguments);
 }
 
 fn directories() -> Vec<Fixture> {
