@@ -9,13 +9,16 @@
 //! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
 //! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
+mod answers;
 mod commands;
 mod fts;
 mod fuse;
+mod monitors;
 mod picture;
 mod processes;
 mod programs;
 mod readers;
+mod sleepers;
 mod slow;
 mod walkers;
 
@@ -31,6 +34,13 @@ use std::path::Path;
 use std::time::Duration;
 
 fn main() {
+    match &*std::env::args().skip(1).collect::<Vec<_>>() {
+        [option] if option == sleepers::SLEEP => return sleepers::sleep(),
+        [option, question, way, times, root] if option == monitors::ANSWER => {
+            return monitors::answer(question, way, times, root);
+        }
+        _ => {}
+    }
     let arguments = Arguments::read();
     let (is_test, draws) = (arguments.has("--test"), arguments.has("--draw"));
     let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
@@ -83,6 +93,7 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
     for table in [read, pids, names, sort, walk] {
         print!("{table}");
     }
+    monitors::print_tables(arguments, effort);
     commands::print_tables(arguments);
     slow::print_tables(arguments);
 }
