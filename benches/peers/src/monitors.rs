@@ -128,11 +128,13 @@ impl Question {
             "{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more: {count} lines"
         );
         println!("\n| | time | system calls |\n|---|---|---|");
+        eprintln!("\n{}: {} rounds", self.title, turns.rounds);
         for (index, Way { name, .. }) in self.ways.iter().enumerate() {
             let time =
                 if index == 0 { time(turns.median(0)) } else { format!("{:.2}", turns.ratio(index, 0).of_medians) };
             let calls = self.system_calls(name, root).map_or_else(|| "–".into(), |calls| calls.to_string());
             println!("| {name} | {time} | {calls} |");
+            eprintln!("  {name:34} {}", turns.ratio(index, 0));
         }
     }
 
