@@ -2,7 +2,7 @@
 //! that lists them, and reads files and links into memory that is used again.
 
 use crate::answers;
-use crate::sleepers::{Cgroups, DESCRIPTORS, PROCESSES, Sleepers, THREADS};
+use crate::sleepers::{DESCRIPTORS, PROCESSES, Sleepers, THREADS};
 use lendir_benches::Arguments;
 use lendir_benches::contender::{Contender, Oracle, hash};
 use lendir_benches::table::time;
@@ -71,10 +71,9 @@ pub fn print_tables(arguments: &Arguments, effort: Effort) {
     }
     let sleepers = Sleepers::start();
     let pids = sleepers.pids();
-    let cgroups = Cgroups::make(sleepers);
     for question in asked {
         println!("\n### {}\n", question.title);
-        let root = if question.is_of_cgroups() { cgroups.as_ref().map(Cgroups::root) } else { Ok(Path::new("/proc")) };
+        let root = if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
         match root {
             Ok(root) => question.print(root, &pids, effort),
             Err(error) => println!("SKIPPED: no tree of cgroups: {error}"),

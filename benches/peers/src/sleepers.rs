@@ -17,7 +17,10 @@ pub const THREADS: usize = 8;
 pub const DESCRIPTORS: usize = 16;
 
 /// Children of this process. Each ends when its standard input does: if this process is killed, too.
-pub struct Sleepers(Vec<Child>);
+pub struct Sleepers {
+    children: Vec<Child>,
+    cgroups: io::Result<Cgroups>,
+}
 
 impl Sleepers {
     pub fn start() -> Self {
@@ -27,23 +30,31 @@ impl Sleepers {
             let command = command.arg(SLEEP).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             command.spawn().expect("a process")
         };
-        let mut all = Self((0..PROCESSES).map(start).collect());
-        for child in &mut all.0 {
+        let children = (0..PROCESSES).map(start).collect();
+        let mut all = Self { children, cgroups: Err(ErrorKind::NotFound.into()) };
+        for child in &mut all.children {
             let stdout = child.stdout.as_mut().expect("BUG: piped");
             BufReader::new(stdout).read_line(&mut String::new()).expect("its word that it sleeps");
         }
+        all.cgroups = Cgroups::make(&all.children);
         all
+    }
+
+    /// The root of the tree that they are in.
+    pub fn cgroups(&self) -> Result<&Path, &io::Error> {
+        self.cgroups.as_ref().map(|cgroups| &*cgroups.0)
     }
 
     /// Each as it is written in `/proc`.
     pub fn pids(&self) -> HashSet<Vec<u8>> {
-        self.0.iter().map(|child| child.id().to_string().into_bytes()).collect()
+        self.children.iter().map(|child| child.id().to_string().into_bytes()).collect()
     }
 }
 
 impl Drop for Sleepers {
+    /// Before the tree of cgroups is removed, which must be empty.
     fn drop(&mut self) {
-        for child in &mut self.0 {
+        for child in &mut self.children {
             let _ = child.kill().and_then(|()| child.wait());
         }
     }
@@ -66,14 +77,8 @@ pub fn sleep() {
     io::stdin().read_to_end(&mut Vec::new()).expect("the end of the other process");
 }
 
-/// A tree of 73 cgroups, 8 in each down to the second level, over whose leaves the sleepers are spread.
-pub struct Cgroups {
-    // They are gone before the tree is removed, which must be empty.
-    _sleepers: Sleepers,
-    tree: Tree,
-}
-
-struct Tree(PathBuf);
+/// A tree of 73 cgroups, 8 in each down to the second level, over whose leaves the children are spread.
+struct Cgroups(PathBuf);
 
 const WIDTH: usize = 8;
 
@@ -81,27 +86,23 @@ const WIDTH: usize = 8;
 const PARENTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"];
 
 impl Cgroups {
-    pub fn make(sleepers: Sleepers) -> io::Result<Self> {
+    fn make(children: &[Child]) -> io::Result<Self> {
         let is_cgroup = |path: &&str| Path::new(path).join("cgroup.procs").exists();
         let parent = PARENTS.into_iter().find(is_cgroup).ok_or(ErrorKind::NotFound)?;
-        let tree = Tree(Path::new(parent).join("lendir-peers"));
+        let tree = Self(Path::new(parent).join("lendir-peers"));
         let _ = remove(&tree.0); // of a run that was killed
         let branches = (0..WIDTH).map(|index| tree.0.join(format!("branch-{index}")));
         let leaves: Vec<_> =
             branches.flat_map(|branch| (0..WIDTH).map(move |index| branch.join(format!("leaf-{index}")))).collect();
         leaves.iter().try_for_each(fs::create_dir_all)?;
-        for (child, leaf) in sleepers.0.iter().zip(leaves.iter().cycle()) {
+        for (child, leaf) in children.iter().zip(leaves.iter().cycle()) {
             fs::write(leaf.join("cgroup.procs"), child.id().to_string())?;
         }
-        Ok(Self { _sleepers: sleepers, tree })
-    }
-
-    pub fn root(&self) -> &Path {
-        &self.tree.0
+        Ok(tree)
     }
 }
 
-impl Drop for Tree {
+impl Drop for Cgroups {
     fn drop(&mut self) {
         let _ = remove(&self.0);
     }
