@@ -37,6 +37,7 @@ mod stamps;
 #[path = "../support/mod.rs"]
 mod support;
 mod system_calls;
+mod three_calls;
 mod visits;
 mod walk;
 mod walk_bounds;

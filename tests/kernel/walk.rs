@@ -8,6 +8,7 @@ mod faults;
 mod hostile;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod markers;
+mod mount_costs;
 mod mounts;
 mod procfs;
 mod self_bind;

@@ -45,7 +45,9 @@ fn mount_point_takes_two_calls_more() {
             Ok(CALLS.len())
         });
         match outcome.and_then(|outcome| outcome) {
-            Ok(cases) => machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts"),
+            Ok(cases) => {
+                machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts")
+            }
             Err(missing) => machine::skip(row, &missing),
         }
     });
