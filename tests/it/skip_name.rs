@@ -180,8 +180,8 @@ fn time(tree: &Path, order: Option<Order>, skips: Skips) -> Duration {
     }
 }
 
-/// A ratio of times, as the searching makes no calls that could be counted. It is 4 where each name is looked at about once, and
-/// 16 where each call looks at all.
+/// A ratio of times, as the searching makes no calls that could be counted. It is 4 where each name is looked at about once,
+/// and 16 where each call looks at all.
 #[test]
 fn time_to_skip_grows_with_the_directory_not_with_its_square() {
     const FEW: usize = 500;
