@@ -1,4 +1,4 @@
-//! How many descriptors a walk keeps once there are no more: all that it can have, and one for the directory that it opens next.
+//! How many descriptors a walk keeps once there are no more: all that it can have, with the one at hand.
 
 use crate::support::process;
 use crate::support::tree::{self, Tree};

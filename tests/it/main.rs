@@ -7,6 +7,8 @@
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
 //!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`;
+//! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
+//!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
 //! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when.

@@ -40,8 +40,8 @@ fn wait(flag: &AtomicBool) {
     pause(Duration::from_micros(200), &|| false);
 }
 
-/// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one waits for
-/// something to do. Returns how many directories went to the other one, and the bytes that both allocated for each of these.
+/// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one waits
+/// for something to do. Returns how many directories went to the other one, and the bytes that both allocated for each.
 fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
     const NAME: &str =
         "directories with names that are long make the path of a deep one so long that nothing else counts";
@@ -105,8 +105,8 @@ fn most_memory() -> usize {
     1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("a number")
 }
 
-/// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so that each is lost. Returns
-/// how much memory that takes, and the errors.
+/// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so that each is lost.
+/// Returns how much memory that takes, and the errors.
 fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));

@@ -1,4 +1,4 @@
-//! What a mount point costs a walk by default: an `openat2` that says so, an `openat`, and an `fstatfs` for the end marker there.
+//! What a mount point costs a walk by default: an `openat2` that says so, an `openat`, and an `fstatfs` for the end marker.
 
 use super::{PLAIN, Told, comb};
 use crate::mounted::in_own_namespace;

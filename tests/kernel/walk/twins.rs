@@ -160,8 +160,8 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
     }
 }
 
-/// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of `d`,
-/// and is the last one there.
+/// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
+/// `d`, and is the last one there.
 ///
 /// Returns whether the twin has the inode number.
 fn share_with_twin(at: &Path) -> bool {
