@@ -6,7 +6,7 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
-//!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`;
+//!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`, in three modules;
 //! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when.
