@@ -11,7 +11,7 @@ use crate::support::tree::make;
 use crate::trap;
 use lendir::{FileType, Walk};
 use libc::{EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
-use rustix::fs::{CWD, Mode, mknodat};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags, mknodat, statx};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -179,7 +179,8 @@ impl Sweep<'_> {
                 Expected { failed: self.all.visited.clone(), every, ..nothing() }
             }
             (STATX, ENOSYS | EPERM) => {
-                let has_birth = self.tree.metadata().and_then(|metadata| metadata.created()).is_ok();
+                let birth = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::BTIME).unwrap();
+                let has_birth = StatxFlags::from_bits_retain(birth.stx_mask).contains(StatxFlags::BTIME);
                 Expected { failed: if has_birth { self.closed() } else { vec![] }, ..nothing() }
             }
             (STATX, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
