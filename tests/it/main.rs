@@ -1,4 +1,5 @@
-//! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic; a new test belongs in
+//! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic. To see how a
+//! test looks, begin with `plain`; a new one belongs in
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
 //! - `listing`: a promise of `Listing`;
@@ -25,6 +26,7 @@ mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod plain;
 mod rm;
 mod spread;
 mod stamps;
