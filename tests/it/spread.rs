@@ -10,6 +10,7 @@ mod trouble;
 
 use crate::stamps::read_all;
 use crate::support::tree::Tree;
+use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Plan, Visit, What, by_std, walked};
 use lendir::{Dir, Order, Walk};
 use std::ffi::OsString;
@@ -17,19 +18,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const THREADS: [usize; 5] = [1, 2, 3, 8, 64];
-
-/// A way to walk.
-#[derive(Clone, Copy, Debug)]
-struct Way {
-    is_sorted: bool,
-    is_post_order: bool,
-    is_on_one_mount: bool,
-    max_open: usize,
-}
-
-const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: 32 };
-
-const POST: Way = Way { is_post_order: true, ..PLAIN };
 
 const TIGHT: Way = Way { max_open: 4, ..POST };
 
@@ -45,9 +33,7 @@ const WAYS: [Way; 7] = [
 
 impl Way {
     fn begin(self, root: &Path) -> Walk {
-        let walk = Walk::open(root).unwrap().max_open(self.max_open);
-        let walk = if self.is_post_order { walk.post_order() } else { walk };
-        if self.is_on_one_mount { walk.same_mount() } else { walk }
+        self.set(Walk::open(root).unwrap())
     }
 
     fn plan(self) -> Plan {

@@ -1,8 +1,9 @@
 //! A closure that returns early, stops, panics or begins another tree.
 
-use super::{PLAIN, POST, STOP_READING, THREADS, TIGHT, WAYS, path_of, paths_left, paths_of};
+use super::{STOP_READING, THREADS, TIGHT, WAYS, path_of, paths_left, paths_of};
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST};
 use lendir::Walk;
 use std::iter;
 use std::mem;

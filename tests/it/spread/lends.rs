@@ -1,9 +1,10 @@
 //! What the threads lend together is what one lends, in its order, and all of them work.
 
-use super::{PLAIN, POST, STOP_READING, THREADS, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
+use super::{STOP_READING, THREADS, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
 use crate::stamps::{self, Clock, read_all};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST};
 use crate::visits::{Plan, by_std, walked};
 use crate::walk::remove;
 use lendir::{Dir, Walk};

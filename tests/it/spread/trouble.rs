@@ -1,10 +1,11 @@
 //! The tree changes meanwhile, or rights, descriptors, threads or cores are missing.
 
-use super::{PLAIN, POST, THREADS, TIGHT, WAYS, Way, in_one_order, path_of, paths_of};
+use super::{THREADS, TIGHT, WAYS, in_one_order, path_of, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::process::{self, as_nobody, in_thread};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
+use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Plan, What, walked};
 use crate::walk_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Walk};

@@ -1,6 +1,6 @@
 //! Every error at every system call of a walk: it comes once, with its path, and the rest is complete.
 
-use super::{PLAIN, Run, SORTED, Told, WAYS, Way, comb, level};
+use super::{Run, SORTED, Told, WAYS, comb, level};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::file_systems::FileSystem;
@@ -8,6 +8,7 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::tree::make;
+use crate::support::way::{PLAIN, Way};
 use crate::trap;
 use lendir::{FileType, Walk};
 use libc::{EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
