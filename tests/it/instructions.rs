@@ -75,7 +75,7 @@ fn one_frame_with_the_callers_loop() {
         skip(TEST, "for the loop with an `EndMarker`, a file system that has one");
     }
     passed(
-        TEST,
+        "one frame with the caller's loop",
         compared,
         "loops compiled as users compile theirs: instructions, at most 1.06 of `RawDir`'s, 1.30 for a walk",
     );
