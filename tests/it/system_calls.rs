@@ -54,10 +54,10 @@ fn system_calls(test: &str, part: impl FnOnce()) -> Option<Vec<String>> {
     Some(calls.filter(|call| !OF_OTHERS.contains(call)).map(str::to_owned).collect())
 }
 
-/// `malloc` gets and returns memory; `rustix` looks once for the vDSO, where a process has 32 bits; and before it closes a
-/// descriptor, `std` asserts that it is open, if debug assertions are on.
-const OF_OTHERS: [&str; 6] =
-    ["brk", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
+/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO, where a process has 32 bits; and before
+/// it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
+const OF_OTHERS: [&str; 7] =
+    ["brk", "futex", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
 
 fn name_on_64_bits(call: &str) -> &str {
     match call {
