@@ -6,7 +6,7 @@
 //! first compared with that of `std`. The programs in Go and C++ are built where there are `go` and `g++`; they run in
 //! processes of their own and time themselves. Whole programs that list or add up a tree follow in tables of their own.
 //!
-//! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
+//! Behind `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` does one round,
 //! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
 mod commands;
@@ -52,7 +52,7 @@ fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
     }
     let svg = picture().svg().expect("a picture");
     if !arguments.has("--test") {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join(file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures").join(file);
         std::fs::write(&path, svg).expect("the picture's file");
         println!("\ndrawn: {}", path.display());
     }
