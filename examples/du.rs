@@ -127,7 +127,7 @@ impl Run {
         let Some(root) = self.count(CWD, path, None, || path.into()) else { return Ok(()) };
         let mut blocks = root.stx_blocks;
         if let Some(walk) = is_dir(&root).then(|| Walk::open(path)).and_then(|walk| self.value(walk)) {
-            let walk = if self.lines == Lines::Totals { walk } else { walk.post_order() };
+            let walk = if self.lines == Lines::Totals { walk } else { walk.post_order(true) };
             let only = one_device.then(|| device(&root));
             for part in walk.spread(self.threads, |walk| self.part(walk, only)) {
                 blocks += part?;
@@ -141,7 +141,7 @@ impl Run {
         let mut blocks = 0;
         while let Some(dir) = walk.next().transpose() {
             match self.value(dir) {
-                Some(dir) if dir.is_post() => self.leave(&dir)?,
+                Some(dir) if dir.is_second_visit() => self.leave(&dir)?,
                 Some(dir) => blocks += self.enter(dir, only)?,
                 None => {}
             }
@@ -156,7 +156,7 @@ impl Run {
             let Some(entry) = self.value(entry) else { continue };
             let entry_path = || path.join(entry.name_os());
             match self.count(entry.dir(), entry.name_cstr(), only, entry_path) {
-                None => dir.skip(),
+                None => dir.skip_entry(),
                 Some(stat) if is_dir(&stat) => {
                     dirs += stat.stx_blocks;
                     if self.lines != Lines::Totals {

@@ -77,7 +77,7 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
         let mut found = Found::new(&wanted, &out);
         if let Some(walk) = found.root(root.as_ref())? {
             found.print()?;
-            let walk = if one_mount { walk.same_mount() } else { walk };
+            let walk = if one_mount { walk.same_mount(true) } else { walk };
             for part in walk.spread(threads, |walk| Found::new(&wanted, &out).tree(walk)) {
                 complete &= part?;
             }

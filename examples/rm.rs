@@ -13,7 +13,7 @@ followed. It refuses /, and a PATH that ends in . or ..
 If others swap directories for links meanwhile, nothing outside of PATH is removed. Exit status: 0, or 1 for an error.
 ";
 
-use lendir::{Dir, FileType, OFlags, Walk, WalkError};
+use lendir::{Dir, Error, FileType, OFlags, Walk};
 use rustix::fs::{AtFlags, CWD, fstat, stat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -78,7 +78,7 @@ struct Removal<'a> {
     failed: bool,
     /// Of a directory that could not be read. Its second visit comes next, if it is still there. If it is empty, it can be
     /// removed, and the error does not matter.
-    unread: Option<WalkError>,
+    unread: Option<Error>,
 }
 
 impl Removal<'_> {
@@ -106,13 +106,13 @@ impl Removal<'_> {
             return Err(io::Error::other("refused, as it is /"));
         }
 
-        let walk = Walk::new(root).post_order();
-        let mut walk = if one_mount { walk.same_mount() } else { walk };
+        let walk = Walk::new(root, "").post_order(true);
+        let mut walk = if one_mount { walk.same_mount(true) } else { walk };
         while let Some(dir) = walk.next().transpose() {
             match dir {
-                Ok(dir) if dir.is_post() => {
+                Ok(dir) if dir.is_second_visit() => {
                     let removed = match dir.parent() {
-                        Some(parent) => unlinkat(parent, dir.name(), AtFlags::REMOVEDIR),
+                        Some(parent) => unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR),
                         None if dir.depth() == 0 => unlinkat(&parent, name, AtFlags::REMOVEDIR),
                         None => Err(Errno::NOENT), // it was moved
                     };
@@ -142,7 +142,7 @@ impl Removal<'_> {
             match entry {
                 Ok(entry) if entry.file_type() == FileType::Directory => {}
                 Ok(entry) => match unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()) {
-                    Ok(()) => dir.skip(), // it might have been a directory, where types are unknown
+                    Ok(()) => dir.skip_entry(), // it might have been a directory, where types are unknown
                     Err(Errno::ISDIR) => {}
                     Err(errno) => self.report(&path.join(entry.name_os()), &errno.into()),
                 },

@@ -81,6 +81,8 @@ use std::{fmt, io};
 pub struct Entries<'a> {
     records: RawDir<'a, BorrowedFd<'a>>,
     dir: BorrowedFd<'a>,
+    /// Its path, in a walk.
+    above: &'a [u8],
     marker: EndMarker,
     /// A record that ends at or before this address leaves room in the buffer for the largest one.
     room_until: usize,
@@ -175,7 +177,15 @@ impl<'a> Entries<'a> {
         let memory = buffer.memory();
         let room_until = memory.as_ptr_range().end as usize - MAX_RECORD;
         let records = RawDir::new(dir, memory);
-        Self { records, dir, marker: EndMarker::NONE, room_until, last: Last::default(), state: State::Reading }
+        Self {
+            records,
+            dir,
+            above: b"",
+            marker: EndMarker::NONE,
+            room_until,
+            last: Last::default(),
+            state: State::Reading,
+        }
     }
 
     /// Reads `dir` from its beginning, wherever it stands: [`new`](Self::new) and [`rewind`](Self::rewind).
@@ -290,7 +300,7 @@ impl<'a> Entries<'a> {
                         return Err(Errno::IO.into());
                     }
                     self.last = Last { cookie: record.next_entry_cookie(), nul: name.as_ptr_range().end as usize };
-                    let entry = Entry { record, dir: self.dir };
+                    let entry = Entry { record, dir: self.dir, above: self.above };
                     if !is_dot && wanted(&entry) {
                         return Ok(Some(entry));
                     }
@@ -405,7 +415,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl Entries<'_> {
+impl<'a> Entries<'a> {
+    /// For a directory with a path, which its entries are to know.
+    #[inline]
+    pub(crate) fn with_path(mut self, path: &'a [u8]) -> Self {
+        self.above = path;
+        self
+    }
+
     /// For the second visit of a [`Dir`](crate::Dir), which has no entries.
     #[inline]
     pub(crate) fn end(&mut self) {

@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, RawDirEntry};
 use rustix::io::retry_on_intr;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
@@ -18,6 +19,8 @@ use std::{fmt, io};
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
     pub(crate) dir: BorrowedFd<'a>,
+    /// The path of the directory, where it is known.
+    pub(crate) above: &'a [u8],
 }
 
 impl Entry<'_> {
@@ -54,6 +57,27 @@ impl Entry<'_> {
     #[must_use]
     pub fn name_os(&self) -> &OsStr {
         OsStr::from_bytes(self.name())
+    }
+
+    /// The path of the entry: that of its directory, as the walk was given it, and the name. From [`Entries`], which know no
+    /// path, the name alone.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/sys/class")?;
+    /// let mut root = walk.next()?.expect("it is the root");
+    /// while let Some(entry) = root.next()? {
+    ///     assert!(entry.path().starts_with("/sys/class"));
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: one allocation.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        let mut path = PathBuf::with_capacity(self.above.len() + 1 + self.name().len());
+        path.push(OsStr::from_bytes(self.above));
+        path.push(self.name_os());
+        path
     }
 
     /// The number that the name is, if it is one in canonical decimal: a PID, a TID, a descriptor.

@@ -8,7 +8,7 @@
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
 //!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
 //! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends
-//!   entries. [`WalkError`] is an error with its path.
+//!   entries. [`Error`] is an error with its path.
 //!
 //! ```
 //! use lendir::{Buffer, Entries};
@@ -58,9 +58,9 @@
 //! | know whether a directory was removed while I read | [`Entries::removed`], [`Dir::removed`] |
 //! | walk a tree | [`Walk::open`], [`Walk::next`], [`Dir::next`] |
 //! | walk it sorted | [`Dir::read`] |
-//! | not go below an entry, or a directory | [`Dir::skip`], [`Dir::skip_name`]; [`Dir::leave`] |
+//! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
 //! | stay on one file system | [`Walk::same_mount`] |
-//! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_post`] |
+//! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_second_visit`] |
 //! | walk on all cores | [`Walk::spread`] |
 //! | stop early | drop the walk; [`Dir::stop`] on several threads |
 //! | walk many trees in the same memory | [`Walk::reset`] |
@@ -134,7 +134,7 @@
 //! use rustix::fs::{AtFlags, statat};
 //! use std::io;
 //!
-//! let mut walk = Walk::open("/etc")?.same_mount();
+//! let mut walk = Walk::open("/etc")?.same_mount(true);
 //! let mut bytes = 0;
 //! while let Some(dir) = walk.next().transpose() {
 //!     let Ok(mut dir) = dir.inspect_err(|error| eprintln!("{error}")) else { continue };
@@ -152,7 +152,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **Find and prune by name.** [`Dir::skip`] is for the entry just lent. The example `find` is a whole program.
+//! **Find and prune by name.** [`Dir::skip_entry`] is for the entry just lent. The example `find` is a whole program.
 //!
 //! ```
 //! let mut walk = lendir::Walk::open("/usr/share/doc")?;
@@ -162,7 +162,7 @@
 //!         if entry.name().starts_with(b"copyright") {
 //!             println!("{}", path.join(entry.name_os()).display());
 //!         } else if entry.name() == b".git" {
-//!             dir.skip();
+//!             dir.skip_entry();
 //!         }
 //!     }
 //! }
@@ -198,15 +198,15 @@
 //!
 //! fn remove_tree(path: &std::path::Path) -> std::io::Result<()> {
 //!     let root = lendir::openat_with(CWD, path, OFlags::NOFOLLOW)?;
-//!     let mut walk = Walk::new(root).post_order();
+//!     let mut walk = Walk::new(root, path).post_order(true);
 //!     while let Some(mut dir) = walk.next()? {
 //!         if let Some(parent) = dir.parent() {
-//!             unlinkat(parent, dir.name(), AtFlags::REMOVEDIR)?; // a second visit: it is empty by now
+//!             unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?; // a second visit: it is empty by now
 //!         }
 //!         while let Some(entry) = dir.next()? {
 //!             if entry.resolve_file_type()? != FileType::Directory {
 //!                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
-//!                 dir.skip(); // where the directory does not tell types, the walk would look for a directory here
+//!                 dir.skip_entry(); // where the directory does not tell types, the walk would look for a directory here
 //!             }
 //!         }
 //!     }
@@ -373,6 +373,8 @@ mod entries;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod error;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
@@ -397,11 +399,13 @@ pub use {
     end_marker::EndMarker,
     entries::{BorrowFd, Entries},
     entry::Entry,
+    error::Error,
     listing::{Listing, Order, SortedEntries, SortedEntry},
-    open::{open, openat, openat_with},
-    walk::{Dir, Walk, WalkError},
+    open::{open, open_with, openat, openat_with},
+    walk::{Dir, Walk},
 };
 
+pub use rustix;
 #[doc(no_inline)]
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use rustix::fs::{FileType, OFlags};

@@ -1,4 +1,4 @@
-//! `open`, `openat`, `openat_with`: the one place where `O_*` flags are chosen.
+//! `open`, `open_with`, `openat`, `openat_with`: the one place where `O_*` flags are chosen.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -31,6 +31,25 @@ const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 #[inline]
 pub fn open(path: impl Arg) -> io::Result<OwnedFd> {
     openat(CWD, path)
+}
+
+/// Opens as [`open`] does, with the flags `extra` too: see [`openat_with`].
+///
+/// ```
+/// use lendir::OFlags;
+///
+/// let error = lendir::open_with("/proc/self", OFlags::NOFOLLOW).unwrap_err(); // a symbolic link
+/// assert_eq!(error.kind(), std::io::ErrorKind::NotADirectory);
+/// ```
+///
+/// Costs: as [`openat_with`].
+///
+/// # Errors
+///
+/// Those of [`openat_with`].
+#[inline]
+pub fn open_with(path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
+    openat_with(CWD, path, extra)
 }
 
 /// Opens the directory `path`, looked up from the directory `dirfd`.

@@ -1,6 +1,5 @@
 //! `Walk`, `Dir`: a tree, directory by directory, and the contract of the walk.
 
-mod error;
 mod handover;
 mod identity;
 mod levels;
@@ -8,8 +7,7 @@ mod pending;
 mod split;
 mod spread;
 
-pub use error::WalkError;
-
+use crate::error::Error;
 use crate::sync::Arc;
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
 use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
@@ -31,7 +29,7 @@ use std::{fmt, mem};
 ///     while let Some(mut dir) = walk.next()? {
 ///         while let Some(entry) = dir.next()? {
 ///             if entry.name() == b".git" {
-///                 dir.skip(); // do not go below it
+///                 dir.skip_entry(); // do not go below it
 ///             }
 ///             count += 1;
 ///         }
@@ -49,14 +47,14 @@ use std::{fmt, mem};
 ///   [`post_order`](Self::post_order), each directory is lent once more after everything below it.
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest, to find the directories in it.
-///   [`Dir::leave`] says that it need not.
+///   [`Dir::skip_all`] says that it need not.
 /// - **It never leaves the tree.** Each step is one `openat` of a name, relative to the directory that was read, and refuses
 ///   symbolic links (`O_NOFOLLOW`). Links are lent and never followed, the root's own path apart. If others swap directories
 ///   for links, or move them, while the walk is on, it misses them or reports an error.
 /// - **Unknown types are opened.** Where the directory does not say whether an entry is a directory
 ///   ([`FileType::Unknown`](crate::FileType::Unknown)), `openat` finds out; there is no `fstatat`. An entry that was a
 ///   directory and is none when it is opened is an error, `ENOTDIR`: it was replaced.
-/// - **Errors end nothing.** Each comes once, as a [`WalkError`] with its path, after the entries that were read before it.
+/// - **Errors end nothing.** Each comes once, as an [`Error`] with its path, after the entries that were read before it.
 ///   The next call goes on with the rest of the tree.
 /// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](Self::max_open) descriptors.
 ///
@@ -104,20 +102,20 @@ impl Walk {
     ///
     /// Those of [`open`](crate::open), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO,
     /// `EACCES` for a directory that may not be read.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, WalkError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = crate::open(path).map_err(|error| WalkError::new(path, 0, error))?;
+        let root = crate::open(path).map_err(|error| Error::new(path, 0, error))?;
         Ok(Self::begin(root, path))
     }
 
-    /// A walk of the tree at `root`, from [`open`](crate::open) or [`openat`](crate::openat). Paths are relative to it, and its
-    /// own is empty.
+    /// A walk of the tree at `root`, from [`open`](crate::open) or [`openat`](crate::openat). The paths that it lends begin with
+    /// `path`, which nothing looks up; with `""` they are relative to the root.
     ///
     /// It is read from its current position: **a descriptor that was read before gives an empty root, without an error**.
     ///
     /// Costs: three allocations, for the [`Buffer`], the path and the first level; the rest of the memory comes with the tree.
-    pub fn new(root: OwnedFd) -> Self {
-        Self::begin(root, b"")
+    pub fn new(root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {
+        Self::begin(root.into(), path.as_ref().as_os_str().as_bytes())
     }
 
     fn begin(root: OwnedFd, path: &[u8]) -> Self {
@@ -139,7 +137,7 @@ impl Walk {
     ///         directories += 1;
     ///     }
     ///     println!("{directories} directories");
-    ///     walk.reset(lendir::open(path)?);
+    ///     walk.reopen(path)?;
     /// }
     /// # Ok::<(), std::io::Error>(())
     /// ```
@@ -148,9 +146,25 @@ impl Walk {
     /// which count beside theirs until one of them takes it. This thread walks the new tree alone, and nobody waits for it.
     ///
     /// Costs: the descriptors of the previous tree are closed; no allocation.
-    pub fn reset(&mut self, root: OwnedFd) {
+    pub fn reset(&mut self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) {
         self.leave();
-        self.levels.begin(root, b"");
+        self.levels.begin(root.into(), path.as_ref().as_os_str().as_bytes());
+    }
+
+    /// Begins the tree at `path` as [`open`](Self::open) does, in the same memory and with the same options.
+    ///
+    /// Costs: as [`reset`](Self::reset), and one `openat`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open). The previous tree is left then too, and [`next`](Self::next) is `None`.
+    pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.leave();
+        self.levels.clear();
+        let path = path.as_ref().as_os_str().as_bytes();
+        let root = crate::open(path).map_err(|error| Error::new(path, 0, error))?;
+        self.levels.begin(root, path);
+        Ok(())
     }
 
     /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
@@ -165,12 +179,12 @@ impl Walk {
     ///
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[doc(alias = "xdev")]
-    pub fn same_mount(mut self) -> Self {
-        self.levels.mounts = Mounts::One(EndMarker::NONE);
+    pub fn same_mount(mut self, yes: bool) -> Self {
+        self.levels.mounts = if yes { Mounts::One(EndMarker::NONE) } else { Mounts::All };
         self
     }
 
-    /// Lends each directory once more, after everything below it: see [`Dir::is_post`] and [`Dir::parent`].
+    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`] and [`Dir::parent`].
     ///
     /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there and a
     /// descriptor is to be had.
@@ -178,8 +192,8 @@ impl Walk {
     /// Costs: a level keeps its descriptor until its second visit, so that in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
     #[doc(alias = "depth_first")]
-    pub fn post_order(mut self) -> Self {
-        self.levels.is_post_order = true;
+    pub fn post_order(mut self, yes: bool) -> Self {
+        self.levels.is_post_order = yes;
         self
     }
 
@@ -201,6 +215,9 @@ impl Walk {
 
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
+    /// **`while let Ok(Some(dir)) = walk.next()` ends at the first error without a sign**, and so does `?`, with one: of /proc an
+    /// ordinary user would see a few directories. [`next_or`](Self::next_or) is the usual loop.
+    ///
     /// Costs: `openat`, and `close` for a level that is done; see [the table](Self#what-it-costs). A [`Dir`] that was dropped
     /// before its end is read to its end first. It allocates only while its memory grows, for an error, and to read such a
     /// `Dir` again.
@@ -215,8 +232,40 @@ impl Walk {
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see below")]
     #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<Dir<'_>>, WalkError> {
+    pub fn next(&mut self) -> Result<Option<Dir<'_>>, Error> {
         // Keep the way through `openat` to the first `getdents64` in the caller's frame: see `Entries::find`.
+        Ok(if self.advance()? { Some(self.lend()) } else { None })
+    }
+
+    /// The next directory that can be opened. Each error before it is handed to `on_error`, and ends nothing.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/proc/self")?;
+    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    ///         println!("{}", entry.path().display());
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: as [`next`](Self::next), for each directory that it tries.
+    #[allow(clippy::inline_always, reason = "see `next`")]
+    #[inline(always)]
+    pub fn next_or(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_>> {
+        loop {
+            match self.advance() {
+                Ok(true) => return Some(self.lend()),
+                Ok(false) => return None,
+                Err(error) => on_error(error),
+            }
+        }
+    }
+
+    /// Goes to the next directory. Returns whether there is one.
+    #[allow(clippy::inline_always, reason = "see `next`")]
+    #[inline(always)]
+    fn advance(&mut self) -> Result<bool, Error> {
         if matches!(self.levels.unread, Unread::Nothing) || !self.resume()? {
             if self.part.as_ref().is_some_and(|part| part.is_asked()) {
                 self.share();
@@ -228,18 +277,18 @@ impl Walk {
                     Step::Done => match self.take_share()? {
                         Step::AtHand => break,
                         Step::On => {}
-                        Step::Done => return Ok(None),
+                        Step::Done => return Ok(false),
                     },
                 }
             }
         }
-        Ok(Some(self.lend()))
+        Ok(true)
     }
 
     /// Reads what is unread of the directory at hand. Returns whether it is the root, which is to be lent first.
     #[cold]
     #[inline(never)]
-    fn resume(&mut self) -> Result<bool, WalkError> {
+    fn resume(&mut self) -> Result<bool, Error> {
         match mem::replace(&mut self.levels.unread, Unread::Nothing) {
             Unread::Nothing => {}
             Unread::Root => {
@@ -270,7 +319,7 @@ impl Walk {
     fn lend(&mut self) -> Dir<'_> {
         let end_marker = self.levels.end_marker();
         let AtHand { level, dir, parent, pending, path, unread } = self.levels.at_hand();
-        let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker);
+        let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker).with_path(level.path(path));
         *unread = if level.is_left() {
             entries.end();
             Unread::Nothing
@@ -291,7 +340,7 @@ impl fmt::Debug for Walk {
 /// An open directory of a [`Walk`], lent until the walk goes on.
 ///
 /// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. It is a directory's first visit, or, with
-/// [`Walk::post_order`], [its second](Self::is_post), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
+/// [`Walk::post_order`], [its second](Self::is_second_visit), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
 /// on its entries. At a second visit it is one with `O_PATH` if the directory may not be read. Whoever reads entries through
 /// the descriptor, or a duplicate, moves the position that the walk reads from: open the directory anew for that, as
 /// `openat(&dir, c".")`.
@@ -348,7 +397,7 @@ impl<'a> Dir<'a> {
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<Entry<'_>>, WalkError> {
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.last = self.pending.len();
         match self.entries.next() {
             Ok(Some(entry)) => {
@@ -365,6 +414,22 @@ impl<'a> Dir<'a> {
             Err(error) => {
                 self.unread.end();
                 Err(self.level.error(self.path, error))
+            }
+        }
+    }
+
+    /// The next entry of this directory, or `None` at its end. An error is handed to `on_error`, after the entries that came
+    /// before it; there is at most one.
+    ///
+    /// Costs: as [`next`](Self::next).
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    pub fn next_or(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+        match self.next() {
+            Ok(entry) => entry,
+            Err(error) => {
+                on_error(error);
+                None
             }
         }
     }
@@ -396,7 +461,7 @@ impl<'a> Dir<'a> {
     /// the walk goes below these.
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
-    pub fn read(&mut self, listing: &mut Listing) -> Result<(), WalkError> {
+    pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
         let result = listing.read_rest(&mut self.entries);
         self.unread.end();
         if self.goes_below {
@@ -415,19 +480,21 @@ impl<'a> Dir<'a> {
     /// Costs: nothing.
     #[doc(alias = "prune")]
     #[inline]
-    pub fn skip(&mut self) {
+    pub fn skip_entry(&mut self) {
         self.pending.skip_at(self.last);
     }
 
-    /// Does not go below the entry of this name, if it has been lent or [read](Self::read). If a broken file system gives the
+    /// Does not go below the entry of this name, if it has been lent or [read](Self::read). Returns whether that changed
+    /// anything: not for a file, nor for a name that was skipped before. If a broken file system gives the
     /// name twice, each call skips one of the two.
     ///
     /// Costs: a search through the names of the directories found here. It begins behind the name that the last call skipped,
     /// and wraps around: if names are skipped in the order in which they were found, each is looked at about once.
-    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
+    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
         let found = self.pending.skip(self.names, name).or_else(|| self.pending.skip(self.level.names(), name));
         self.names = found.unwrap_or(self.names);
+        found.is_some()
     }
 
     /// Does not go below this directory at all. [`next`](Self::next) still lends its entries, and [`Walk::post_order`] its
@@ -439,7 +506,7 @@ impl<'a> Dir<'a> {
     /// let mut walk = lendir::Walk::open("/sys/class")?;
     /// while let Some(mut dir) = walk.next()? {
     ///     if dir.depth() == MAX_DEPTH {
-    ///         dir.leave();
+    ///         dir.skip_all();
     ///     }
     ///     let path = dir.path();
     ///     while let Some(entry) = dir.next()? {
@@ -451,7 +518,7 @@ impl<'a> Dir<'a> {
     ///
     /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
     #[inline]
-    pub fn leave(&mut self) {
+    pub fn skip_all(&mut self) {
         self.goes_below = false;
         self.unread.end();
         self.pending.truncate(self.level.names());
@@ -464,7 +531,7 @@ impl<'a> Dir<'a> {
     /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`], or when the walk is dropped.
     #[inline]
     pub fn stop(&mut self) {
-        self.leave();
+        self.skip_all();
         *self.unread = Unread::Stopped;
     }
 
@@ -480,11 +547,25 @@ impl<'a> Dir<'a> {
         Path::new(OsStr::from_bytes(self.level.path(self.path)))
     }
 
-    /// Its name, with a NUL, for `*at` calls relative to [`parent`](Self::parent). For the root, its path.
+    /// Its name, as [`Entry::name`]. For the root, its path.
     #[inline]
     #[must_use]
-    pub fn name(&self) -> &'a CStr {
+    pub fn name(&self) -> &'a [u8] {
+        self.name_cstr().to_bytes()
+    }
+
+    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent).
+    #[inline]
+    #[must_use]
+    pub fn name_cstr(&self) -> &'a CStr {
         self.level.name(self.path)
+    }
+
+    /// Its name for `std`.
+    #[inline]
+    #[must_use]
+    pub fn name_os(&self) -> &'a OsStr {
+        OsStr::from_bytes(self.name())
     }
 
     /// How many levels it is below the root, which has depth 0.
@@ -497,7 +578,7 @@ impl<'a> Dir<'a> {
     /// Whether this is its second visit, after everything below it, under [`Walk::post_order`].
     #[inline]
     #[must_use]
-    pub fn is_post(&self) -> bool {
+    pub fn is_second_visit(&self) -> bool {
         self.level.is_left()
     }
 
@@ -528,7 +609,7 @@ impl fmt::Debug for Dir<'_> {
         f.debug_struct("Dir")
             .field("path", &self.path())
             .field("depth", &self.depth())
-            .field("is_post", &self.is_post())
+            .field("is_second_visit", &self.is_second_visit())
             .finish_non_exhaustive()
     }
 }

@@ -82,7 +82,7 @@ impl<R: Reader> Reader for BesideThread<R> {
 
 /// `None` where the tree has a mount point below its root.
 pub fn lendir_same_mount(tree: &Tree) -> Option<Contender<'_>> {
-    let reader = Walking { root: tree.path(), set_up: Walk::same_mount };
+    let reader = Walking { root: tree.path(), set_up: |walk: Walk| walk.same_mount(true) };
     tree.is_one_mount().then(|| Contender::reading("lendir::Walk, same_mount", tree.oracle(UNSORTED), reader))
 }
 

@@ -16,11 +16,11 @@
 //! by names from the first level, and believes what it finds only if device, inode number and birth time are those that it
 //! noted when it closed the level.
 
-use super::error::WalkError;
 use super::identity::{Identity, Mount};
 use super::pending::{Kind, Pending};
 use super::split::Split;
 use crate::EndMarker;
+use crate::error::Error;
 use crate::open::{open_below, open_below_on_mount, open_path_below, reopen_above, reopen_below};
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -207,7 +207,7 @@ impl Levels {
     }
 
     /// Rewinds the directory at hand. Returns the names that are noted of it.
-    pub(super) fn rewind(&self) -> Result<Pending, WalkError> {
+    pub(super) fn rewind(&self) -> Result<Pending, Error> {
         let top = self.top();
         match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
             Ok(_) => Ok(self.pending.copy(top.names..self.pending.len())),
@@ -226,7 +226,7 @@ impl Levels {
     /// Opens the next directory, or takes a step towards it.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
-    pub(super) fn step(&mut self) -> Result<Step, WalkError> {
+    pub(super) fn step(&mut self) -> Result<Step, Error> {
         let Some(top) = self.stack.last() else { return self.come_up_from_lost() };
         if top.next < self.pending.len() {
             self.enter()
@@ -250,7 +250,7 @@ impl Levels {
     /// Opens the first directory that is pending in the level at hand.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
-    fn enter(&mut self) -> Result<Step, WalkError> {
+    fn enter(&mut self) -> Result<Step, Error> {
         // More than one if the limit was lowered midway.
         while self.open_count() >= self.max_open && self.close_shallowest() {}
         let Self { stack, pending, path, mounts, .. } = self;
@@ -294,7 +294,7 @@ impl Levels {
     /// Deals with `errno`, the answer to opening the directory whose name is at the end of the path.
     #[cold]
     #[inline(never)]
-    fn refused(&mut self, mut errno: Errno, kind: Kind, name: usize) -> Result<Step, WalkError> {
+    fn refused(&mut self, mut errno: Errno, kind: Kind, name: usize) -> Result<Step, Error> {
         loop {
             let is_mended = match errno {
                 Errno::XDEV if self.mounts != Mounts::All => return Ok(Step::On),
@@ -311,7 +311,7 @@ impl Levels {
                 Err(error) => errno = error,
             }
         }
-        let error = WalkError::new(self.name(0).to_bytes(), self.top().depth + 1, errno);
+        let error = Error::new(self.name(0).to_bytes(), self.top().depth + 1, errno);
         if self.is_post_order {
             // A directory that cannot be read has its second visit all the same.
             if let Ok(dir) = open_path_below(self.top().dir(), self.name(name)) {
@@ -353,7 +353,7 @@ impl Levels {
     /// Opens again the level above the one at hand, below which nothing is left. It is lost if it cannot be found.
     #[cold]
     #[inline(never)]
-    fn come_back(&mut self) -> Result<(), WalkError> {
+    fn come_back(&mut self) -> Result<(), Error> {
         let Self { stack, closed, lost, pending, path, .. } = self;
         let [first, .., level, below] = &mut stack[..] else { panic!("BUG: the first level is never closed") };
         let noted = closed.pop().expect("BUG: no level is closed");
@@ -387,7 +387,7 @@ impl Levels {
     /// it, the visit is theirs.
     #[cold]
     #[inline(never)]
-    fn visit_again(&mut self) -> Result<Step, WalkError> {
+    fn visit_again(&mut self) -> Result<Step, Error> {
         if self.is_closed_above() {
             self.come_back()?;
         }
@@ -410,7 +410,7 @@ impl Levels {
 
     /// Makes the level above the first one the first: this thread has a part in it now. It goes by `..`, or else by names from
     /// the root.
-    fn come_up(&mut self, split: &Arc<Split<Place>>) -> Result<(), WalkError> {
+    fn come_up(&mut self, split: &Arc<Split<Place>>) -> Result<(), Error> {
         let Place { identity, depth, name, path_end, .. } = split.place;
         let path = &self.path[..path_end];
         let found = identity.and_then(|identity| {
@@ -425,7 +425,7 @@ impl Levels {
                 Ok(())
             }
             Err(errno) => {
-                let error = WalkError::new(path, depth, errno);
+                let error = Error::new(path, depth, errno);
                 self.lost.push(Lost { split: Arc::clone(split), path: path.to_vec() });
                 Err(error)
             }
@@ -435,7 +435,7 @@ impl Levels {
     /// Nothing is left here but parts in levels that were lost. If no other thread has one, goes on above.
     #[cold]
     #[inline(never)]
-    fn come_up_from_lost(&mut self) -> Result<Step, WalkError> {
+    fn come_up_from_lost(&mut self) -> Result<Step, Error> {
         let Some(Lost { split, path }) = self.lost.pop() else { return Ok(Step::Done) };
         if let (true, Some(above)) = (split.give_up_part(false), split.above()) {
             self.path = path;
@@ -559,8 +559,8 @@ impl Level {
 
     /// An error that belongs to it, where `path` is as for [`path`](Self::path).
     #[cold]
-    pub(super) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> WalkError {
-        WalkError::new(self.path(path), self.depth, cause)
+    pub(super) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> Error {
+        Error::new(self.path(path), self.depth, cause)
     }
 
     /// Its name, where `path` is its own.

@@ -1,9 +1,10 @@
 //! `Walk::spread`: the same walk by several threads.
 
+use super::Walk;
 use super::handover::Handover;
 use super::levels::{Levels, Step};
-use super::{Walk, WalkError};
 use crate::Buffer;
+use crate::error::Error;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::thread;
@@ -45,7 +46,7 @@ impl Walk {
     /// its part and fold:
     ///
     /// ```
-    /// use lendir::{Walk, WalkError};
+    /// use lendir::{Error, Walk};
     ///
     /// let parts = Walk::open("/sys/class")?.spread(2, |walk| {
     ///     let mut count = 0;
@@ -54,7 +55,7 @@ impl Walk {
     ///             count += 1;
     ///         }
     ///     }
-    ///     Ok::<u64, WalkError>(count)
+    ///     Ok::<u64, Error>(count)
     /// });
     /// let mut count = 0;
     /// for part in parts {
@@ -131,7 +132,7 @@ impl Walk {
     /// Nothing is left here: waits for a share of another thread's work. A thread that left may have a directory half read.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_share(&mut self) -> Result<Step, WalkError> {
+    pub(super) fn take_share(&mut self) -> Result<Step, Error> {
         let Some(share) = self.part.as_ref().and_then(|part| part.handover.take()) else { return Ok(Step::Done) };
         self.levels = share;
         self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })

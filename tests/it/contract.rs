@@ -3,7 +3,7 @@
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
 use lendir::{
-    Buffer, Dir, EndMarker, Entries, Entry, FileType, Listing, Order, SortedEntries, SortedEntry, Walk, WalkError,
+    Buffer, Dir, EndMarker, Entries, Entry, Error, FileType, Listing, Order, SortedEntries, SortedEntry, Walk,
 };
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -309,7 +309,7 @@ fn public_types_are_send_sync_and_debug() {
     assert_send_sync::<SortedEntry<'_>>();
     assert_send_sync::<Walk>();
     assert_send_sync::<Dir<'_>>();
-    assert_send_sync::<WalkError>();
+    assert_send_sync::<Error>();
 
     let dir = numbered(1);
     let fd = lendir::open(dir.path()).unwrap();
@@ -323,5 +323,5 @@ fn public_types_are_send_sync_and_debug() {
     let mut walk = Walk::open(dir.path()).unwrap();
     assert!(format!("{walk:?}").starts_with("Walk { levels: Levels { "));
     let root = walk.next().unwrap().unwrap();
-    assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_post: false, .. }}", dir.path()));
+    assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
 }

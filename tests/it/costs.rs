@@ -217,7 +217,7 @@ fn listing_memory_is_bounded_and_reused() {
 fn walk_all(walk: &mut Walk, mut listing: Option<&mut Listing>) -> usize {
     let mut count = 0;
     while let Some(mut dir) = walk.next().unwrap() {
-        black_box((dir.path(), dir.name(), dir.depth(), dir.is_post(), dir.parent()));
+        black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent()));
         match &mut listing {
             Some(listing) => dir.read(listing).unwrap(),
             None => while black_box(dir.next().unwrap()).is_some() {},
@@ -237,14 +237,14 @@ fn walk_reset_for_a_thousand_trees_allocates_nothing_once_warm() {
     ];
     for is_post_order in [false, true] {
         for max_open in [1, 1000] {
-            let mut walk = Walk::open(trees[0].path()).unwrap().max_open(max_open).same_mount();
+            let mut walk = Walk::open(trees[0].path()).unwrap().max_open(max_open).same_mount(true);
             if is_post_order {
-                walk = walk.post_order();
+                walk = walk.post_order(true);
             }
             let mut listing = Listing::new();
             let mut rounds = |rounds: usize| {
                 for round in 0..rounds {
-                    walk.reset(lendir::open(trees[round % 4].path()).unwrap());
+                    walk.reset(lendir::open(trees[round % 4].path()).unwrap(), "");
                     let listing = (round / 4 % 2 == 0).then_some(&mut listing);
                     if round / 8 % 2 == 0 {
                         walk_all(&mut walk, listing);
@@ -289,9 +289,9 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;
         let costs = allocated(|| {
-            let mut new = Walk::new(lendir::open(tree.path()).unwrap()).max_open(max_open);
+            let mut new = Walk::new(lendir::open(tree.path()).unwrap(), "").max_open(max_open);
             if is_post_order {
-                new = new.post_order();
+                new = new.post_order(true);
             }
             walk_all(&mut new, None);
             walk = Some(new);

@@ -76,7 +76,7 @@ fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
 type PathOf = (OsString, bool);
 
 fn path_of(dir: &Dir<'_>) -> PathOf {
-    (dir.path().into(), dir.is_post())
+    (dir.path().into(), dir.is_second_visit())
 }
 
 fn paths_of(visits: &[Visit]) -> Vec<PathOf> {

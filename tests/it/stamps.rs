@@ -1,6 +1,6 @@
 //! When each directory of a walk was lent, by a clock that several threads share: the order that `Walk::spread` promises.
 
-use lendir::{Dir, Walk, WalkError};
+use lendir::{Dir, Error, Walk};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub struct Clock(AtomicUsize);
 #[derive(Debug)]
 pub struct Stamp {
     pub path: PathBuf,
-    pub is_post: bool,
+    pub is_second_visit: bool,
     begin: usize,
     end: usize,
 }
@@ -27,15 +27,15 @@ impl Clock {
     }
 
     /// The next visit of a walk whose paths begin with `root`. `look` is called during it.
-    pub fn visit(&self, walk: &mut Walk, root: &Path, look: impl FnOnce(Dir<'_>)) -> Result<Option<Stamp>, WalkError> {
+    pub fn visit(&self, walk: &mut Walk, root: &Path, look: impl FnOnce(Dir<'_>)) -> Result<Option<Stamp>, Error> {
         let Some(dir) = walk.next()? else { return Ok(None) };
         let begin = self.tick();
-        let (path, is_post) = (dir.path().to_owned(), dir.is_post());
+        let (path, is_second_visit) = (dir.path().to_owned(), dir.is_second_visit());
         let below = path.strip_prefix(root).unwrap();
         assert_eq!(dir.depth(), below.components().count());
-        assert_eq!(dir.name().to_bytes(), below.file_name().unwrap_or(root.as_os_str()).as_bytes());
+        assert_eq!(dir.name(), below.file_name().unwrap_or(root.as_os_str()).as_bytes());
         look(dir);
-        Ok(Some(Stamp { path, is_post, begin, end: self.tick() }))
+        Ok(Some(Stamp { path, is_second_visit, begin, end: self.tick() }))
     }
 }
 
@@ -45,8 +45,8 @@ pub fn read_all(mut dir: Dir<'_>) {
 
 /// Checks that each directory was lent before those below it, and in post-order again after them.
 pub fn check(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
-    let of = |is_post: bool| {
-        let of = stamps.iter().filter(|stamp| stamp.is_post == is_post);
+    let of = |is_second_visit: bool| {
+        let of = stamps.iter().filter(|stamp| stamp.is_second_visit == is_second_visit);
         of.map(|stamp| (&*stamp.path, stamp)).collect::<HashMap<_, _>>()
     };
     let (firsts, seconds) = (of(false), of(true));
@@ -55,7 +55,7 @@ pub fn check(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
     for stamp in stamps {
         let (path, shown) = (&*stamp.path, stamp.path.display());
         let above = path.parent().filter(|_| path != root);
-        if stamp.is_post {
+        if stamp.is_second_visit {
             let first = firsts.get(path).is_none_or(|first| first.end < stamp.begin);
             assert!(first, "{shown} came again before its first visit was over");
         } else if let Some(above) = above {

@@ -265,7 +265,7 @@ fn walk_takes_two_calls_for_a_directory_it_leaves_and_none_for_one_it_skips() {
         let _counted = Counted::begin();
         walk_all(Walk::open(tree.path()).unwrap(), |dir| {
             if dir.depth() == 1 {
-                dir.leave();
+                dir.skip_all();
             }
             while dir.depth() == 0 && dir.next().unwrap().is_some() {
                 dir.skip_name("skipped");
@@ -280,7 +280,7 @@ fn walk_of_one_mount_with_an_end_marker_takes_three_calls_a_directory() {
     let Some((path, _)) = marked(TEST) else { return };
     let part = || {
         let _counted = Counted::begin();
-        walk_all(Walk::open(path).unwrap().same_mount(), read_all_of);
+        walk_all(Walk::open(path).unwrap().same_mount(true), read_all_of);
     };
     let Some(totals) = totals(TEST, part) else { return };
     let below = totals["openat2"];

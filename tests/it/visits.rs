@@ -3,7 +3,7 @@
 
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
-use lendir::{Dir, FileType, Listing, Order, Walk, WalkError};
+use lendir::{Dir, Error, FileType, Listing, Order, Walk};
 use rustix::fs::fstat;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -37,7 +37,7 @@ pub struct Plan {
     /// How many entries it asks for one by one.
     pub lend: usize,
     pub then: Then,
-    /// Before which of these entries it calls [`Dir::leave`].
+    /// Before which of these entries it calls [`Dir::skip_all`].
     pub leave: Option<usize>,
     /// With which entries it does what.
     pub prune: fn(u64, &[u8]) -> Prune,
@@ -98,7 +98,7 @@ fn hash(value: &impl Hash) -> u64 {
 
 pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
     let walk = Walk::open(root).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order() } else { walk }
+    if is_post_order { walk.post_order(true) } else { walk }
 }
 
 /// All that is left of `walk`, where each directory is dealt with by the plan for its path.
@@ -108,7 +108,7 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut inos = HashMap::new();
     loop {
         match walk.next() {
-            Ok(Some(dir)) if dir.is_post() => {
+            Ok(Some(dir)) if dir.is_second_visit() => {
                 if let (Some(parent), Some(path)) = (dir.parent(), dir.path().parent()) {
                     assert_eq!(*inos.entry(path.to_owned()).or_insert(ino(parent)), ino(parent), "{dir:?}");
                 }
@@ -139,19 +139,19 @@ fn second_visit(mut dir: Dir<'_>) -> Visit {
 fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut Vec<Visit>) {
     let (path, depth) = (dir.path().to_owned(), dir.depth());
     if depth > 0 {
-        assert_eq!(Some(OsStr::from_bytes(dir.name().to_bytes())), path.file_name());
+        assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
     }
     assert!(dir.parent().is_none());
-    dir.skip(); // before the first entry there is nothing to skip
+    dir.skip_entry(); // before the first entry there is nothing to skip
     let mut found = Vec::new();
     let mut error = None;
     while found.len() < plan.lend {
         if plan.leave == Some(found.len()) {
-            dir.leave();
+            dir.skip_all();
         }
         match dir.next() {
             Ok(None) => {
-                dir.skip(); // nor is there behind the last
+                dir.skip_entry(); // nor is there behind the last
                 dir.skip_name("no such name");
                 break;
             }
@@ -160,11 +160,13 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
                 let entry = Found::from(&entry);
                 match plan.prune(&entry.name) {
                     Prune::No => {}
-                    Prune::Skip => dir.skip(),
-                    Prune::SkipName => dir.skip_name(&entry.name),
+                    Prune::Skip => dir.skip_entry(),
+                    Prune::SkipName => {
+                        dir.skip_name(&entry.name);
+                    }
                     Prune::Both => (0..2).for_each(|_| {
                         dir.skip_name(&entry.name);
-                        dir.skip();
+                        dir.skip_entry();
                     }),
                 }
                 found.push(entry);
@@ -196,8 +198,8 @@ fn bare(entry: &mut Found) {
     (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
 }
 
-impl From<&WalkError> for Visit {
-    fn from(error: &WalkError) -> Self {
+impl From<&Error> for Visit {
+    fn from(error: &Error) -> Self {
         Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error.io_error())) }
     }
 }

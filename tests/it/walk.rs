@@ -4,7 +4,7 @@ use crate::support::machine::runs_long;
 use crate::support::process::in_thread;
 use crate::support::tree::{self, Random, Tree};
 use crate::visits::{ORDERS, Plan, Prune, Visit, What, by_std, walk, walked};
-use lendir::{Dir, FileType, Listing, Walk, WalkError};
+use lendir::{Dir, Error, FileType, Listing, Walk};
 use rustix::fs::{AtFlags, Mode, chmodat, fstat, unlinkat};
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn for_each(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>)) {
 /// The names of the directories that are left, below the root, in any order.
 fn names(walk: &mut Walk) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for_each(walk, |dir| assert!(dir.depth() == 0 || names.insert(dir.name().to_str().unwrap().to_owned())));
+    for_each(walk, |dir| assert!(dir.depth() == 0 || names.insert(dir.name_os().to_str().unwrap().to_owned())));
     names
 }
 
@@ -64,7 +64,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
         for is_post_order in [false, true] {
             let expected = by_std(tree.path(), is_post_order, plan);
             for max_open in BOUNDS {
-                let visits = walked(&mut walk(tree.path(), max_open, is_post_order).same_mount(), plan);
+                let visits = walked(&mut walk(tree.path(), max_open, is_post_order).same_mount(true), plan);
                 assert!(visits == expected, "seed {seed}, post order {is_post_order}, {max_open} open");
             }
         }
@@ -94,7 +94,7 @@ fn proc_is_walked_as_it_is() {
     const MOST: usize = 5000;
     let mut walk = Walk::open("/proc").unwrap();
     let (mut lent, mut failed) = (BTreeSet::new(), BTreeSet::new());
-    let mut failed_at = |error: WalkError| {
+    let mut failed_at = |error: Error| {
         assert!(error.path().starts_with("/proc") && error.io_error().raw_os_error().is_some(), "{error}");
         assert!(failed.insert(error.path().to_owned()), "{error}, twice");
     };
@@ -131,7 +131,7 @@ fn roots_are_written_in_any_way() {
     for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
         let plan = Plan { prune: only, ..Plan::sorted(ORDERS[0]) };
         let expected = by_std(root, true, |_| plan);
-        let visits = walked(&mut Walk::open(root).unwrap().post_order(), |_| plan);
+        let visits = walked(&mut Walk::open(root).unwrap().post_order(true), |_| plan);
         assert_eq!(visits, expected);
         // To `Path`, "a//b" equals "a/b".
         let bytes =
@@ -144,7 +144,7 @@ fn roots_are_written_in_any_way() {
             Visit { path, ..visit }
         };
         let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        assert_eq!(walked(&mut Walk::new(lendir::open(root).unwrap()).post_order(), |_| plan), expected);
+        assert_eq!(walked(&mut Walk::new(lendir::open(root).unwrap(), "").post_order(true), |_| plan), expected);
     }
 }
 
@@ -161,7 +161,7 @@ fn skipped_names_are_found_in_any_order() {
             let _ = root.next().unwrap();
         }
         root.read(&mut listing).unwrap();
-        root.skip(); // nothing: it was read, not lent
+        root.skip_entry(); // nothing: it was read, not lent
         let mut random = Random(seed);
         order.sort_by_cached_key(|_| random.below(1000));
         let (skipped, expected) = order.split_at(50);
@@ -184,9 +184,9 @@ fn skip_after_skip_name_forgets_where_it_looked() {
     at_root(&mut walk, |root, name| {
         if name.len() == 1 {
             root.skip_name(name);
-            root.skip();
+            root.skip_entry();
         } else {
-            (1..6).for_each(|len| root.skip_name(&name[..len]));
+            (1..6).for_each(|len| assert!(!root.skip_name(&name[..len])));
         }
     });
     assert_eq!(names(&mut walk), long);
@@ -213,9 +213,9 @@ fn name_is_skipped_only_once_it_was_lent() {
 fn stop_ends_the_walk_and_lends_what_is_asked_for() {
     let tree = Tree::of(&["a/b/c/", "a/f", "d/e/"]);
     for depth in 0..3 {
-        let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip(), |dir| dir.leave(), |dir| dir.stop()];
+        let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip_entry(), |dir| dir.skip_all(), |dir| dir.stop()];
         for then in thens {
-            let mut walk = Walk::open(tree.path()).unwrap().post_order();
+            let mut walk = Walk::open(tree.path()).unwrap().post_order(true);
             loop {
                 let mut dir = walk.next().unwrap().unwrap();
                 if dir.depth() == depth {
@@ -231,7 +231,7 @@ fn stop_ends_the_walk_and_lends_what_is_asked_for() {
             }
             assert!(walk.next().unwrap().is_none(), "at depth {depth}");
             assert!(walk.next().unwrap().is_none());
-            walk.reset(lendir::open(tree.path()).unwrap());
+            walk.reset(lendir::open(tree.path()).unwrap(), "");
             assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2 * 6);
         }
     }
@@ -247,9 +247,9 @@ fn reset_begins_anew_wherever_the_walk_is() {
         for _ in 0..steps {
             assert!(walk.next().unwrap().is_some());
         }
-        walk.reset(lendir::open(other.path()).unwrap());
+        walk.reset(lendir::open(other.path()).unwrap(), "");
         assert!(walked(&mut walk, |_| Plan::ALL).iter().map(|visit| &visit.path).eq(&expected));
-        walk.reset(lendir::open(tree.path()).unwrap());
+        walk.reset(lendir::open(tree.path()).unwrap(), "");
     }
 }
 
@@ -271,12 +271,12 @@ fn directory_is_opened_when_the_walk_comes_to_it() {
 fn removed_directory_is_one_error_unless_it_is_skipped() {
     for is_skipped in [false, true] {
         let tree = Tree::of(&["gone/", "a/", "z/"]);
-        let mut walk = Walk::open(tree.path()).unwrap().post_order();
+        let mut walk = Walk::open(tree.path()).unwrap().post_order(true);
         at_root(&mut walk, |root, name| {
             if name == "gone" {
                 fs::remove_dir(tree.path().join(name)).unwrap();
                 if is_skipped {
-                    root.skip();
+                    root.skip_entry();
                 }
             }
         });
@@ -306,8 +306,8 @@ fn directory_removed_while_it_is_open_says_so() {
 pub fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
     while let Some(mut dir) = walk.next()? {
         if let Some(parent) = dir.parent() {
-            unlinkat(parent, dir.name(), AtFlags::REMOVEDIR)?;
-        } else if dir.is_post() {
+            unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
+        } else if dir.is_second_visit() {
             fs::remove_dir(root)?;
         }
         while let Some(entry) = dir.next()? {
@@ -336,7 +336,7 @@ fn parent_serves_calls_that_take_a_name() {
     let mut changed = 0;
     for_each(&mut walk(tree.path(), 1, true), |dir| {
         if let Some(parent) = dir.parent() {
-            chmodat(parent, dir.name(), Mode::RWXU | Mode::RGRP, AtFlags::empty()).unwrap();
+            chmodat(parent, dir.name_cstr(), Mode::RWXU | Mode::RGRP, AtFlags::empty()).unwrap();
             assert_eq!(fstat(&dir).unwrap().st_mode & 0o777, 0o740);
             changed += 1;
         }

@@ -18,8 +18,8 @@ fn trace(walk: &mut Walk, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
     let mut listing = Listing::new();
     let (mut count, mut hasher) = (0, DefaultHasher::new());
     while let Some(mut dir) = walk.next().unwrap() {
-        (dir.name(), dir.depth(), dir.is_post(), dir.path().as_os_str().len()).hash(&mut hasher);
-        assert_eq!(dir.is_post() && dir.depth() > 0, dir.parent().is_some());
+        (dir.name(), dir.depth(), dir.is_second_visit(), dir.path().as_os_str().len()).hash(&mut hasher);
+        assert_eq!(dir.is_second_visit() && dir.depth() > 0, dir.parent().is_some());
         look(&dir);
         dir.read(&mut listing).unwrap();
         count += 1;

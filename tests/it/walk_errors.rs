@@ -3,9 +3,8 @@
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, by_std, walk, walked};
-use lendir::{OFlags, Order, Walk, WalkError, openat_with};
+use lendir::{Error, OFlags, Order, Walk, openat_with};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat};
-use std::error::Error;
 use std::fs::{self, File, Permissions, set_permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -56,7 +55,7 @@ fn descriptor_that_cannot_be_read_is_one_error() {
     let only_a_path = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
     for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
         for lend in [0, 1] {
-            let visits = walked(&mut Walk::new(root.try_clone().unwrap()), |_| Plan { lend, ..Plan::ALL });
+            let visits = walked(&mut Walk::new(root.try_clone().unwrap(), ""), |_| Plan { lend, ..Plan::ALL });
             let whats = [What::First(vec![]), What::Error(errno)];
             assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
         }
@@ -72,10 +71,12 @@ fn question_mark_keeps_kind_message_and_error() {
     let error = question_mark().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
-    let inner = error.downcast::<WalkError>().unwrap();
+    let inner = error.downcast::<Error>().unwrap();
     assert_eq!((inner.path(), inner.depth()), (Path::new("/no/such/directory"), 0));
-    assert_eq!(inner.source().unwrap().to_string(), inner.io_error().to_string());
-    assert!(format!("{inner:?}").starts_with("WalkError { path: \"/no/such/directory\", depth: 0, io_error: Os"));
+    assert!(std::error::Error::source(&inner).is_none(), "the cause is in the text");
+    assert_eq!((inner.kind(), inner.raw_os_error()), (ErrorKind::NotFound, Some(libc::ENOENT)));
+    assert!(format!("{inner:?}").starts_with("Error { path: \"/no/such/directory\", depth: 0, io_error: Os"));
+    assert_eq!(inner.into_io_error().raw_os_error(), Some(libc::ENOENT));
 }
 
 /// Directories that may not be read, or not be searched, have the errors that `std` has, in their places.
@@ -97,7 +98,7 @@ fn forbidden_directories_have_the_errors_of_std() {
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
                         let walk = walk(tree.path(), max_open, is_post_order);
-                        let visits = walked(&mut if same_mount { walk.same_mount() } else { walk }, |_| plan);
+                        let visits = walked(&mut if same_mount { walk.same_mount(true) } else { walk }, |_| plan);
                         assert!(
                             visits == expected,
                             "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}"

@@ -560,8 +560,8 @@ fn walks_tell_the_same(mounted: &Mounted) {
 fn half_read_directories_hide_nothing(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
         for is_on_one_mount in [false, true] {
-            let walk = Walk::new(lendir::open(tree).unwrap()).max_open(4);
-            let mut walk = if is_on_one_mount { walk.same_mount() } else { walk };
+            let walk = Walk::new(lendir::open(tree).unwrap(), "").max_open(4);
+            let mut walk = if is_on_one_mount { walk.same_mount(true) } else { walk };
             let mut visited = Vec::new();
             while let Some(mut dir) = walk.next().map_err(|error| error.to_string())? {
                 visited.push(dir.path().to_owned());
@@ -595,7 +595,7 @@ fn half_removed_directories_hide_nothing(mounted: &Mounted) {
             // cgroup2 puts files there.
             if entry.resolve_file_type().unwrap() == FileType::Directory {
                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
-                root.skip();
+                root.skip_entry();
                 left -= 1;
             }
         }

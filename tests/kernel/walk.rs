@@ -14,7 +14,7 @@ mod swaps;
 use crate::support::scan::errno;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
-use lendir::{FileType, Listing, Walk, WalkError};
+use lendir::{Error, FileType, Listing, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -38,7 +38,7 @@ pub const WAYS: [Way; 6] = [
 
 impl Way {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
-        let walk = self.set(Walk::new(lendir::open(root.as_ref()).unwrap()));
+        let walk = self.set(Walk::new(lendir::open(root.as_ref()).unwrap(), ""));
         Run { walk, listing: self.is_sorted.then(Listing::new), told: Told::default() }
     }
 
@@ -120,7 +120,7 @@ impl Told {
     fn step(&mut self, walk: &mut Walk, listing: Option<&mut Listing>) -> bool {
         let Told { entries, visited, left, errors } = self;
         assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
-        let mut note = |error: &WalkError| errors.push((error.path().to_owned(), errno(error.io_error())));
+        let mut note = |error: &Error| errors.push((error.path().to_owned(), errno(error.io_error())));
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
             Ok(None) => return false,
@@ -131,7 +131,7 @@ impl Told {
         };
         let path = dir.path();
         assert_eq!(dir.depth(), path.components().count());
-        if dir.is_post() {
+        if dir.is_second_visit() {
             assert!(dir.next().unwrap().is_none());
             left.push(path.to_owned());
             return true;
@@ -199,7 +199,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
         Err(errno) if !is_of_others(errno) => Err(errno),
         _ => Ok(()),
     };
-    let mut walk = Walk::new(root).post_order();
+    let mut walk = Walk::new(root, "").post_order(true);
     loop {
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
@@ -208,7 +208,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         };
         if let Some(parent) = dir.parent() {
-            remove(parent, dir.name(), AtFlags::REMOVEDIR)?;
+            remove(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
             // A directory of unknown type is not removed like this: `EISDIR`.

@@ -55,7 +55,7 @@ const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
 fn begin(tree: &Tree, is_post_order: bool, max_open: usize) -> Walk {
     let walk = Walk::open(tree.path()).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order() } else { walk }
+    if is_post_order { walk.post_order(true) } else { walk }
 }
 
 const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
@@ -108,7 +108,7 @@ fn what_threads_leave_goes_to_the_others() {
                 *is_done.lock().unwrap() = true;
                 done.notify_all();
             } else if thread_rng().r#gen() {
-                walk.reset(lendir::open(other.path()).unwrap());
+                walk.reset(lendir::open(other.path()).unwrap(), "");
                 while walk.next().unwrap().is_some() {}
                 drop(done.wait_while(is_done.lock().unwrap(), |is_done| !*is_done).unwrap());
             }
@@ -136,7 +136,7 @@ fn levels_above_a_lost_one_come_again() {
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
         let parts = begin(&tree, true, max_open).spread(thread_rng().gen_range(1..5), |walk| {
             let look = |dir: Dir<'_>| {
-                if dir.path() == move_at && !dir.is_post() {
+                if dir.path() == move_at && !dir.is_second_visit() {
                     moves.iter().for_each(|(from, to)| fs::rename(from, to).unwrap());
                 }
                 read_all(dir);

@@ -18,8 +18,6 @@ pub const POST: Way = Way { is_post_order: true, ..PLAIN };
 impl Way {
     /// Sets what is not the caller's to do.
     pub fn set(self, walk: Walk) -> Walk {
-        let walk = walk.max_open(self.max_open);
-        let walk = if self.is_post_order { walk.post_order() } else { walk };
-        if self.is_on_one_mount { walk.same_mount() } else { walk }
+        walk.max_open(self.max_open).post_order(self.is_post_order).same_mount(self.is_on_one_mount)
     }
 }

@@ -14,7 +14,7 @@ pub const LOOPS: &[(&str, Loop)] =
     &[("walk", plain), ("walk_closure", closure), ("walk_boxed", boxed), ("walk_mount", same_mount)];
 
 fn walk(input: &Input) -> io::Result<Walk> {
-    Ok(Walk::new(input.dir.try_clone()?))
+    Ok(Walk::new(input.dir.try_clone()?, ""))
 }
 
 fn plain(input: &mut Input) -> io::Result<u64> {
@@ -61,7 +61,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
 }
 
 fn same_mount(input: &mut Input) -> io::Result<u64> {
-    let mut walk = walk(input)?.same_mount();
+    let mut walk = walk(input)?.same_mount(true);
     let mut seen = 0;
     while let Some(mut dir) = walk.next()? {
         while let Some(entry) = dir.next()? {

@@ -81,7 +81,7 @@ fn nobody_waits_for_a_thread_that_begins_another_tree() {
     let are_done = Barrier::new(2);
     Walk::open(tree.path()).unwrap().spread(2, |walk| {
         if thread::current().id() == caller {
-            walk.reset(lendir::open(other.path()).unwrap());
+            walk.reset(lendir::open(other.path()).unwrap(), "");
         }
         while walk.next().unwrap().is_some() {}
         are_done.wait();
@@ -102,7 +102,7 @@ fn stop_is_not_forgotten_by_reset() {
             while root.next().unwrap().is_some() {}
             walk.next().unwrap().unwrap(); // and half of the rest goes to the other thread
             walk.next().unwrap().unwrap().stop();
-            walk.reset(lendir::open(other.path()).unwrap());
+            walk.reset(lendir::open(other.path()).unwrap(), "");
             is_stopped.wait();
             return paths_left(walk).len();
         }
@@ -154,7 +154,7 @@ fn thread_that_begins_another_tree_leaves_this_one_to_the_others() {
                         let _ = dir.next().unwrap();
                     }
                     if resets {
-                        walk.reset(lendir::open(other.path()).unwrap());
+                        walk.reset(lendir::open(other.path()).unwrap(), "");
                         assert_eq!(paths_left(walk).len(), count);
                     }
                     paths

@@ -62,7 +62,7 @@ fn second_visit_needs_no_permission_to_read() {
                 let parts = way.begin(tree.path()).spread(threads, |walk| {
                     let mut second_visits = 0;
                     while let Some(dir) = walk.next().unwrap() {
-                        if dir.is_post() {
+                        if dir.is_second_visit() {
                             second_visits += 1;
                         } else {
                             fchmod(&dir, Mode::WUSR | Mode::XUSR).unwrap();
@@ -162,7 +162,7 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
     let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
     let mut expected: Vec<_> = iter::once(root.to_owned())
         .chain(all)
-        .flat_map(|path| visits.iter().map(move |is_post| (path.clone().into(), *is_post)))
+        .flat_map(|path| visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit)))
         .collect();
     expected.sort();
     assert_eq!(paths, expected, "{way:?}, {threads} threads");

@@ -95,13 +95,13 @@ fn depth_without_end_is_bounded_by_the_caller() {
                     let Run { walk, .. } = &mut run;
                     let (mut visited, mut left) = (0, 0);
                     while let Some(mut dir) = walk.next().unwrap() {
-                        if dir.is_post() {
+                        if dir.is_second_visit() {
                             left += 1;
                             continue;
                         }
                         visited += 1;
                         if dir.depth() == deepest {
-                            dir.leave();
+                            dir.skip_all();
                         }
                     }
                     assert_eq!(

@@ -68,7 +68,7 @@ fn tree_without_end_is_stopped_for_all() {
         let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
         for threads in THREADS {
             let visits = AtomicUsize::new(0);
-            Walk::open(server.path(0)).unwrap().post_order().spread(threads, |walk| {
+            Walk::open(server.path(0)).unwrap().post_order(true).spread(threads, |walk| {
                 while let Some(mut dir) = walk.next().unwrap() {
                     if visits.fetch_add(1, Relaxed) == MOST {
                         dir.stop();
