@@ -30,6 +30,7 @@ thread_local! {
     static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
+/// Modulo 2^32 on 32 bits, where a thread that runs all tests allocates more; what is looked at are differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Allocated {
     times: usize,
@@ -45,12 +46,12 @@ static ALLOCATOR: Counting = Counting;
 impl Counting {
     fn add(bytes: usize) {
         let so_far = ALLOCATED.get();
-        ALLOCATED.set(Allocated { times: so_far.times + 1, bytes: so_far.bytes + bytes, ..so_far });
+        ALLOCATED.set(Allocated { times: so_far.times + 1, bytes: so_far.bytes.wrapping_add(bytes), ..so_far });
     }
 
     fn free(bytes: usize) {
         let so_far = ALLOCATED.get();
-        ALLOCATED.set(Allocated { freed: so_far.freed + bytes, ..so_far });
+        ALLOCATED.set(Allocated { freed: so_far.freed.wrapping_add(bytes), ..so_far });
     }
 }
 
@@ -108,8 +109,8 @@ fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     let after = ALLOCATED.get();
     Allocated {
         times: after.times - before.times,
-        bytes: after.bytes - before.bytes,
-        freed: after.freed - before.freed,
+        bytes: after.bytes.wrapping_sub(before.bytes),
+        freed: after.freed.wrapping_sub(before.freed),
     }
 }
 

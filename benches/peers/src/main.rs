@@ -7,7 +7,7 @@
 //! processes of their own and time themselves. Tables of their own follow: what monitors read of processes, and whole programs
 //! that list or add up a tree, the last of them on a slow file system.
 //!
-//! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
+//! Behind `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` does one round,
 //! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
 mod again;
@@ -66,7 +66,7 @@ fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
     }
     let svg = picture().svg().expect("a picture");
     if !arguments.has("--test") {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join(file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures").join(file);
         std::fs::write(&path, svg).expect("the picture's file");
         println!("\ndrawn: {}", path.display());
     }

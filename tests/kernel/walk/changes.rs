@@ -1,10 +1,11 @@
 //! What a walk tells if the test itself changes the tree between two steps, so that each outcome is known.
 
-use super::{SORTED, Told, Way, comb, level};
+use super::{SORTED, Told, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process::as_nobody;
 use crate::support::tree::make;
+use crate::support::way::Way;
 use libc::{EACCES, ENOENT, ENOTDIR, c_int};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};

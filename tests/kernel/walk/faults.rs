@@ -1,6 +1,6 @@
 //! Every error at every system call of a walk: it comes once, with its path, and the rest is complete.
 
-use super::{PLAIN, Run, SORTED, Told, WAYS, Way, comb, level};
+use super::{Run, SORTED, Told, WAYS, comb, level};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::file_systems::FileSystem;
@@ -8,10 +8,11 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::tree::make;
+use crate::support::way::{PLAIN, Way};
 use crate::trap;
 use lendir::{FileType, Walk};
 use libc::{EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
-use rustix::fs::{CWD, Mode, mknodat};
+use rustix::fs::{AtFlags, CWD, Mode, StatxFlags, mknodat, statx};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -181,7 +182,8 @@ impl Sweep<'_> {
                 Expected { failed: self.all.visited.clone(), every, ..nothing() }
             }
             (STATX, ENOSYS | EPERM) => {
-                let has_birth = self.tree.metadata().and_then(|metadata| metadata.created()).is_ok();
+                let birth = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::BTIME).unwrap();
+                let has_birth = StatxFlags::from_bits_retain(birth.stx_mask).contains(StatxFlags::BTIME);
                 Expected { failed: if has_birth { self.closed() } else { vec![] }, ..nothing() }
             }
             (STATX, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
