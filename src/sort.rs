@@ -266,7 +266,8 @@ fn sort_by_comparing(places: &mut [Place], names: &[u8], case: Case) {
     places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
 }
 
-fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
+#[inline]
+pub(crate) fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
     for (key, place) in keys.iter_mut().zip(places) {
         *key = case.fold(place.key(depth, names));
     }
