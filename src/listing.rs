@@ -176,7 +176,7 @@ impl Listing {
         Ok(())
     }
 
-    /// Reads a batch into the arena, from `used` on. Returns how many bytes it takes.
+    /// Reads a batch into the arena, from `used` on. Returns how many bytes it takes, 0 if it has no entries.
     #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn read_batch(&mut self, entries: &mut Entries<'_>, used: usize) -> io::Result<usize> {
@@ -194,8 +194,11 @@ impl Listing {
             len += 1;
             Ok(())
         });
+        if len == self.len {
+            return read.map(|_| 0); // Nothing but dots, of which a broken server has no end.
+        }
         // Now rather than before the sort: the names are still in the cache.
-        sort::write_keys(&mut keys[self.len..len], 0, &places[self.len..len], arena, Case::Sensitive);
+        sort::write_first_keys(&mut keys[self.len..len], &places[self.len..len], arena);
         self.len = len;
         read
     }

@@ -112,6 +112,14 @@ impl Place {
         u64::from_be_bytes(*bytes) << (8 * missing)
     }
 
+    /// The [`key`](Self::key) at depth 0 of a name of at least one byte.
+    #[inline]
+    fn first_key(self, names: &[u8]) -> u64 {
+        let missing = size_of::<u64>().saturating_sub(self.len());
+        let bytes = names[self.start() - missing..].first_chunk().expect("BUG: the name reaches beyond the slice");
+        u64::from_be_bytes(*bytes) << (8 * missing % 64)
+    }
+
     #[inline]
     fn is_tied(self) -> bool {
         self.0 & Self::TIED != 0
@@ -288,8 +296,15 @@ fn sort_by_comparing(places: &mut [Place], names: &[u8], case: Case) {
     places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
 }
 
-#[inline]
-pub(crate) fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
+/// Writes the keys at depth 0 of names that have at least one byte.
+#[inline(never)] // In the frame that reads a directory, registers are short.
+pub(crate) fn write_first_keys(keys: &mut [u64], places: &[Place], names: &[u8]) {
+    for (key, place) in keys.iter_mut().zip(places) {
+        *key = place.first_key(names);
+    }
+}
+
+fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
     for (key, place) in keys.iter_mut().zip(places) {
         *key = case.fold(place.key(depth, names));
     }
@@ -419,6 +434,9 @@ pub(crate) mod tests {
             Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
         let mut keys: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
+        for (place, key) in places.iter().zip(&keys).filter(|(place, _)| place.len() > 0) {
+            assert_eq!(place.first_key(&arena), *key);
+        }
         sort(&mut places, &mut keys, &arena, case);
         assert_eq!(arena, before);
         for ((name, place), sorted) in expected.into_iter().zip(places) {
