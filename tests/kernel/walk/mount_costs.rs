@@ -46,7 +46,7 @@ fn mount_point_takes_two_calls_more() {
         });
         match outcome.and_then(|outcome| outcome) {
             Ok(cases) => {
-                machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts")
+                machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts");
             }
             Err(missing) => machine::skip(row, &missing),
         }
