@@ -303,13 +303,11 @@
 //! **Tell directories from files** also where `d_type` is unknown: one `fstatat`, and only for those.
 //!
 //! ```
-//! use lendir::{Buffer, Entries, FileType};
+//! use lendir::FileType;
 //!
-//! let etc = lendir::open("/etc")?;
-//! let mut buffer = Buffer::new();
-//! let mut entries = Entries::new(&etc, &mut buffer);
+//! let mut etc = lendir::read_dir("/etc")?;
 //! let mut directories = 0;
-//! while let Some(entry) = entries.next()? {
+//! while let Some(entry) = etc.next()? {
 //!     match entry.resolve_file_type() {
 //!         Ok(FileType::Directory) => directories += 1,
 //!         Ok(_) => {}
@@ -318,7 +316,7 @@
 //!     }
 //! }
 //! println!("{directories} directories in /etc");
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), lendir::Error>(())
 //! ```
 //!
 //! **Remove what matches**, while reading: entries already in the buffer are not disturbed.
@@ -370,6 +368,7 @@ mod entry;
 mod error;
 mod listing;
 mod open;
+mod read_dir;
 mod sort;
 mod walk;
 
@@ -390,6 +389,7 @@ pub use entry::Entry;
 pub use error::Error;
 pub use listing::{Listing, Order, SortedEntries, SortedEntry};
 pub use open::{open, open_with, openat, openat_with};
+pub use read_dir::{ReadDir, read_dir};
 pub use rustix;
 #[doc(no_inline)]
 pub use rustix::fs::{FileType, OFlags};

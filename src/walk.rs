@@ -319,7 +319,9 @@ impl Walk {
     fn lend(&mut self) -> Dir<'_> {
         let end_marker = self.levels.end_marker();
         let AtHand { level, dir, parent, pending, path, unread } = self.levels.at_hand();
-        let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker).with_path(level.path(path));
+        let mut entries = Entries::new(dir, &mut self.buffer)
+            .with_end_marker(end_marker)
+            .with_path(level.path(path), level.depth + 1);
         *unread = if level.is_left() {
             entries.end();
             Unread::Nothing

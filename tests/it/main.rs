@@ -1,7 +1,8 @@
 //! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic; a new test belongs in
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
-//! - `listing`: a promise of `Listing`;
+//! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
+//! - `entry`: what an entry asks of the file system; `types`: what every public type is (`Send`, covariant);
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
@@ -17,6 +18,7 @@
 mod contract;
 mod costs;
 mod du;
+mod entry;
 mod errors;
 mod find;
 mod fixture;
@@ -25,6 +27,7 @@ mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod read_dir;
 mod rm;
 mod spread;
 mod stamps;
@@ -32,6 +35,7 @@ mod stamps;
 #[path = "../support/mod.rs"]
 mod support;
 mod system_calls;
+mod types;
 mod visits;
 mod walk;
 mod walk_bounds;
