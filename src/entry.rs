@@ -63,8 +63,8 @@ impl Entry<'_> {
         OsStr::from_bytes(self.name())
     }
 
-    /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir) was given it, and
-    /// the name. From [`Entries`], which know no path, the name alone.
+    /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
+    /// and the name. From [`Entries`], which know no path, the name alone.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;

@@ -70,8 +70,8 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// It takes 2 or 3 instructions an entry more than [`Entries`] with its 45 (`cargo test --test it instructions`). For a tree, or
-/// thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
+/// It takes 2 or 3 instructions an entry more than [`Entries`] with its 45 (`cargo test --test it instructions`). For a tree,
+/// or thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
 ///
 /// An entry cannot be kept while the directory is read on, or beyond it:
 ///
@@ -119,7 +119,8 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// Those of [`Entries::next`], with the path of the directory: once, after the entries that came before it, then `Ok(None)`.
+    /// Those of [`Entries::next`], with the path of the directory: once, after the entries that came before it, then
+    /// `Ok(None)`.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
