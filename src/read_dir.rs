@@ -5,7 +5,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::path::Arg;
 use std::ffi::OsStr;
 use std::fmt;
-use std::mem::transmute;
+use std::mem::{ManuallyDrop, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
@@ -93,7 +93,10 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
     /// Borrows the other fields, and not for `'static`: nothing made from it may leave without the lifetime of a `&self`.
-    entries: Entries<'static>,
+    ///
+    /// As `ManuallyDrop`, because a `&mut` in a struct that is an argument must stay valid until the function returns, and a
+    /// function may drop the `ReadDir` before.
+    entries: ManuallyDrop<Entries<'static>>,
     dir: OwnedFd,
     path: Vec<u8>,
     _buffer: Buffer,
@@ -103,14 +106,14 @@ impl ReadDir {
     fn new(dir: OwnedFd, path: Vec<u8>) -> Self {
         let mut buffer = Buffer::new();
         let entries = Entries::new(&dir, &mut buffer).with_path(&path, 0);
-        // SAFETY: only a lifetime changes. What `entries` borrows lives as long as `entries`, in the same struct:
+        // SAFETY: only a lifetime changes. What `entries` borrows lives as long as it is used, in the same struct:
         // - the elements of two `Vec`s, of the path and of the buffer. They stay in place when their `Vec` moves. Nothing
         //   changes those of the path; nothing but `entries` reaches those of the buffer.
         // - the number of `dir`, which is closed only when `dir` is dropped.
         // `entries` is private, and what a method lends from it borrows from that method's `&self`.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let entries = unsafe { transmute::<Entries<'_>, Entries<'static>>(entries) };
-        Self { entries, dir, path, _buffer: buffer }
+        Self { entries: ManuallyDrop::new(entries), dir, path, _buffer: buffer }
     }
 
     /// The next entry, or `None` at the end.
@@ -234,6 +237,37 @@ impl UnwindSafe for ReadDir {}
 
 impl fmt::Debug for ReadDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadDir").field("path", &self.path()).field("entries", &self.entries).finish_non_exhaustive()
+        f.debug_struct("ReadDir").field("path", &self.path()).field("entries", &*self.entries).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReadDir;
+    use rustix::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::{mem, thread};
+
+    /// For Miri, which makes no `getdents64` but sees who may point where.
+    #[test]
+    fn a_borrow_from_itself_survives_moves_and_drops() {
+        let make = |path: &str| {
+            let (socket, _) = UnixStream::pair().unwrap();
+            ReadDir::new(OwnedFd::from(socket), path.into())
+        };
+        let (mut one, mut other) = (make("one"), make("other"));
+        mem::swap(&mut one, &mut other);
+        let mut boxed = Box::new(one);
+        assert!(!boxed.entries.removed());
+        boxed.entries.end();
+        let mut many = vec![*boxed, other];
+        many.reserve(100);
+        for (dir, path) in many.iter_mut().zip(["other", "one"]) {
+            assert_eq!(dir.path().to_str(), Some(path));
+            dir.entries.end();
+            assert!(dir.next().unwrap().is_none());
+        }
+        drop(many.pop());
+        thread::spawn(move || many.pop().map(OwnedFd::from)).join().unwrap();
     }
 }
