@@ -16,6 +16,21 @@ use std::{fmt, io};
 /// Its name borrows from the entry, and so lives no longer than the entry does. What it has from the directory costs no system
 /// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
 /// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
+///
+/// ```
+/// use lendir::{Entry, Error, FileType};
+///
+/// fn line(entry: &Entry<'_>) -> Result<String, Error> {
+///     let mark = if entry.file_type() == FileType::Directory { "/" } else { "" };
+///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
+/// }
+///
+/// let mut etc = lendir::read_dir("/etc")?;
+/// while let Some(entry) = etc.next()? {
+///     println!("{}", line(&entry)?);
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,

@@ -35,6 +35,7 @@ fn what_borrows_nothing_to_change_is_unwind_safe() {
     holds::<ReadDir>();
     holds::<SortedEntries<'_>>();
     holds::<SortedEntry<'_>>();
+    holds::<Walk>();
 }
 
 /// It compiles, so whatever lives long can be taken for what lives shorter.
