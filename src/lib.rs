@@ -63,11 +63,14 @@
 //! | know the path of an entry, or of an error | [`Entry::path`], [`Error::path`] |
 //! | walk it sorted | [`Dir::read`] |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
+//! | go no deeper than some levels | [`Walk::max_depth`] |
+//! | follow a link, or enter what I know of | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | stay on one file system | [`Walk::same_mount`] |
+//! | carry a value down: rules, sums, a depth | [`Walk::with_state`], [`Dir::state`], [`Dir::state_mut`] |
 //! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_second_visit`] |
 //! | walk on all cores | [`Walk::spread`] |
 //! | stop early | drop the walk; [`Dir::stop`] on several threads |
-//! | walk many trees in the same memory | [`Walk::reopen`]; [`Walk::reset`] from a descriptor |
+//! | walk many trees in the same memory, or keep a walk in a struct | [`Walk::default`], [`Walk::reopen`]; [`Walk::reset`] from a descriptor |
 //!
 //! [`recipes`] are programs to copy from. [`coming_from`] sets the calls of `std`, walkdir, ignore, `RawDir` and `fts` beside
 //! these.
