@@ -9,6 +9,7 @@ use crate::support::tree::{self, Random, Tree};
 use lendir::Walk;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -182,7 +183,8 @@ fn one_mount() {
     };
     let listed = "1\na:\nb\n\na/b:\nmount\n\na/b/mount:\nfile\n1\na/b:\nmount\n\na/b/mount:\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), listed);
-    let errors = "rm: a/b: Directory not empty (os error 39)\nrm: a/b/mount: Device or resource busy (os error 16)\n";
+    let [not_empty, busy] = [libc::ENOTEMPTY, libc::EBUSY].map(io::Error::from_raw_os_error);
+    let errors = format!("rm: a/b: {not_empty}\nrm: a/b/mount: {busy}\n");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), errors);
     assert!(rm(tree.path(), &["a"]).status.success());
 }
