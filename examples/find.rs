@@ -18,7 +18,7 @@ directories. On a terminal, control characters are printed as ?.
 Exit status: 0, or 1 for an error.
 ";
 
-use lendir::{FileType, Listing, Walk};
+use lendir::{Error, FileType, Listing, Walk};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
@@ -173,7 +173,8 @@ impl<'a, W: Write> Found<'a, W> {
             } else {
                 while let Some(entry) = dir.next().transpose() {
                     match entry {
-                        Ok(entry) => self.entry(&parent, entry.name(), || entry.resolve_file_type())?,
+                        Ok(entry) => self
+                            .entry(&parent, entry.name(), || entry.resolve_file_type().map_err(Error::into_io_error))?,
                         Err(error) => self.complain(error),
                     }
                 }

@@ -33,7 +33,10 @@ use std::mem::MaybeUninit;
 /// drop(entry);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct Buffer(Box<[MaybeUninit<u8>]>);
+pub struct Buffer(
+    /// No `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.
+    Vec<MaybeUninit<u8>>,
+);
 
 impl Buffer {
     /// 8 KiB, twice what the largest record needs.
@@ -72,7 +75,7 @@ impl Buffer {
     /// ```
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, Self::MAX_CAPACITY)))
+        Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, Self::MAX_CAPACITY)).into_vec())
     }
 
     /// The size in bytes.

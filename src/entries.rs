@@ -82,8 +82,10 @@ use std::{fmt, io, ptr};
 pub struct Entries<'a> {
     records: RawDir<'a, BorrowedFd<'a>>,
     dir: BorrowedFd<'a>,
-    /// Its path, in a walk.
+    /// Its path, where it is known.
     above: &'a [u8],
+    /// How many levels its entries are below the root of a walk.
+    depth: usize,
     marker: EndMarker,
     /// A record that ends at or before this address leaves room in the buffer for the largest one.
     room_until: usize,
@@ -149,9 +151,20 @@ const _: () = assert!(MAX_RECORD == 4120 && Buffer::MIN_CAPACITY > MAX_RECORD);
 ///     Entries::new(dir, buffer)
 /// }
 /// ```
-pub trait BorrowFd<'a> {
+///
+/// It is sealed: no other type implements it.
+pub trait BorrowFd<'a>: sealed::Sealed {
     /// The descriptor. Costs: nothing.
     fn borrow_fd(self) -> BorrowedFd<'a>;
+}
+
+mod sealed {
+    use rustix::fd::{AsFd, BorrowedFd};
+
+    pub trait Sealed {}
+    impl<Fd: AsFd + ?Sized> Sealed for &Fd {}
+    impl<Fd: AsFd + ?Sized> Sealed for &mut Fd {}
+    impl Sealed for BorrowedFd<'_> {}
 }
 
 impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a Fd {
@@ -197,6 +210,7 @@ impl<'a> Entries<'a> {
             records,
             dir,
             above: b"",
+            depth: 0,
             marker: EndMarker::NONE,
             room_until,
             last: Last::default(),
@@ -327,7 +341,7 @@ impl<'a> Entries<'a> {
                         return Err(Errno::IO.into());
                     }
                     self.last = Last { cookie: record.next_entry_cookie(), nul: name.as_ptr_range().end as usize };
-                    let entry = Entry { record, dir: self.dir, above: self.above };
+                    let entry = Entry { record, dir: self.dir, above: self.above, depth: self.depth };
                     if !is_dot && wanted(&entry) {
                         return Ok(Some(entry));
                     }
@@ -514,10 +528,11 @@ impl Entries<'_> {
 }
 
 impl<'a> Entries<'a> {
-    /// For a directory with a path, which its entries are to know.
+    /// For a directory with a path, which its entries are to know, and the depth that they have in a walk.
     #[inline]
-    pub(crate) fn with_path(mut self, path: &'a [u8]) -> Self {
+    pub(crate) fn with_path(mut self, path: &'a [u8], depth: usize) -> Self {
         self.above = path;
+        self.depth = depth;
         self
     }
 

@@ -1,11 +1,11 @@
-//! `Entry`, and the answers that it shares with `SortedEntry`: numbers, and types that are asked of the file system.
+//! `Entry`, and what it shares with `SortedEntry`: numbers, and what is asked of the file system.
 
 #[cfg(doc)]
 use crate::Entries;
-use crate::FileType;
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, RawDirEntry};
-use rustix::io::retry_on_intr;
+use crate::{Error, FileType};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
+use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -13,14 +13,32 @@ use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, and so lives no longer than the entry does. The accessors never make a system call and
-/// never allocate, [`resolve_file_type`](Self::resolve_file_type) apart.
+/// Its name borrows from the entry, and so lives no longer than the entry does. What it has from the directory costs no system
+/// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
+/// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
+///
+/// ```
+/// use lendir::{Entry, Error, FileType};
+///
+/// fn line(entry: &Entry<'_>) -> Result<String, Error> {
+///     let mark = if entry.file_type() == FileType::Directory { "/" } else { "" };
+///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
+/// }
+///
+/// let mut etc = lendir::read_dir("/etc")?;
+/// while let Some(entry) = etc.next()? {
+///     println!("{}", line(&entry)?);
+/// }
+/// # Ok::<(), Error>(())
+/// ```
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
     pub(crate) dir: BorrowedFd<'a>,
     /// The path of the directory, where it is known.
     pub(crate) above: &'a [u8],
+    /// How many levels it is below the root of a walk.
+    pub(crate) depth: usize,
 }
 
 impl Entry<'_> {
@@ -37,12 +55,13 @@ impl Entry<'_> {
     ///
     /// ```
     /// # use lendir::{Buffer, Entries};
-    /// # use rustix::fs::{statat, AtFlags};
+    /// use lendir::rustix::fs::{AtFlags, statat};
+    ///
     /// # let dir = lendir::open("/proc/self")?;
     /// # let mut buffer = Buffer::new();
     /// # let mut entries = Entries::new(&dir, &mut buffer);
     /// while let Some(entry) = entries.next()? {
-    ///     let stat = statat(&dir, entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW)?;
+    ///     let stat = statat(entry.dir(), entry.name_cstr(), AtFlags::empty())?; // as `stat`, but links are followed
     /// }
     /// # Ok::<(), std::io::Error>(())
     /// ```
@@ -59,8 +78,8 @@ impl Entry<'_> {
         OsStr::from_bytes(self.name())
     }
 
-    /// The path of the entry: that of its directory, as the walk was given it, and the name. From [`Entries`], which know no
-    /// path, the name alone.
+    /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
+    /// and the name. From [`Entries`], which know no path, the name alone.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -104,7 +123,8 @@ impl Entry<'_> {
 
     /// The type as the directory has it (`d_type`); of a symbolic link, the link's own.
     ///
-    /// [`FileType::Unknown`] is a real answer: some file systems never say, and a FUSE server can say anything.
+    /// [`FileType::Unknown`] is a real answer: some file systems never say, and a FUSE server can say anything. At a mount
+    /// point, it is the type of what is underneath: a directory under a directory, but any other file under a file.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
@@ -116,10 +136,10 @@ impl Entry<'_> {
     ///
     /// ```
     /// use lendir::Entry;
-    /// use rustix::fs::{AtFlags, statat};
+    /// use lendir::rustix::fs::readlinkat;
     ///
-    /// fn size(entry: &Entry<'_>) -> std::io::Result<i64> {
-    ///     Ok(statat(entry.dir(), entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW)?.st_size)
+    /// fn target(entry: &Entry<'_>, memory: Vec<u8>) -> std::io::Result<Vec<u8>> {
+    ///     Ok(readlinkat(entry.dir(), entry.name_cstr(), memory)?.into_bytes())
     /// }
     /// ```
     ///
@@ -132,15 +152,106 @@ impl Entry<'_> {
 
     /// The type, asked of the file system where the directory does not have it. Never follows a symbolic link.
     ///
-    /// Costs: nothing where [`file_type`](Self::file_type) is known, else one `fstatat`, relative to the directory.
+    /// Costs: nothing where [`file_type`](Self::file_type) is known, else a [`stat`](Self::stat).
     ///
     /// # Errors
     ///
-    /// Those of [fstatat(2)]: `ENOENT` if the entry is gone by now, `EACCES` without search permission. `EINTR` is retried.
+    /// Those of [`stat`](Self::stat).
+    pub fn resolve_file_type(&self) -> Result<FileType, Error> {
+        resolved(self.file_type(), self.dir, self.name_cstr()).map_err(|error| self.error(error))
+    }
+
+    /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, an automount point
+    /// not mounted.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/etc")?.same_mount(true);
+    /// let mut bytes = 0;
+    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    ///         match entry.stat() {
+    ///             Ok(stat) => bytes += stat.st_size,
+    ///             Err(error) => eprintln!("{error}"), // with the path
+    ///         }
+    ///     }
+    /// }
+    /// println!("{bytes} bytes");
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: one `fstatat`, relative to the directory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [fstatat(2)], with the [path](Self::path): `ENOENT` if the entry is gone by now, `EACCES` without search
+    /// permission. `EINTR` is retried.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
-    pub fn resolve_file_type(&self) -> io::Result<FileType> {
-        resolved(self.file_type(), self.dir, self.name_cstr())
+    #[doc(alias = "metadata")]
+    #[doc(alias = "fstatat")]
+    pub fn stat(&self) -> Result<Stat, Error> {
+        stat(self.dir, self.name_cstr()).map_err(|error| self.error(error))
+    }
+
+    /// As [`stat`](Self::stat), but only what `mask` asks for, and what `stat` does not have: the time of birth, the mount.
+    ///
+    /// ```
+    /// use lendir::rustix::fs::StatxFlags;
+    ///
+    /// let mut etc = lendir::read_dir("/etc")?;
+    /// while let Some(entry) = etc.next()? {
+    ///     let answer = entry.statx(StatxFlags::BTIME)?;
+    ///     if answer.stx_mask & StatxFlags::BTIME.bits() != 0 {
+    ///         println!("{} was born in second {}", entry.path().display(), answer.stx_btime.tv_sec);
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: one `statx`, relative to the directory. On a network file system, less asked can mean less to wait for.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`stat`](Self::stat); `ENOSYS` before Linux 4.11.
+    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
+        statx(self.dir, self.name_cstr(), mask).map_err(|error| self.error(error))
+    }
+
+    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`.
+    ///
+    /// ```
+    /// use lendir::OFlags;
+    /// use std::fs::File;
+    /// use std::io::Read;
+    ///
+    /// let mut process = lendir::read_dir("/proc/self")?;
+    /// let mut name = String::new();
+    /// if let Some(entry) = process.find(|entry| entry.name() == b"comm")? {
+    ///     File::from(entry.open(OFlags::RDONLY)?).read_to_string(&mut name)?;
+    /// }
+    /// assert!(name.ends_with('\n'));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// To open a FIFO waits for its other end, unless [`OFlags::NONBLOCK`] is among the flags. With [`OFlags::PATH`] nothing is
+    /// opened that stands for more than itself: neither a device nor an automount point, and the link itself if it is one.
+    ///
+    /// Costs: one `openat`, relative to the directory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [openat(2)], with the [path](Self::path): `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with
+    /// [`OFlags::DIRECTORY`], `ENXIO` for a socket, `ENOENT` if the entry is gone by now. `EINTR` is retried.
+    ///
+    /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
+    #[doc(alias = "openat")]
+    pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
+        open(self.dir, self.name_cstr(), flags).map_err(|error| self.error(error))
+    }
+
+    #[cold]
+    fn error(&self, cause: impl Into<io::Error>) -> Error {
+        Error::at(self.path(), self.depth, cause)
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the directory underneath; 0 is a number like any other.
@@ -175,15 +286,28 @@ impl fmt::Debug for Entry<'_> {
     }
 }
 
+pub(crate) fn stat(dir: impl AsFd, name: &CStr) -> Result<Stat, Errno> {
+    retry_on_intr(|| rustix::fs::statat(&dir, name, NOT_BEYOND))
+}
+
+pub(crate) fn statx(dir: impl AsFd, name: &CStr, mask: StatxFlags) -> Result<Statx, Errno> {
+    retry_on_intr(|| rustix::fs::statx(&dir, name, NOT_BEYOND, mask))
+}
+
+pub(crate) fn open(dir: impl AsFd, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    retry_on_intr(|| rustix::fs::openat(&dir, name, flags, Mode::empty()))
+}
+
 pub(crate) fn resolved(file_type: FileType, dir: impl AsFd, name: &CStr) -> io::Result<FileType> {
     match file_type {
-        FileType::Unknown => {
-            let stat = retry_on_intr(|| rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
-            Ok(FileType::from_raw_mode(stat.st_mode))
-        }
+        FileType::Unknown => Ok(FileType::from_raw_mode(stat(dir, name)?.st_mode)),
         known => Ok(known),
     }
 }
+
+/// The entry itself: no link is followed, nothing is mounted.
+const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 #[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {

@@ -35,7 +35,11 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(path: &[u8], depth: usize, cause: impl Into<io::Error>) -> Self {
-        Self(Box::new(Inner { path: OsStr::from_bytes(path).into(), depth, cause: cause.into() }))
+        Self::at(OsStr::from_bytes(path).into(), depth, cause)
+    }
+
+    pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
+        Self(Box::new(Inner { path, depth, cause: cause.into() }))
     }
 
     /// The directory or the entry that could not be opened, read or asked.

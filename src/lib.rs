@@ -1,347 +1,79 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
-//! - [`open`], [`openat`] and [`openat_with`] open a directory.
-//! - [`Buffer`] is the memory that the kernel writes entries to; one serves thousands of directories.
-//! - [`Entries`] is the iterator over one directory: it lends each [`Entry`], its name still in the buffer, until the next
+//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] owns all it needs, and lends each [`Entry`] until the next
 //!   turn.
-//! - [`EndMarker`] lets it skip the last system call where the file system marks the last entry.
+//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends
+//!   entries. [`Error`] is what the kernel answered, with the path.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
 //!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
-//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends
-//!   entries. [`Error`] is an error with its path.
+//! - [`Entries`] is the iterator over a descriptor and memory that are yours, for many directories that are no tree:
+//!   [`open`], [`open_with`], [`openat`] and [`openat_with`] open them, and one [`Buffer`] serves thousands. [`EndMarker`] lets
+//!   it skip the last system call where the file system marks the last entry.
 //!
 //! ```
-//! use lendir::{Buffer, Entries};
-//!
-//! let proc = lendir::open("/proc")?;
-//! let mut buffer = Buffer::new();
-//! let mut entries = Entries::new(&proc, &mut buffer);
-//! while let Some(entry) = entries.next()? {
+//! let mut proc = lendir::read_dir("/proc")?;
+//! while let Some(entry) = proc.next()? {
 //!     if let Some(pid) = entry.numeric_name() {
 //!         println!("{pid}");
 //!     }
 //! }
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A tree is the same loop in another one:
+//! A tree is the same loop in another one. Errors end nothing: each is handed to a closure, with its path.
 //!
 //! ```
 //! let mut walk = lendir::Walk::open("/sys/class")?;
-//! while let Some(mut dir) = walk.next()? {
-//!     let path = dir.path();
-//!     while let Some(entry) = dir.next()? {
-//!         println!("{}", path.join(entry.name_os()).display());
+//! while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+//!     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+//!         println!("{}", entry.path().display());
 //!     }
 //! }
-//! # Ok::<(), std::io::Error>(())
+//! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! [`Entries`], [`Walk`] and [`Dir`] lend, so they are no [`Iterator`]: there is no `for` and no `collect`. Write
-//! `while let Some(entry) = entries.next()? {`, and copy what you keep (`entry.name().to_vec()`).
+//! They lend, so they are no [`Iterator`]: there is no `for` and no `collect`. Write `while let Some(entry) = dir.next()? {`,
+//! and copy what you keep (`entry.name().to_vec()`). In a walk `?` ends at the first error, and `while let Ok(Some(…))` does
+//! so without a sign.
+//!
+//! Types and flags of [`rustix`] are in the signatures; it is re-exported, so your `Cargo.toml` needs no line for it:
+//! `lendir::rustix::fs::unlinkat`.
 //!
 //! # Which call do I want?
 //!
 //! | I want to | call |
 //! |---|---|
-//! | look at each entry of a directory | [`Entries::next`] in a `while let` |
-//! | return the first entry that matches | [`Entries::find`] |
-//! | only count | [`Entries::count`] |
+//! | look at each entry of a directory | [`read_dir`](read_dir()), [`ReadDir::next`] in a `while let` |
+//! | return the first entry that matches | [`ReadDir::find`], [`Entries::find`] |
+//! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | have the entries sorted, or find one by name | [`Listing::read`], [`Listing::find`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read`], [`Listing::read`]; [`Listing::find`] |
 //! | have them in the order of whole paths, as git has | [`Order::Path`] |
-//! | read one descriptor again | [`Entries::rewound`]; [`Entries::rewind`] if the iterator is still there |
-//! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
 //! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] if it must be certain |
-//! | open, stat or remove an entry | its [`name_cstr`](Entry::name_cstr) relative to its [`dir`](Entry::dir); [`openat`] for directories |
-//! | read many small directories of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
-//! | know whether a directory was removed while I read | [`Entries::removed`], [`Dir::removed`] |
-//! | walk a tree | [`Walk::open`], [`Walk::next`], [`Dir::next`] |
+//! | know an entry's size, times or owner | [`Entry::stat`], [`Entry::statx`]; [`SortedEntry::stat`] |
+//! | open an entry | [`Entry::open`]; [`openat`] for directories that are to be read |
+//! | remove it, or change it | `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
+//! | only count | [`Entries::count`] |
+//! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
+//! | read thousands of directories in the same memory | [`Buffer`], [`Entries::new`] |
+//! | read many small ones of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
+//! | know whether a directory was removed while I read | [`ReadDir::removed`], [`Entries::removed`], [`Dir::removed`] |
+//! | walk a tree | [`Walk::open`], [`Walk::next_or`], [`Dir::next_or`] |
+//! | report errors and go on | the same; [`Walk::next`], [`Dir::next`] where the first one is to end it |
+//! | know the path of an entry, or of an error | [`Entry::path`], [`Error::path`] |
 //! | walk it sorted | [`Dir::read`] |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
+//! | go no deeper than some levels | [`Walk::max_depth`] |
+//! | follow a link, or enter what I know of | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | stay on one file system | [`Walk::same_mount`] |
+//! | carry a value down: rules, sums, a depth | [`Walk::with_state`], [`Dir::state`], [`Dir::state_mut`] |
 //! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_second_visit`] |
 //! | walk on all cores | [`Walk::spread`] |
 //! | stop early | drop the walk; [`Dir::stop`] on several threads |
-//! | walk many trees in the same memory | [`Walk::reset`] |
+//! | walk many trees in the same memory, or keep a walk in a struct | [`Walk::default`], [`Walk::reopen`]; [`Walk::reset`] from a descriptor |
 //!
-//! # Recipes
-//!
-//! Where a recipe uses `rustix`, add `rustix = { version = "1.1", features = ["fs"] }` to your dependencies; `tempfile` makes
-//! the temporary directories.
-//!
-//! **Scan again and again**, with directory and buffer in a struct. Two fields are borrowed side by side if `self` is taken
-//! apart first:
-//!
-//! ```
-//! use lendir::{Buffer, Entries};
-//! use std::io;
-//! use std::os::fd::OwnedFd;
-//!
-//! struct Inbox {
-//!     dir: OwnedFd,
-//!     buffer: Buffer,
-//!     letters: u64,
-//! }
-//!
-//! impl Inbox {
-//!     fn scan(&mut self) -> io::Result<()> {
-//!         let Self { dir, buffer, letters } = self;
-//!         *letters = 0;
-//!         let mut entries = Entries::rewound(dir, buffer)?;
-//!         while let Some(entry) = entries.next()? {
-//!             *letters += u64::from(entry.name().ends_with(b".eml"));
-//!         }
-//!         Ok(())
-//!     }
-//! }
-//!
-//! let path = tempfile::tempdir()?;
-//! let mut inbox = Inbox { dir: lendir::open(path.path())?, buffer: Buffer::new(), letters: 0 };
-//! std::fs::write(path.path().join("1.eml"), "")?;
-//! for _ in 0..2 {
-//!     inbox.scan()?;
-//!     assert_eq!(inbox.letters, 1);
-//! }
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Read a file** relative to its directory. [`openat`] of this crate opens directories; `rustix::fs::openat` opens anything:
-//!
-//! ```
-//! use lendir::{Buffer, Entries};
-//! use rustix::fs::{Mode, OFlags};
-//! use std::fs::File;
-//! use std::io::Read;
-//!
-//! let proc = lendir::open("/proc/self")?;
-//! let mut buffer = Buffer::new();
-//! let mut entries = Entries::new(&proc, &mut buffer);
-//! let mut text = String::new();
-//! if let Some(entry) = entries.find(|entry| entry.name() == b"comm")? {
-//!     let file = rustix::fs::openat(entry.dir(), entry.name_cstr(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-//!     File::from(file).read_to_string(&mut text)?;
-//! }
-//! assert!(!text.is_empty());
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Total size** of a tree on one mount. It prints errors and goes on. The example `du` counts hard links once and uses all
-//! cores.
-//!
-//! ```
-//! use lendir::Walk;
-//! use rustix::fs::{AtFlags, statat};
-//! use std::io;
-//!
-//! let mut walk = Walk::open("/etc")?.same_mount(true);
-//! let mut bytes = 0;
-//! while let Some(dir) = walk.next().transpose() {
-//!     let Ok(mut dir) = dir.inspect_err(|error| eprintln!("{error}")) else { continue };
-//!     while let Some(entry) = dir.next().transpose() {
-//!         let stat = entry.map_err(io::Error::from).and_then(|entry| {
-//!             Ok(statat(entry.dir(), entry.name_cstr(), AtFlags::SYMLINK_NOFOLLOW)?)
-//!         });
-//!         match stat {
-//!             Ok(stat) => bytes += stat.st_size,
-//!             Err(error) => eprintln!("{error}"),
-//!         }
-//!     }
-//! }
-//! println!("{bytes} bytes");
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Find and prune by name.** [`Dir::skip_entry`] is for the entry just lent. The example `find` is a whole program.
-//!
-//! ```
-//! let mut walk = lendir::Walk::open("/usr/share/doc")?;
-//! while let Some(mut dir) = walk.next()? {
-//!     let path = dir.path();
-//!     while let Some(entry) = dir.next()? {
-//!         if entry.name().starts_with(b"copyright") {
-//!             println!("{}", path.join(entry.name_os()).display());
-//!         } else if entry.name() == b".git" {
-//!             dir.skip_entry();
-//!         }
-//!     }
-//! }
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Sorted**: the entries of each directory, and the directories below it, in the order of the [`Listing`]. Whole paths come
-//! out in the order of `git ls-files` in strict pre-order (below) with [`Order::Path`].
-//!
-//! ```
-//! use lendir::{Listing, Walk};
-//!
-//! let mut listing = Listing::new();
-//! let mut walk = Walk::open("/sys/class/net")?;
-//! while let Some(mut dir) = walk.next()? {
-//!     dir.read(&mut listing)?;
-//!     for entry in &listing {
-//!         println!("{}", dir.path().join(entry.name_os()).display());
-//!         if entry.name() == b"power" {
-//!             dir.skip_name(entry.name()); // prune here, too
-//!         }
-//!     }
-//! }
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Remove a tree**, however deep, and safe against others who swap directories for links: [`Walk::open`] would follow a link
-//! at `path` itself, so that the root is opened without. The example `rm` says more of its errors.
-//!
-//! ```
-//! use lendir::{FileType, OFlags, Walk};
-//! use rustix::fs::{AtFlags, CWD, unlinkat};
-//!
-//! fn remove_tree(path: &std::path::Path) -> std::io::Result<()> {
-//!     let root = lendir::openat_with(CWD, path, OFlags::NOFOLLOW)?;
-//!     let mut walk = Walk::new(root, path).post_order(true);
-//!     while let Some(mut dir) = walk.next()? {
-//!         if let Some(parent) = dir.parent() {
-//!             unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?; // a second visit: it is empty by now
-//!         }
-//!         while let Some(entry) = dir.next()? {
-//!             if entry.resolve_file_type()? != FileType::Directory {
-//!                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
-//!                 dir.skip_entry(); // where the directory does not tell types, the walk would look for a directory here
-//!             }
-//!         }
-//!     }
-//!     std::fs::remove_dir(path)
-//! }
-//! # let dir = tempfile::tempdir()?;
-//! # std::fs::create_dir_all(dir.path().join("a/b/c"))?;
-//! # std::fs::write(dir.path().join("a/b/file"), "")?;
-//! # remove_tree(&dir.path().join("a"))?;
-//! # assert_eq!(std::fs::read_dir(dir.path())?.count(), 0);
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **`chmod` before entering.** A directory is opened only when the walk comes to it. Do this only in a tree that nobody else
-//! can change, because `chmodat` follows links:
-//!
-//! ```
-//! use lendir::{FileType, Walk};
-//! use rustix::fs::{AtFlags, Mode, chmodat};
-//!
-//! # let made = tempfile::tempdir()?;
-//! # std::fs::create_dir(made.path().join("locked"))?;
-//! # let path = made.path();
-//! let mut walk = Walk::open(path)?;
-//! while let Some(mut dir) = walk.next()? {
-//!     while let Some(entry) = dir.next()? {
-//!         if entry.file_type() == FileType::Directory {
-//!             chmodat(entry.dir(), entry.name_cstr(), Mode::RWXU, AtFlags::empty())?;
-//!         }
-//!     }
-//! }
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Strict pre-order**, where the entries below a directory stand right behind it, as `tree` prints them: a [`Walk`] lends all
-//! entries of a directory first. This one keeps a [`Listing`] and a descriptor for each level that is open:
-//!
-//! ```
-//! use lendir::{Buffer, Entries, FileType, Listing, OFlags};
-//! use std::io::{self, ErrorKind};
-//! use std::os::fd::OwnedFd;
-//!
-//! fn print(dir: &OwnedFd, depth: usize, buffer: &mut Buffer, spare: &mut Vec<Listing>) -> io::Result<()> {
-//!     let mut listing = spare.pop().unwrap_or_default();
-//!     listing.read(Entries::new(dir, buffer))?;
-//!     for entry in &listing {
-//!         println!("{:depth$}{}", "", entry.name().escape_ascii());
-//!         if matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
-//!             match lendir::openat_with(dir, entry.name_cstr(), OFlags::NOFOLLOW) {
-//!                 Ok(below) => print(&below, depth + 1, buffer, spare)?,
-//!                 // No directory, gone since it was read, or not to be entered.
-//!                 Err(error) if matches!(error.kind(), ErrorKind::NotADirectory | ErrorKind::NotFound) => {}
-//!                 Err(error) if error.kind() == ErrorKind::PermissionDenied => eprintln!("{error}"),
-//!                 Err(error) => return Err(error),
-//!             }
-//!         }
-//!     }
-//!     spare.push(listing);
-//!     Ok(())
-//! }
-//!
-//! print(&lendir::open("/sys/class/net")?, 0, &mut Buffer::new(), &mut Vec::new())?;
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Compare with a sorted list** of names, in one pass over both:
-//!
-//! ```
-//! use lendir::{Buffer, Entries, Listing};
-//! use std::cmp::Ordering;
-//!
-//! let index: [&[u8]; 3] = [b"cmdline", b"no longer here", b"version"];
-//! let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
-//! listing.read(Entries::new(&lendir::open("/proc")?, &mut buffer))?;
-//! let (mut old, mut new) = (index.iter().peekable(), listing.iter().peekable());
-//! let (mut removed, mut added) = (0, 0);
-//! loop {
-//!     let order = match (old.peek(), new.peek()) {
-//!         (None, None) => break,
-//!         (Some(_), None) => Ordering::Less,
-//!         (None, Some(_)) => Ordering::Greater,
-//!         (Some(old), Some(new)) => (**old).cmp(new.name()),
-//!     };
-//!     removed += u32::from(order.is_lt());
-//!     added += u32::from(order.is_gt());
-//!     if order.is_le() { old.next(); }
-//!     if order.is_ge() { new.next(); }
-//! }
-//! println!("{removed} removed, {added} added");
-//! # assert_eq!(removed, 1);
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Tell directories from files** also where `d_type` is unknown: one `fstatat`, and only for those.
-//!
-//! ```
-//! use lendir::{Buffer, Entries, FileType};
-//!
-//! let etc = lendir::open("/etc")?;
-//! let mut buffer = Buffer::new();
-//! let mut entries = Entries::new(&etc, &mut buffer);
-//! let mut directories = 0;
-//! while let Some(entry) = entries.next()? {
-//!     match entry.resolve_file_type() {
-//!         Ok(FileType::Directory) => directories += 1,
-//!         Ok(_) => {}
-//!         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {} // gone since it was read
-//!         Err(error) => return Err(error),
-//!     }
-//! }
-//! println!("{directories} directories in /etc");
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! **Remove what matches**, while reading: entries already in the buffer are not disturbed.
-//!
-//! ```
-//! use lendir::{Buffer, Entries};
-//! use rustix::fs::{unlinkat, AtFlags};
-//!
-//! let cache = tempfile::tempdir()?;
-//! # std::fs::write(cache.path().join("old.tmp"), "")?;
-//! let dir = lendir::open(cache.path())?;
-//! let mut buffer = Buffer::new();
-//! let mut entries = Entries::new(&dir, &mut buffer);
-//! while let Some(entry) = entries.next()? {
-//!     if entry.name().ends_with(b".tmp") {
-//!         unlinkat(&dir, entry.name_cstr(), AtFlags::empty())?;
-//!     }
-//! }
-//! # assert!(std::fs::read_dir(cache.path())?.next().is_none());
-//! # Ok::<(), std::io::Error>(())
-//! ```
-//!
-//! The examples are programs to start from: `pids` scans /proc, `ls` sorts, `watch` rescans; `find`, `rm` and `du` walk.
+//! [`recipes`] are programs to copy from. [`coming_from`] sets the calls of `std`, walkdir, ignore, `RawDir` and `fts` beside
+//! these.
 //!
 //! # What the kernel promises while others change the directory
 //!
@@ -357,6 +89,12 @@
 //! A small directory takes `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
 //! allocates; a [`Buffer`] is one allocation, and a [`Listing`] and a [`Walk`] stop allocating once they have held as much.
 //! Each item says what it costs; `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
+//!
+//! # Under `LD_PRELOAD`
+//!
+//! The system calls are made without the C library, as `rustix` does by default. So a tool that puts its own `open`, `stat` or
+//! `readdir` in place of the C library's is not asked: under fakeroot, [`Entry::stat`] says who really owns a file, and under
+//! fakechroot a path leads where it leads outside. Tools that use ptrace, seccomp or a user namespace work as with any program.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
@@ -378,6 +116,8 @@ mod error;
 mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod read_dir;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sort;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -402,6 +142,7 @@ pub use {
     error::Error,
     listing::{Listing, Order, SortedEntries, SortedEntry},
     open::{open, open_with, openat, openat_with},
+    read_dir::{ReadDir, read_dir},
     walk::{Dir, Walk},
 };
 
@@ -409,6 +150,18 @@ pub use rustix;
 #[doc(no_inline)]
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use rustix::fs::{FileType, OFlags};
+
+/// Programs to copy from: one directory, files and times, trees, threads.
+#[cfg(doc)]
+#[doc = ""]
+#[doc = include_str!("recipes.md")]
+pub mod recipes {}
+
+/// From `std`, walkdir, ignore, `RawDir` or `fts`: their calls beside these.
+#[cfg(doc)]
+#[doc = ""]
+#[doc = include_str!("coming_from.md")]
+pub mod coming_from {}
 
 /// The README's programs compile.
 #[cfg(doctest)]

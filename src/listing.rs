@@ -1,10 +1,11 @@
 //! `Listing`, `SortedEntry`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 
-use crate::entry::{canonical_decimal, resolved};
+use crate::entry::{self, canonical_decimal, resolved};
 use crate::sort::{self, Case, Place};
-use crate::{Buffer, Entries, FileType};
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::RawMode;
+use crate::{Buffer, Entries, Error, FileType};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{OFlags, RawMode, Stat, Statx, StatxFlags};
+use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
@@ -566,6 +567,45 @@ impl<'a> SortedEntry<'a> {
     #[must_use]
     pub fn ino(&self) -> u64 {
         ino(self.place, self.arena)
+    }
+
+    /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
+    ///
+    /// Costs: one `fstatat`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entry::stat`](crate::Entry::stat), with the name for their path.
+    #[doc(alias = "metadata")]
+    pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
+        entry::stat(dir, self.name_cstr()).map_err(|error| self.error(error))
+    }
+
+    /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
+    ///
+    /// Costs: one `statx`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entry::statx`](crate::Entry::statx), with the name for their path.
+    pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
+        entry::statx(dir, self.name_cstr(), mask).map_err(|error| self.error(error))
+    }
+
+    /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
+    ///
+    /// Costs: one `openat`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entry::open`](crate::Entry::open), with the name for their path.
+    pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
+        entry::open(dir, self.name_cstr(), flags).map_err(|error| self.error(error))
+    }
+
+    #[cold]
+    fn error(&self, errno: Errno) -> Error {
+        Error::new(self.name(), 0, errno)
     }
 }
 

@@ -91,7 +91,7 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
 ///
 /// ```
 /// use lendir::OFlags;
-/// use rustix::fs::CWD;
+/// use lendir::rustix::fs::CWD;
 ///
 /// let dir = lendir::openat_with(CWD, "/etc", OFlags::NOFOLLOW | OFlags::NOATIME)?;
 /// # Ok::<(), std::io::Error>(())

@@ -91,7 +91,8 @@ impl<'a, S> Dir<'a, S> {
             path,
             unread,
         } = at_hand;
-        let mut entries = Entries::new(dir, buffer).with_end_marker(end_marker).with_path(spot.path(path));
+        let mut entries =
+            Entries::new(dir, buffer).with_end_marker(end_marker).with_path(spot.path(path), spot.depth + 1);
         if !has_entries {
             entries.end();
         }

@@ -12,7 +12,8 @@ use crate::fixture::{make_file, numbered};
 use crate::support::machine::runs_long;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Tree};
-use lendir::{Buffer, EndMarker, Entries, Listing, Walk};
+use lendir::rustix::fs::StatxFlags;
+use lendir::{Buffer, EndMarker, Entries, Listing, OFlags, Walk};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::CString;
@@ -140,6 +141,9 @@ fn reading_allocates_nothing() {
                         entry.name_os(),
                         entry.numeric_name(),
                         entry.resolve_file_type().unwrap(),
+                        entry.stat().unwrap(),
+                        entry.statx(StatxFlags::BASIC_STATS).unwrap(),
+                        entry.open(OFlags::PATH).unwrap(),
                     ));
                     read += 1;
                 }
@@ -150,6 +154,23 @@ fn reading_allocates_nothing() {
     });
     assert_eq!(read, 3 * 5016);
     assert_eq!(costs, NOTHING);
+}
+
+#[test]
+fn read_dir_is_two_allocations_and_reading_none() {
+    let made = numbered(5000);
+    let mut read = 0;
+    let costs = allocated(|| {
+        let mut dir = lendir::read_dir(made.path()).unwrap();
+        for _ in 0..2 {
+            while black_box(dir.next().unwrap()).is_some() {
+                read += 1;
+            }
+            dir.rewind().unwrap();
+        }
+    });
+    let bytes = Buffer::DEFAULT_CAPACITY + made.path().as_os_str().len() + 1;
+    assert_eq!((read, costs), (2 * 5000, Allocated { times: 2, bytes, freed: bytes }));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn one_frame_with_the_callers_loop() {
             }
             let (same, at_most) = match name.as_str() {
                 _ if reader == "Walk" => ("walk", WALK_AT_MOST),
-                "marked" => ("plain", AT_MOST),
+                "marked" | "owned" => ("plain", AT_MOST),
                 name => (name, AT_MOST),
             };
             let base = raw_dir.iter().find(|count| count.name == same).expect("the same loop").instructions;

@@ -2,7 +2,8 @@
 //! test looks, begin with `plain`; a new one belongs in
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
-//! - `listing`: a promise of `Listing`;
+//! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
+//! - `entry`: what an entry asks of the file system; `types`: what every public type is (`Send`, covariant);
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
@@ -21,6 +22,7 @@ mod attack_costs;
 mod contract;
 mod costs;
 mod du;
+mod entry;
 mod errors;
 mod find;
 mod fixture;
@@ -31,6 +33,7 @@ mod ls;
 mod oracle;
 mod pids;
 mod plain;
+mod read_dir;
 mod refused_memory;
 mod rm;
 mod share_costs;
@@ -42,6 +45,7 @@ mod stamps;
 mod support;
 mod system_calls;
 mod three_calls;
+mod types;
 mod visits;
 mod walk;
 mod walk_bounds;

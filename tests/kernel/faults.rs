@@ -5,13 +5,13 @@ use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
 use crate::trap::{self, At, Fault};
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, OFlags, Order};
+use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order};
 use libc::{
     EINTR, EIO, ENOENT, ENOTDIR, EOVERFLOW, EPERM, ESTALE, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
-    SYS_openat, c_int, c_long,
+    SYS_openat, SYS_statx, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, RawDir};
+use rustix::fs::{CWD, RawDir, StatxFlags};
 use std::env;
 use std::fs::File;
 use std::io;
@@ -202,7 +202,7 @@ type Operation<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 #[test]
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
-    const CALLS: [c_long; 5] = [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_getdents64];
+    const CALLS: [c_long; 6] = [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_statx, SYS_getdents64];
     trapped(TEST, &CALLS, || {
         let crowd = Crowd::new();
         let path = crowd.path.path();
@@ -211,7 +211,11 @@ fn other_failed_calls_return_their_error() {
         let (dir, mut buffer) = (crowd.open(), Buffer::new());
         let (beside, mut memory) = (crowd.open(), Buffer::new());
         let mut entries = Entries::new(&beside, &mut memory);
-        let mut table: [(&str, c_long, Operation<'_>); 8] = [
+        let (mut owned, mut rewinding) = (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
+        let entry = owned.next().unwrap().expect("there are entries");
+        entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
+        let cause = Error::into_io_error;
+        let mut table: [(&str, c_long, Operation<'_>); 13] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
             ("openat", SYS_openat, &mut || lendir::openat(&parent, name).map(drop)),
             ("openat_with NOFOLLOW", SYS_openat, &mut || {
@@ -221,13 +225,18 @@ fn other_failed_calls_return_their_error() {
             ("EndMarker::of", SYS_fstatfs, &mut || EndMarker::of(&dir).map(drop)),
             ("Entries::rewind", SYS_lseek, &mut || entries.rewind()),
             ("Entries::seek", SYS_lseek, &mut || Entries::new(&dir, &mut buffer).seek(0)),
+            ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop).map_err(cause)),
+            ("ReadDir::rewind", SYS_lseek, &mut || rewinding.rewind().map_err(cause)),
+            ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop).map_err(cause)),
+            ("Entry::statx", SYS_statx, &mut || entry.statx(StatxFlags::INO).map(drop).map_err(cause)),
+            ("Entry::open", SYS_openat, &mut || entry.open(OFlags::PATH).map(drop).map_err(cause)),
             ("Entry::resolve_file_type", SYS_newfstatat, &mut || {
                 trap::hide_types();
                 let (dir, mut buffer) = (crowd.open(), Buffer::new());
                 let mut entries = Entries::new(&dir, &mut buffer);
                 let entry = entries.next()?.expect("there are entries");
                 assert_eq!(entry.file_type(), FileType::Unknown);
-                assert_eq!(entry.resolve_file_type()?, FileType::RegularFile);
+                assert_eq!(entry.resolve_file_type().map_err(cause)?, FileType::RegularFile);
                 Ok(())
             }),
         ];
@@ -254,7 +263,7 @@ fn other_failed_calls_return_their_error() {
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
         trap::count(SYS_openat); // let go: the report opens the scoreboard
-        let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`";
+        let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`, `statx`";
         report("other calls fail", cases + 3, what);
     });
 }

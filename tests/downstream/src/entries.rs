@@ -1,7 +1,7 @@
-//! The loops with `Entries`.
+//! The loops with `Entries`, and with the `ReadDir` that owns what they borrow.
 
 use crate::{Input, Loop, look_at};
-use lendir::{EndMarker, Entries, Entry};
+use lendir::{EndMarker, Entries, Entry, ReadDir};
 use std::io;
 
 pub const LOOPS: &[(&str, Loop)] = &[
@@ -12,6 +12,7 @@ pub const LOOPS: &[(&str, Loop)] = &[
     ("generic", generic),
     ("count", count),
     ("marked", marked),
+    ("owned", owned),
 ];
 
 fn entries(input: &mut Input) -> Entries<'_> {
@@ -90,6 +91,16 @@ fn marked(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input).with_end_marker(marker);
     let mut seen = 0;
     while let Some(entry) = entries.next()? {
+        look_at(entry.name(), entry.ino(), entry.file_type());
+        seen += 1;
+    }
+    Ok(seen)
+}
+
+fn owned(input: &mut Input) -> io::Result<u64> {
+    let mut dir = ReadDir::from(input.dir.try_clone()?);
+    let mut seen = 0;
+    while let Some(entry) = dir.next()? {
         look_at(entry.name(), entry.ino(), entry.file_type());
         seen += 1;
     }

@@ -5,7 +5,9 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
+use lendir::FileType;
 use libc::ENOENT;
+use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -46,6 +48,32 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
             cases,
             "walks of a tree with tmpfs, bind mounts and itself in it, once and recursively",
         ),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// The directory says what is beneath a mount point, `stat` what is mounted there.
+#[test]
+fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
+    let row = "walk: types of mount points";
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        make(&tree, &["device", "directory/"]);
+        mount_bind("/dev/null", tree.join("device")).unwrap();
+        mount_tmpfs(&tree.join("directory"));
+        let mut dir = lendir::read_dir(&tree).unwrap();
+        while let Some(entry) = dir.next().unwrap() {
+            let mounted = entry.stat().unwrap();
+            let (beneath, there) = match entry.name() {
+                b"device" => (FileType::RegularFile, FileType::CharacterDevice),
+                _ => (FileType::Directory, FileType::Directory),
+            };
+            assert_eq!((entry.file_type(), FileType::from_raw_mode(mounted.st_mode)), (beneath, there));
+            assert_ne!(mounted.st_dev, fstat(entry.dir()).unwrap().st_dev);
+        }
+    });
+    match outcome {
+        Ok(()) => machine::passed(row, 2, "entries that something is mounted over: a file and a directory"),
         Err(missing) => machine::skip(row, &missing),
     }
 }

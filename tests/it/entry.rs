@@ -1,0 +1,151 @@
+//! What an entry asks of the file system: of itself, never of what a link leads to; and errors that have its path.
+
+use crate::fixture::{make_file, mixed};
+use crate::support::process::as_nobody;
+use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
+use lendir::rustix::io::{FdFlags, fcntl_getfd};
+use lendir::{Buffer, Entries, Entry, Error, Listing, OFlags, SortedEntry, Walk};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+#[test]
+fn stat_and_statx_are_those_of_the_entry_itself() {
+    let made = mixed();
+    let mut dir = lendir::read_dir(made.path()).unwrap();
+    let mut checked = 0;
+    while let Some(entry) = dir.next().unwrap() {
+        let expected = fs::symlink_metadata(entry.path()).unwrap();
+        let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
+        assert_eq!((stat.st_ino, stat.st_mode), (expected.ino(), expected.mode()));
+        assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (expected.ino(), expected.mode()));
+        assert_eq!((u64::try_from(stat.st_size), statx.stx_size), (Ok(expected.len()), expected.len()));
+        assert_eq!(entry.resolve_file_type().unwrap(), FileType::from_raw_mode(expected.mode()));
+        checked += 1;
+    }
+    assert!(checked > 20);
+}
+
+#[test]
+fn a_listing_answers_the_same_by_the_same_names() {
+    let made = mixed();
+    let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
+    dir.read(&mut listing).unwrap();
+    dir.rewind().unwrap();
+    let fd = lendir::open(made.path()).unwrap();
+    while let Some(entry) = dir.next().unwrap() {
+        let sorted = listing.find(entry.name()).unwrap();
+        assert_eq!((sorted.name_cstr(), sorted.name_os()), (entry.name_cstr(), entry.name_os()));
+        assert_eq!((sorted.ino(), sorted.file_type()), (entry.ino(), entry.file_type()));
+        assert_eq!(sorted.numeric_name(), entry.numeric_name());
+        assert_eq!(sorted.resolve_file_type(&fd).unwrap(), entry.resolve_file_type().unwrap());
+        let (a, b) = (sorted.stat(&fd).unwrap(), entry.stat().unwrap());
+        assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));
+        assert_eq!(sorted.statx(&fd, StatxFlags::INO).unwrap().stx_ino, b.st_ino);
+        assert_eq!(sorted.open(&fd, OFlags::PATH).is_ok(), entry.open(OFlags::PATH).is_ok());
+    }
+    fs::remove_file(made.path().join("plain")).unwrap();
+    let gone = listing.find("plain").unwrap();
+    let errors = [gone.stat(&fd).err(), gone.statx(&fd, StatxFlags::INO).err(), gone.open(&fd, OFlags::RDONLY).err()];
+    for error in errors {
+        let error = error.expect("it is gone");
+        assert_eq!((error.path(), error.raw_os_error()), (Path::new("plain"), Some(libc::ENOENT)));
+    }
+}
+
+#[test]
+fn open_follows_no_link_and_closes_on_exec() {
+    let made = tempfile::tempdir().unwrap();
+    make_file(&made.path().join("file"));
+    fs::create_dir(made.path().join("directory")).unwrap();
+    symlink("file", made.path().join("link")).unwrap();
+    let mut dir = lendir::read_dir(made.path()).unwrap();
+    while let Some(entry) = dir.next().unwrap() {
+        let is_link = entry.name() == b"link";
+        let opened = entry.open(OFlags::RDONLY | OFlags::NONBLOCK);
+        assert_eq!(opened.as_ref().err().and_then(Error::raw_os_error), is_link.then_some(libc::ELOOP));
+        if let Ok(fd) = opened {
+            assert!(fcntl_getfd(&fd).unwrap().contains(FdFlags::CLOEXEC));
+            assert!(fcntl_getfl(&fd).unwrap().contains(OFlags::NONBLOCK));
+        }
+        let itself = entry.open(OFlags::PATH).unwrap();
+        assert_eq!(lendir::rustix::fs::fstat(itself).unwrap().st_ino, entry.stat().unwrap().st_ino);
+        let below = entry.open(OFlags::DIRECTORY);
+        assert_eq!(below.is_ok(), entry.name() == b"directory");
+    }
+}
+
+/// Every call that can fail, of an entry that is gone by now.
+fn errors(entry: &Entry<'_>) -> [Error; 3] {
+    let mask = StatxFlags::BASIC_STATS;
+    [entry.stat().err(), entry.statx(mask).err(), entry.open(OFlags::RDONLY).err()].map(|error| error.expect("gone"))
+}
+
+#[test]
+fn an_error_has_the_path_and_depth_of_the_entry() {
+    let made = tempfile::tempdir().unwrap();
+    let below = made.path().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    let check = |entry: &Entry<'_>, path: &Path, depth| {
+        for error in errors(entry) {
+            assert_eq!((error.path(), error.depth(), error.raw_os_error()), (path, depth, Some(libc::ENOENT)));
+        }
+    };
+    let gone = |at: &Path| {
+        make_file(&at.join("gone"));
+        at.join("gone")
+    };
+
+    let mut walk = Walk::open(made.path()).unwrap();
+    let mut depth = 0;
+    while let Some(mut dir) = walk.next().unwrap() {
+        let path = gone(dir.path());
+        depth += 1;
+        while let Some(entry) = dir.next().unwrap() {
+            if entry.name() == b"gone" {
+                fs::remove_file(&path).unwrap();
+                check(&entry, &path, depth);
+            }
+        }
+    }
+    assert_eq!(depth, 3);
+
+    let path = gone(&below);
+    let mut dir = lendir::read_dir(&below).unwrap();
+    let fd = lendir::open(&below).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&fd, &mut buffer);
+    let (entry, bare) = (dir.next().unwrap().unwrap(), entries.next().unwrap().unwrap());
+    fs::remove_file(&path).unwrap();
+    check(&entry, &path, 0);
+    check(&bare, Path::new("gone"), 0);
+}
+
+#[test]
+fn without_search_permission_an_entry_is_seen_and_not_asked() {
+    let made = tempfile::tempdir().unwrap();
+    let path = made.path().join("closed");
+    fs::create_dir(&path).unwrap();
+    make_file(&path.join("file"));
+    fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    let denied: Vec<PathBuf> = as_nobody(|| {
+        let mut dir = lendir::read_dir(&path).unwrap();
+        let entry = dir.next().unwrap().unwrap();
+        let denied = |error: &Error| error.raw_os_error() == Some(libc::EACCES);
+        errors(&entry).into_iter().filter(denied).map(|error| error.path().to_owned()).collect()
+    });
+    assert_eq!(denied, [const { "closed/file" }; 3].map(|name| made.path().join(name)));
+}
+
+#[test]
+fn a_sorted_entry_can_be_copied_out_of_its_loop() {
+    fn newest<'l>(listing: &'l Listing, dir: &lendir::ReadDir) -> Option<SortedEntry<'l>> {
+        listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))
+    }
+    let made = tempfile::tempdir().unwrap();
+    make_file(&made.path().join("one"));
+    let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
+    dir.read(&mut listing).unwrap();
+    assert_eq!(newest(&listing, &dir).unwrap().name(), b"one");
+}

@@ -1,0 +1,138 @@
+//! What `ReadDir` promises, and that it reads as `Entries` does.
+
+use crate::fixture::{make_file, mixed, numbered};
+use crate::support::scan::{self, Found};
+use lendir::{Buffer, Entries, Error, FileType, Listing, ReadDir, read_dir};
+use rustix::fs::tell;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::{io, mem, thread};
+
+/// 24 bytes each, so that 32 KiB take three batches.
+const MANY: usize = 3000;
+
+fn by_entries(path: &Path) -> Vec<Found> {
+    scan::all(&mut Entries::new(&lendir::open(path).unwrap(), &mut Buffer::new()))
+}
+
+/// All entries that are left.
+fn all(dir: &mut ReadDir) -> Vec<Found> {
+    let path = dir.path().to_owned();
+    let mut found = Vec::new();
+    while let Some(entry) = dir.next().unwrap() {
+        assert_eq!(entry.path(), path.join(entry.name_os()));
+        found.push(Found::from(&entry));
+    }
+    for _ in 0..3 {
+        assert!(dir.next().unwrap().is_none());
+    }
+    found
+}
+
+#[test]
+fn reads_as_entries_do_again_and_again() {
+    for made in [numbered(0), numbered(1), numbered(MANY), mixed()] {
+        let expected = by_entries(made.path());
+        let mut dir = read_dir(made.path()).unwrap();
+        for _ in 0..3 {
+            assert_eq!(all(&mut dir), expected);
+            assert!(!dir.removed());
+            dir.rewind().unwrap();
+        }
+        let mut listing = Listing::new();
+        dir.read(&mut listing).unwrap();
+        assert_eq!(listing.len(), expected.len());
+        assert!(all(&mut dir).is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_read_before_next() {
+    let made = numbered(3);
+    let dir = read_dir(made.path()).unwrap();
+    assert_eq!(tell(&dir).unwrap(), 0);
+    let fd = OwnedFd::from(dir);
+    assert_eq!(all(&mut ReadDir::from(fd)).len(), 3);
+}
+
+/// The entries not lent yet stay where they are, wherever the owner goes.
+#[test]
+fn moves_midway_lose_nothing() {
+    let (made, other) = (numbered(MANY), numbered(7));
+    let expected = by_entries(made.path());
+    let mut dir = Box::new(read_dir(made.path()).unwrap());
+    let mut found = Vec::new();
+    for _ in 0..MANY / 2 {
+        let mut moved = *dir;
+        found.push(Found::from(&moved.next().unwrap().unwrap()));
+        let mut of_other = read_dir(other.path()).unwrap();
+        assert!(of_other.next().unwrap().is_some());
+        mem::swap(&mut moved, &mut of_other);
+        assert_eq!(all(&mut moved).len(), 6);
+        drop(moved);
+        dir = Box::new(of_other);
+    }
+    found.extend(thread::spawn(move || all(&mut dir)).join().unwrap());
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn find_passes_over_the_others() {
+    let made = mixed();
+    let mut dir = read_dir(made.path()).unwrap();
+    let mut links = 0;
+    while let Some(entry) = dir.find(|entry| entry.file_type() == FileType::Symlink).unwrap() {
+        assert!(entry.name().starts_with(b"link"));
+        links += 1;
+    }
+    assert!(links == 3 || links == 0, "{links}: a file system without types has none");
+}
+
+#[test]
+fn an_error_has_the_path_and_comes_once() {
+    let made = numbered(1);
+    let file = made.path().join("1");
+    for (path, errno) in [(&*file, libc::ENOTDIR), (Path::new("/no/such"), libc::ENOENT), (Path::new(""), libc::ENOENT)]
+    {
+        let error = read_dir(path).unwrap_err();
+        assert_eq!((error.path(), error.depth(), error.raw_os_error()), (path, 0, Some(errno)));
+    }
+    let error = read_dir("a\0b").unwrap_err();
+    assert_eq!((error.path(), error.kind()), (Path::new("a\0b"), io::ErrorKind::InvalidInput));
+
+    let mut dir = ReadDir::from(OwnedFd::from(File::open(&file).unwrap()));
+    assert_eq!(dir.path(), Path::new(""));
+    for _ in 0..2 {
+        let mut errors: Vec<Error> = Vec::new();
+        assert!(dir.next_or(|error| errors.push(error)).is_none());
+        assert_eq!(errors.pop().unwrap().raw_os_error(), Some(libc::ENOTDIR));
+        assert!(dir.next_or(|error| errors.push(error)).is_none() && errors.is_empty());
+        dir.rewind().unwrap();
+    }
+}
+
+#[test]
+fn a_removed_directory_is_told_apart() {
+    let made = tempfile::tempdir().unwrap();
+    let path = made.path().join("gone");
+    std::fs::create_dir(&path).unwrap();
+    let mut dir = read_dir(&path).unwrap();
+    assert!(dir.next().unwrap().is_none() && !dir.removed());
+    std::fs::remove_dir(&path).unwrap();
+    dir.rewind().unwrap();
+    assert!(dir.next().unwrap().is_none() && dir.removed());
+}
+
+#[test]
+fn the_descriptor_is_lent_and_closed() {
+    let made = numbered(1);
+    let mut dir = read_dir(made.path()).unwrap();
+    let mut buffer = Buffer::new();
+    let entry = dir.next().unwrap().unwrap();
+    let same = lendir::openat(entry.dir(), c".").unwrap();
+    assert_eq!(scan::all(&mut Entries::new(&same, &mut buffer)).len(), 1);
+    make_file(&made.path().join("2"));
+    assert_eq!(scan::all(&mut Entries::rewound(dir.as_fd(), &mut buffer).unwrap()).len(), 2);
+    assert!(format!("{dir:?}").starts_with(&format!("ReadDir {{ path: {:?}, entries: Entries {{", made.path())));
+}
