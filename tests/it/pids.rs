@@ -109,7 +109,7 @@ fn any_of_several_names_is_enough() {
     ] {
         let output = run(pids().arg("-q").args(args));
         assert!(output.status.success());
-        let expected: String = found.iter().map(|pid| format!("{pid}\n")).collect();
+        let expected: String = found.iter().flat_map(|pid| [pid.to_string(), "\n".into()]).collect();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{args:?}");
     }
 }
