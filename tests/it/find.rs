@@ -2,12 +2,13 @@
 
 use crate::fixture::{
     check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
-    run_on_terminal, run_unprivileged,
+    run_on_terminal, run_unprivileged, while_root_is_swapped,
 };
-use crate::machine::skip;
+use crate::machine::{passed, runs_long, skip};
+use crate::support::tree::{self, Random, Tree};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -41,10 +42,11 @@ fn system_has_find(test: &str) -> bool {
 /// Returns the paths.
 fn assert_same(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<String> {
     let mut system = Command::new("find");
-    let expected = run_unprivileged(system.current_dir(dir).args(roots).args(theirs).arg("-print0"));
+    let system = system.current_dir(dir).env("LC_ALL", "C").args(roots).args(theirs).arg("-print0");
+    let expected = run_unprivileged(system);
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).lines().count();
     for threads in ["1", "3"] {
-        let args = [ours, &["-j", threads, "-0", "--"], roots].concat();
+        let args = [ours, &["-j", threads, "-print0", "--"], roots].concat();
         let output = run_unprivileged(example("find").current_dir(dir).args(&args));
         assert_eq!(sorted_paths(&output), sorted_paths(&expected), "{args:?}");
         assert_eq!(errors(&output), errors(&expected), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -80,17 +82,109 @@ fn agrees_with_the_system_on_every_type_and_name() {
         assert_eq!(assert_same(dir, &["."], &["-s"], &[]).len(), all.len());
     }
     for file_type in ["f", "d", "l", "p", "s"] {
-        let some = assert_same(tree.path(), &["."], &["-t", file_type], &["-type", file_type]);
-        assert!(!some.is_empty());
+        let options = ["-type", file_type];
+        assert!(!assert_same(tree.path(), &["."], &options, &options).is_empty());
     }
     for file_type in ["b", "c"] {
-        assert_same(Path::new("/dev"), &["."], &["-xt", file_type], &["-xdev", "-type", file_type]);
+        let options = ["-xdev", "-type", file_type];
+        assert_same(Path::new("/dev"), &["."], &options, &options);
     }
-    for text in ["", "e", "ir", ".h", "\n"] {
-        let some = assert_same(tree.path(), &["."], &["-n", text], &["-name", &format!("*{text}*")]);
-        assert!(!some.is_empty());
+    for glob in ["*", "*e*", "*ir*", ".h*", "?", "[a-z]?", "[!a-z]", "*\n*", "*.*", "\\*", "*[^a-zA-Z]", "file"] {
+        let options = ["-name", glob];
+        assert!(!assert_same(tree.path(), &["."], &options, &options).is_empty() || glob == "\\*", "{glob}");
     }
-    assert_same(tree.path(), &["."], &["-t", "d", "-n", "e"], &["-type", "d", "-name", "*e*"]);
+    for options in [
+        &["-type", "d", "-name", "*e*"][..],
+        &["-name", "*e*", "-name", "*f*", "-type", "l"],
+        &["-type", "d", "-type", "f"],
+    ] {
+        assert_same(tree.path(), &["."], options, options);
+    }
+}
+
+#[test]
+fn globs_agree_with_the_system() {
+    const TEST: &str = "globs_agree_with_the_system";
+    if !system_has_find(TEST) {
+        return;
+    }
+    let mut random = Random(1);
+    let mut text = |alphabet: &[u8], most: usize| -> Vec<u8> {
+        (0..=random.below(most)).map(|_| alphabet[random.below(alphabet.len())]).collect()
+    };
+    let root = tempfile::tempdir().unwrap();
+    for _ in 0..1000 {
+        let name = text(b"aabbcz.-*?[]\\!^\xff", 6);
+        if name != b"." && name != b".." {
+            let _ = File::create(root.path().join(OsStr::from_bytes(&name)));
+        }
+    }
+    let found = |mut command: Command, glob: &[u8]| {
+        let output = run(command
+            .current_dir(root.path())
+            .env("LC_ALL", "C")
+            .args([OsStr::new("-name"), OsStr::from_bytes(glob)]));
+        assert!(output.status.success(), "{}: {output:?}", glob.escape_ascii());
+        output.stdout
+    };
+    let (count, mut matched) = (if runs_long() { 20_000 } else { 500 }, 0);
+    for _ in 0..count {
+        let glob = text(b"aabbcz--***??[[[[]]]]\\!^\xff", 9);
+        let ours = found(example("find"), &glob);
+        let theirs = found(Command::new("find"), &glob);
+        let lines = |text: &[u8]| {
+            let mut lines: Vec<_> =
+                text.split(|byte| *byte == b'\n').map(|line| line.escape_ascii().to_string()).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(lines(&ours), lines(&theirs), "{}", glob.escape_ascii());
+        matched += usize::from(!ours.is_empty());
+    }
+    assert!(matched > count / 10, "{matched} of {count} globs match something");
+    passed(TEST, count, "globs, each on a thousand names");
+}
+
+#[test]
+fn agrees_with_the_system_on_depths() {
+    if !system_has_find("agrees_with_the_system_on_depths") {
+        return;
+    }
+    let tree = Tree::new(|at| tree::random(at, 1));
+    let depths = ["0", "1", "2", "3", "5", "100"];
+    let counts = depths.map(|depth| {
+        let options = ["-maxdepth", depth];
+        assert_same(tree.path(), &[".", "missing"], &["-s", "-maxdepth", depth], &options);
+        assert_same(tree.path(), &["."], &options, &options).len()
+    });
+    assert!(counts[0] == 1 && counts.is_sorted(), "{counts:?}");
+    assert_same(tree.path(), &["."], &["-maxdepth", "3", "-type", "d"], &["-maxdepth", "3", "-type", "d"]);
+}
+
+/// What others put in the place of the root after it was looked at is not followed.
+#[test]
+fn link_swapped_in_at_the_root_is_not_followed() {
+    let at = Tree::of(&["root/inside", "outside/outside"]);
+    symlink("outside", at.path().join("link")).unwrap();
+    let text = while_root_is_swapped(at.path(), || find(at.path(), &["root"]));
+    assert!(!text.contains("outside"), "{text}");
+}
+
+/// The first lesson, `count`.
+#[test]
+fn count_counts_every_entry() {
+    let tree = tree();
+    let all = find(tree.path(), &["-print0"]).stdout.split_inclusive(|byte| *byte == 0).count();
+    let output = run(example("count").arg(tree.path()));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", all - 1));
+    assert!(output.status.success() && output.stderr.is_empty());
+
+    let locked = tree.path().join("directory");
+    fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
+    let output = run_unprivileged(example("count").current_dir(tree.path()));
+    fs::set_permissions(&locked, Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "count: ./directory: Permission denied (os error 13)\n");
+    assert!(output.status.success() && output.stdout.len() > 1);
 }
 
 #[test]
@@ -122,17 +216,21 @@ fn agrees_with_the_system_on_every_root() {
         &["file", "missing", ".hidden", "new\nline", "link", ".hidden"],
     ] {
         assert_same(&dir, roots, &[], &[]);
-        // The name of this root is `.hidden` to us and `.` to the system.
-        if roots != [".hidden/."] {
-            assert_same(&dir, roots, &["-n", "d"], &["-name", "*d*"]);
+        for glob in ["*d*", ".", "..", "[.]", "link"] {
+            assert_same(&dir, roots, &["-name", glob], &["-name", glob]);
+        }
+        for depth in ["0", "1"] {
+            assert_same(&dir, roots, &["-maxdepth", depth], &["-maxdepth", depth]);
         }
     }
     assert_same(Path::new("/"), &["//sys/class//"], &[], &[]);
+    let slash = ["-maxdepth", "0", "-name", "/"];
+    assert_eq!(assert_same(Path::new("/"), &["/", "//", "/."], &slash, &slash).len(), 2);
 }
 
 #[test]
 fn slash_of_the_root_directory_is_not_doubled() {
-    let mut find = example("find").args(["-xs", "/"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut find = example("find").args(["-xdev", "-s", "/"]).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(find.stdout.take().unwrap()).lines().map(Result::unwrap);
     let first = fs::read_dir("/").unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
     assert!(lines.take(2).eq(["/", first.to_str().unwrap()]));
@@ -155,7 +253,7 @@ fn agrees_with_the_system_beyond_path_max() {
         openat(&dir, "before/file", OFlags::CREATE | OFlags::CLOEXEC, Mode::RWXU).unwrap();
         dir = lendir::openat(&dir, &name).unwrap();
     }
-    for ours in [&[][..], &["-s"], &["-x"]] {
+    for ours in [&[][..], &["-s"], &["-xdev"]] {
         assert_eq!(assert_same(root.path(), &["."], ours, &[]).len(), 401);
     }
 }
@@ -195,8 +293,8 @@ fn agrees_with_the_system_on_one_mount() {
     }
     let mut is_crossed = false;
     for root in ["/dev", "/sys/fs"] {
-        let one_mount = assert_same(Path::new("/"), &[root], &["-x"], &["-xdev"]);
-        is_crossed |= one_mount.len() < sorted_paths(&find(Path::new("/"), &["-0", root])).len();
+        let one_mount = assert_same(Path::new("/"), &[root], &["-xdev"], &["-xdev"]);
+        is_crossed |= one_mount.len() < sorted_paths(&find(Path::new("/"), &["-print0", root])).len();
     }
     if !is_crossed {
         skip(TEST, "a mount below /dev or /sys/fs that is not empty");
@@ -239,7 +337,7 @@ fn control_characters_are_question_marks_on_a_terminal() {
     };
     assert_eq!(text, "new?line\r\nnew?line/?[31mred?\u{fffd}\r\n");
     assert!(errors.starts_with("find: miss?ing: No such file"), "{errors}");
-    assert_eq!(shown(&["-0t", "d", "new\nline"]).unwrap().0, "new\r\nline\0");
+    assert_eq!(shown(&["-print0", "-type", "d", "new\nline"]).unwrap().0, "new\r\nline\0");
 }
 
 #[test]
@@ -250,11 +348,23 @@ fn help_is_the_text_at_the_head() {
 #[test]
 fn wrong_usage_is_named() {
     check_usage_error("find", &["-z"], r#"unknown option "-z""#);
-    check_usage_error("find", &["-sz", "."], r#"unknown option "-sz""#);
+    check_usage_error("find", &[".", "-mindepth", "1"], r#"unknown option "-mindepth""#);
     check_usage_error("find", &[".", "--sort"], r#"unknown option "--sort""#);
-    check_usage_error("find", &["-t"], "-t needs one of f, d, l, p, s, b, c");
-    check_usage_error("find", &["-t", "fd"], "-t needs one of f, d, l, p, s, b, c");
-    check_usage_error("find", &["-n"], "-n needs a TEXT");
+    for file_type in [&["-type"][..], &["-type", "fd"], &["-type", "F"]] {
+        check_usage_error("find", file_type, "-type needs one of f, d, l, p, s, b, c");
+    }
+    check_usage_error("find", &["-name"], "-name needs a GLOB");
+    check_usage_error(
+        "find",
+        &["-name", "[[:alpha:]]*"],
+        r#"-name knows no [: :], [. .] or [= =], as in "[[:alpha:]]*""#,
+    );
+    for depth in [&["-maxdepth"][..], &["-maxdepth", "-1"], &["-maxdepth", "x", "."]] {
+        check_usage_error("find", depth, "-maxdepth needs a number");
+    }
+    for threads in [&["-j"][..], &["-j", "0"], &["-j0"], &["-jx"], &["-j", "256"], &["-j", ""]] {
+        check_usage_error("find", threads, "-j needs a number from 1 to 255");
+    }
 }
 
 #[test]
@@ -282,6 +392,7 @@ fn errors_that_nobody_reads_end_nothing() {
 #[test]
 fn broken_pipe_is_quiet() {
     check_broken_pipe("find", &["/sys/class"]);
+    check_broken_pipe("find", &["-j2", "/sys/class"]);
 }
 
 #[test]
