@@ -128,13 +128,23 @@ pub(crate) fn open_below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<Ow
     retry_on_intr(|| rustix::fs::openat2(dir, name, BELOW, Mode::empty(), ResolveFlags::NO_XDEV))
 }
 
-/// As [`open_below`], for a directory that only stands for itself and its parent: it needs no permission to read.
+/// As [`open_below`], for `*at` calls and `..` only: such a descriptor needs no permission to read.
 pub(crate) fn open_path_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(OFlags::PATH), Mode::empty()))
 }
 
-/// Opens a directory again, by `open` with more flags. If it may not be read any more, it still stands for itself and its
-/// parent.
+/// The directory above `dir`, for `*at` calls and `..` only.
+pub(crate) fn open_path_above(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat(dir, c"..", DIRECTORY.union(OFlags::PATH), Mode::empty()))
+}
+
+/// Opens the directory that `name` in `dir` leads to, even through symbolic links.
+pub(crate) fn open_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY, Mode::empty()))
+}
+
+/// Opens a directory again, by `open` with more flags. Falls back to `O_PATH` if reading is no longer permitted; such a
+/// descriptor still serves `*at` calls and `..`.
 fn reopen(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
     match open(OFlags::empty()) {
         Err(Errno::ACCESS) => open(OFlags::PATH),
@@ -147,12 +157,17 @@ pub(crate) fn reopen_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, 
     reopen(|flags| retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(flags), Mode::empty())))
 }
 
+/// As [`open_through`], for a directory that was open before.
+pub(crate) fn reopen_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    reopen(|flags| retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY.union(flags), Mode::empty())))
+}
+
 /// Opens the directory again that is `levels` above `dir`, by `..`.
 pub(crate) fn reopen_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
     const UP: &[u8; 3] = b"../";
-    /// As many as a path may have.
+    /// The most `../` that fit in `PATH_MAX`.
     const AT_ONCE: usize = (4096 - 1) / UP.len();
-    /// With a NUL, so that its ends are the paths of fewer levels.
+    /// `../../…` and a NUL; each suffix is the path for fewer levels.
     static PATH: [u8; AT_ONCE * UP.len() + 1] = {
         let mut path = [0; AT_ONCE * UP.len() + 1];
         let mut at = 0;

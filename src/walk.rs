@@ -1,24 +1,33 @@
-//! `Walk`, `Dir`: a tree, directory by directory, and the contract of the walk.
+//! `Walk`: a tree, directory by directory, and the contract of the walk.
 
+mod dir;
 mod handover;
 mod identity;
 mod levels;
+mod links;
+mod mounts;
+mod options;
+mod path;
 mod pending;
-mod split;
-mod spread;
+mod shared;
+mod way_back;
 
+pub use dir::Dir;
+
+use crate::Buffer;
 use crate::error::Error;
 use crate::sync::Arc;
-use crate::{Buffer, EndMarker, Entries, Entry, Listing};
-use levels::{AtHand, Level, Levels, Mounts, Step, Unread};
-use pending::{Kind, Pending};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use spread::Part;
+#[cfg(doc)]
+use crate::{EndMarker, Entries, Entry, Listing};
+use levels::{Levels, Step, Unread};
+use options::Options;
+use rustix::fd::OwnedFd;
+use spread::Worker;
 use std::collections::BTreeSet;
-use std::ffi::{CStr, OsStr};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::{fmt, mem};
+use std::{fmt, io, mem};
 
 /// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`] as [`Entries`].
 ///
@@ -84,11 +93,12 @@ use std::{fmt, mem};
 #[doc(alias = "nftw")]
 #[doc(alias = "walkdir")]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
-pub struct Walk {
+pub struct Walk<S = ()> {
     buffer: Buffer,
-    levels: Levels,
-    /// With the other threads of [`spread`](Self::spread).
-    part: Option<Arc<Part>>,
+    levels: Levels<S>,
+    of_the_root: S,
+    /// If it is one of the threads of [`spread`](Self::spread).
+    worker: Option<Arc<Worker<S>>>,
 }
 
 impl Walk {
@@ -119,9 +129,52 @@ impl Walk {
     }
 
     fn begin(root: OwnedFd, path: &[u8]) -> Self {
-        let mut levels = Levels::default();
-        levels.begin(root, path);
-        Self { buffer: Buffer::new(), levels, part: None }
+        let mut walk = Self::default();
+        walk.levels.begin(root, path);
+        walk
+    }
+}
+
+/// A walk without a tree, as if its tree had been walked: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen) or
+/// [`reset`](Walk::reset) begins one.
+impl Default for Walk {
+    fn default() -> Self {
+        Self { buffer: Buffer::new(), levels: Levels::new(Options::default()), of_the_root: (), worker: None }
+    }
+}
+
+impl<S> Walk<S> {
+    /// Carries a value down the tree: the root begins with `of_the_root`, and each directory with a clone of the value of the
+    /// directory that it is in, as that was left when the walk went on. [`Dir::state`] and [`Dir::state_mut`] give it. At its
+    /// second visit a directory has its own value again.
+    ///
+    /// The value goes along to other threads, and is there again when a level was closed early. In an [`Arc`](std::sync::Arc) it carries
+    /// sums up as well: the example `du` does. Here it carries the depth of the nearest `.git` down:
+    ///
+    /// ```
+    /// use lendir::Walk;
+    ///
+    /// let mut walk = Walk::open("/usr/share/doc")?.with_state(None);
+    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    ///     let depth = dir.depth();
+    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    ///         if entry.name() == b".git" {
+    ///             *dir.state_mut() = Some(depth); // this directory and those below it are in a repository
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// To be called before the first [`next`](Self::next): if the tree has begun, its rest is left. [`reset`](Self::reset) and
+    /// [`reopen`](Self::reopen) begin with a clone of `of_the_root` again.
+    ///
+    /// Costs: a clone for each directory that is not the last one in its own directory (in post-order for each), and the size of
+    /// the value for each level. Without a value, nothing.
+    pub fn with_state<T>(mut self, of_the_root: T) -> Walk<T> {
+        self.leave();
+        let levels = mem::replace(&mut self.levels, Levels::new(Options::default()));
+        Walk { buffer: mem::take(&mut self.buffer), levels: levels.with_values_of(), of_the_root, worker: None }
     }
 
     /// Begins the tree at `root` as [`new`](Self::new) does, in the same memory and with the same options. The previous tree
@@ -180,20 +233,22 @@ impl Walk {
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[doc(alias = "xdev")]
     pub fn same_mount(mut self, yes: bool) -> Self {
-        self.levels.mounts = if yes { Mounts::One(EndMarker::NONE) } else { Mounts::All };
+        self.levels.stay_on_mount(yes);
         self
     }
 
-    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`] and [`Dir::parent`].
+    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`] and [`Dir::parent`]. Set after the
+    /// root was lent, it holds from the next tree on.
     ///
     /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there and a
     /// descriptor is to be had.
     ///
-    /// Costs: a level keeps its descriptor until its second visit, so that in a tree deeper than [`max_open`](Self::max_open)
+    /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
     #[doc(alias = "depth_first")]
+    #[doc(alias = "contents_first")]
     pub fn post_order(mut self, yes: bool) -> Self {
-        self.levels.is_post_order = yes;
+        self.levels.options.post_order = yes;
         self
     }
 
@@ -201,18 +256,31 @@ impl Walk {
     ///
     /// It holds one for the directory at hand, and one for each level above that has directories left to do (in post-order for
     /// each level). Beyond the limit it closes the shallowest levels, and reopens them by `..` on the way back. It believes
-    /// `..` only if the device, inode number and birth time are those of the directory that it closed; otherwise it goes down
-    /// by names from the topmost level, which stays open. If neither leads there, the level was moved or removed. That is one
-    /// error: `ENOENT`, `ENOTDIR` if something else has its name, or `EACCES` if the way there may not be searched any more.
-    /// The directories left there are lost, and so is its second visit.
+    /// `..` only if the device, inode number and birth time are those of the directory that it closed, and under
+    /// [`same_mount`](Self::same_mount) the mount too; otherwise it goes down by names from the topmost level, which stays open.
+    /// If neither leads there, the level was moved or removed. That is one
+    /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if the way there may not be searched any more, or
+    /// `EMFILE` or `ENFILE` if no descriptor is left to reopen it. The rest of that level is skipped, including its second visit.
     ///
-    /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors, the walk does the same, and keeps fewer
-    /// from then on.
+    /// Birth times have the grain of the clock's tick. A level that is closed within 11 ms of its birth is therefore kept open
+    /// until these have passed: the walk sleeps so long. Where there is no birth time, a directory that was removed and
+    /// replaced by one of the same inode number is taken for the same: see `SECURITY.md`.
+    ///
+    /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors on the way down, the walk does the same, and
+    /// keeps fewer from then on.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.levels.limit_open(descriptors);
         self
     }
 
+    /// Lends no entries deeper than `depth`, as `find -maxdepth`: with 1 those of the root only, with 0 the root without any.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.levels.options.max_depth = depth;
+        self
+    }
+}
+
+impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
     /// **`while let Ok(Some(dir)) = walk.next()` ends at the first error without a sign**, and so does `?`, with one: of /proc an
@@ -232,7 +300,7 @@ impl Walk {
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see below")]
     #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<Dir<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Keep the way through `openat` to the first `getdents64` in the caller's frame: see `Entries::find`.
         Ok(if self.advance()? { Some(self.lend()) } else { None })
     }
@@ -252,7 +320,7 @@ impl Walk {
     /// Costs: as [`next`](Self::next), for each directory that it tries.
     #[allow(clippy::inline_always, reason = "see `next`")]
     #[inline(always)]
-    pub fn next_or(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_>> {
+    pub fn next_or(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
             match self.advance() {
                 Ok(true) => return Some(self.lend()),
@@ -267,16 +335,16 @@ impl Walk {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         if matches!(self.levels.unread, Unread::Nothing) || !self.resume()? {
-            if self.part.as_ref().is_some_and(|part| part.is_asked()) {
-                self.share();
+            if self.worker.as_ref().is_some_and(|worker| worker.is_asked()) {
+                self.give_share();
             }
             loop {
                 match self.levels.step()? {
                     Step::AtHand => break,
-                    Step::On => {}
-                    Step::Done => match self.take_share()? {
+                    Step::More => {}
+                    Step::Done => match self.take_work()? {
                         Step::AtHand => break,
-                        Step::On => {}
+                        Step::More => {}
                         Step::Done => return Ok(false),
                     },
                 }
@@ -292,23 +360,15 @@ impl Walk {
         match mem::replace(&mut self.levels.unread, Unread::Nothing) {
             Unread::Nothing => {}
             Unread::Root => {
-                self.levels.note_end_marker();
+                self.levels.enter_root(self.of_the_root.clone());
                 return Ok(true);
             }
-            Unread::All => {
-                let mut all = self.lend();
-                while all.next()?.is_some() {}
-            }
+            Unread::All => self.lend().read_for_directories(&BTreeSet::new())?,
             Unread::Rest => {
                 let noted = self.levels.rewind()?;
-                let noted: BTreeSet<_> = noted.names().collect();
-                let mut again = self.lend();
-                while let Some(entry) = again.next()? {
-                    if noted.contains(entry.name_cstr()) {
-                        again.pending.truncate(again.last);
-                    }
-                }
+                self.lend().read_for_directories(&noted.names().collect())?;
             }
+            Unread::OutOfMemory => return Err(self.levels.error(io::ErrorKind::OutOfMemory)),
             Unread::Stopped => self.stop(),
         }
         Ok(false)
@@ -316,300 +376,28 @@ impl Walk {
 
     #[allow(clippy::inline_always, reason = "see `next`")]
     #[inline(always)]
-    fn lend(&mut self) -> Dir<'_> {
-        let end_marker = self.levels.end_marker();
-        let AtHand { level, dir, parent, pending, path, unread } = self.levels.at_hand();
-        let mut entries = Entries::new(dir, &mut self.buffer).with_end_marker(end_marker).with_path(level.path(path));
-        *unread = if level.is_left() {
-            entries.end();
-            Unread::Nothing
-        } else {
-            Unread::All
-        };
-        let (last, names) = (pending.len(), level.names());
-        Dir { entries, parent, level, path, pending, last, names, goes_below: true, unread }
+    fn lend(&mut self) -> Dir<'_, S> {
+        Dir::lend(self.levels.at_hand(), &mut self.buffer)
     }
 }
 
-impl fmt::Debug for Walk {
+impl<S> Drop for Walk<S> {
+    /// A walk that was put in the place of one of [`spread`](Self::spread) leaves the rest to the other threads.
+    #[inline]
+    fn drop(&mut self) {
+        if self.worker.is_some() {
+            self.leave();
+        }
+    }
+}
+
+impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Walk").field("levels", &self.levels).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Walk");
+        shown.field("path", &Path::new(OsStr::from_bytes(self.levels.path())));
+        shown.field("depth", &self.levels.depth()).field("options", &self.levels.options).finish_non_exhaustive()
     }
 }
 
-/// An open directory of a [`Walk`], lent until the walk goes on.
-///
-/// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. It is a directory's first visit, or, with
-/// [`Walk::post_order`], [its second](Self::is_second_visit), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
-/// on its entries. At a second visit it is one with `O_PATH` if the directory may not be read. Whoever reads entries through
-/// the descriptor, or a duplicate, moves the position that the walk reads from: open the directory anew for that, as
-/// `openat(&dir, c".")`.
-///
-/// If it is dropped midway, the walk reads the directory again from its beginning, to find the directories that it has not seen
-/// yet: one `lseek`, and memory for the names of those that it has. It does not go on from a cookie: on tracefs cookies lead
-/// elsewhere, and on ramfs too, once an entry before them is removed.
-///
-/// Two directories cannot be lent at once, because they share the buffer:
-///
-/// ```compile_fail,E0499
-/// # fn main() -> std::io::Result<()> {
-/// let mut walk = lendir::Walk::open("/sys/class")?;
-/// let first = walk.next()?;
-/// let second = walk.next()?; // error: `walk` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// Nor can an entry be kept beyond its turn:
-///
-/// ```compile_fail,E0499
-/// # fn keep(mut dir: lendir::Dir<'_>) -> std::io::Result<()> {
-/// let first = dir.next()?;
-/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
-pub struct Dir<'a> {
-    entries: Entries<'a>,
-    parent: Option<BorrowedFd<'a>>,
-    level: &'a Level,
-    path: &'a [u8],
-    pending: &'a mut Pending,
-    /// Where the name of the entry lent last stands among the pending ones, if it does.
-    last: usize,
-    /// Where [`skip_name`](Self::skip_name) begins to look.
-    names: usize,
-    goes_below: bool,
-    unread: &'a mut Unread,
-}
-
-impl<'a> Dir<'a> {
-    /// The next entry of this directory, or `None` at its end. See [`Entries::next`].
-    ///
-    /// Costs: as [`Entries::next`]; the name of a directory is copied, that of a file is not.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entries::next`], with the path of this directory: once, then `Ok(None)`. The walk then goes below the
-    /// directories that came before the error.
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
-    #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        self.last = self.pending.len();
-        match self.entries.next() {
-            Ok(Some(entry)) => {
-                self.unread.begin();
-                if let (Some(kind), true) = (Kind::of(entry.file_type()), self.goes_below) {
-                    self.pending.push(kind, entry.name_cstr());
-                }
-                Ok(Some(entry))
-            }
-            Ok(None) => {
-                self.unread.end();
-                Ok(None)
-            }
-            Err(error) => {
-                self.unread.end();
-                Err(self.level.error(self.path, error))
-            }
-        }
-    }
-
-    /// The next entry of this directory, or `None` at its end. An error is handed to `on_error`, after the entries that came
-    /// before it; there is at most one.
-    ///
-    /// Costs: as [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
-    #[inline(always)]
-    pub fn next_or(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        match self.next() {
-            Ok(entry) => entry,
-            Err(error) => {
-                on_error(error);
-                None
-            }
-        }
-    }
-
-    /// Reads the rest of this directory into `listing`, sorted. The walk goes below it in that order.
-    ///
-    /// ```
-    /// use lendir::{Listing, Walk};
-    ///
-    /// let mut listing = Listing::new();
-    /// let mut walk = Walk::open("/sys/class/net")?;
-    /// while let Some(mut dir) = walk.next()? {
-    ///     dir.read(&mut listing)?;
-    ///     for entry in &listing {
-    ///         println!("{}", dir.path().join(entry.name_os()).display());
-    ///         if entry.name() == b"statistics" {
-    ///             dir.skip_name(entry.name());
-    ///         }
-    ///     }
-    /// }
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// Costs: those of [`Listing::read`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and
-    /// the walk goes below these.
-    #[allow(clippy::inline_always, reason = "see `Listing::read`")]
-    #[inline(always)]
-    pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        let result = listing.read_rest(&mut self.entries);
-        self.unread.end();
-        if self.goes_below {
-            for entry in &*listing {
-                if let Some(kind) = Kind::of(entry.file_type()) {
-                    self.pending.push(kind, entry.name_cstr());
-                }
-            }
-        }
-        self.last = self.pending.len();
-        result.map_err(|error| self.level.error(self.path, error))
-    }
-
-    /// Does not go below the entry that was just lent. For a file it does nothing, nor does it after the end.
-    ///
-    /// Costs: nothing.
-    #[doc(alias = "prune")]
-    #[inline]
-    pub fn skip_entry(&mut self) {
-        self.pending.skip_at(self.last);
-    }
-
-    /// Does not go below the entry of this name, if it has been lent or [read](Self::read). Returns whether that changed
-    /// anything: not for a file, nor for a name that was skipped before. If a broken file system gives the
-    /// name twice, each call skips one of the two.
-    ///
-    /// Costs: a search through the names of the directories found here. It begins behind the name that the last call skipped,
-    /// and wraps around: if names are skipped in the order in which they were found, each is looked at about once.
-    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        let name = name.as_ref();
-        let found = self.pending.skip(self.names, name).or_else(|| self.pending.skip(self.level.names(), name));
-        self.names = found.unwrap_or(self.names);
-        found.is_some()
-    }
-
-    /// Does not go below this directory at all. [`next`](Self::next) still lends its entries, and [`Walk::post_order`] its
-    /// second visit.
-    ///
-    /// ```
-    /// const MAX_DEPTH: usize = 2;
-    ///
-    /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next()? {
-    ///     if dir.depth() == MAX_DEPTH {
-    ///         dir.skip_all();
-    ///     }
-    ///     let path = dir.path();
-    ///     while let Some(entry) = dir.next()? {
-    ///         println!("{}", path.join(entry.name_os()).display());
-    ///     }
-    /// }
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
-    #[inline]
-    pub fn skip_all(&mut self) {
-        self.goes_below = false;
-        self.unread.end();
-        self.pending.truncate(self.level.names());
-        self.last = self.level.names();
-    }
-
-    /// Ends the walk: [`Walk::next`] is `None` from here on. [`next`](Self::next) still lends the entries of this directory.
-    /// The other threads of [`Walk::spread`] end once this one calls [`Walk::next`] or its closure returns.
-    ///
-    /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`], or when the walk is dropped.
-    #[inline]
-    pub fn stop(&mut self) {
-        self.skip_all();
-        *self.unread = Unread::Stopped;
-    }
-
-    /// Its path: that of the root, as [`Walk::open`] was given it, and the names from there to here. Empty for the root of
-    /// [`Walk::new`].
-    ///
-    /// It may be longer than `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor.
-    ///
-    /// Costs: nothing; the path is there, as the walk adds a name when it goes down and takes it away when it comes up.
-    #[inline]
-    #[must_use]
-    pub fn path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.level.path(self.path)))
-    }
-
-    /// Its name, as [`Entry::name`]. For the root, its path.
-    #[inline]
-    #[must_use]
-    pub fn name(&self) -> &'a [u8] {
-        self.name_cstr().to_bytes()
-    }
-
-    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent).
-    #[inline]
-    #[must_use]
-    pub fn name_cstr(&self) -> &'a CStr {
-        self.level.name(self.path)
-    }
-
-    /// Its name for `std`.
-    #[inline]
-    #[must_use]
-    pub fn name_os(&self) -> &'a OsStr {
-        OsStr::from_bytes(self.name())
-    }
-
-    /// How many levels it is below the root, which has depth 0.
-    #[inline]
-    #[must_use]
-    pub fn depth(&self) -> usize {
-        self.level.depth
-    }
-
-    /// Whether this is its second visit, after everything below it, under [`Walk::post_order`].
-    #[inline]
-    #[must_use]
-    pub fn is_second_visit(&self) -> bool {
-        self.level.is_left()
-    }
-
-    /// At a second visit, the directory that it is in, for `unlinkat`, `fchmodat` and the like. `None` for the root, at a first
-    /// visit, and if that directory could not be reopened.
-    #[inline]
-    #[must_use]
-    pub fn parent(&self) -> Option<BorrowedFd<'a>> {
-        self.parent
-    }
-
-    /// Whether it was found to be removed while it was read: see [`Entries::removed`].
-    #[must_use]
-    pub fn removed(&self) -> bool {
-        self.entries.removed()
-    }
-}
-
-impl AsFd for Dir<'_> {
-    #[inline]
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.entries.as_fd()
-    }
-}
-
-impl fmt::Debug for Dir<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dir")
-            .field("path", &self.path())
-            .field("depth", &self.depth())
-            .field("is_second_visit", &self.is_second_visit())
-            .finish_non_exhaustive()
-    }
-}
+// After the rest of `Walk`, whose page begins with `open`.
+mod spread;

@@ -1,36 +1,67 @@
-//! `Identity`, `Mount`: how a walk knows that a directory is the one it was, and which mount it is on.
+//! `Identity`, `FileId`, `Mount`: how a walk knows that a directory is the one it was, and which mount it is on.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A directory, to be known again. File systems reuse inode numbers at once, so it has the birth time too, which nobody can
-/// set.
+/// Device and inode number. No two directories have the same while both exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct FileId {
     device: (u32, u32),
     ino: u64,
-    /// `None` where the file system has none, as /proc.
-    birth: Option<(i64, u32)>,
 }
 
-impl Identity {
+impl FileId {
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(ask(dir)?.0)
+        Ok(ask(dir)?.id)
+    }
+}
+
+/// A directory, to be known again after its descriptor was closed. A file system may give its inode number to another
+/// directory at once, so the birth time is part of it: nobody can set that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    id: FileId,
+    /// Since 1970. `None` where the file system has none, as /proc.
+    birth: Option<(i64, u32)>,
+    /// If the walk stays on one mount: a mount over a directory has the same root.
+    mount: Option<Mount>,
+}
+
+/// The longest tick of the clock that stamps births, with `CONFIG_HZ=100`, and a margin.
+const TICK: Duration = Duration::from_millis(11);
+
+impl Identity {
+    /// The identity of a directory that is still open and is about to be closed.
+    ///
+    /// Births have the grain of the clock's tick. Within the tick of its birth, a directory could be replaced by a twin of the
+    /// same inode number and birth, so this waits for the next tick: up to 11 ms for a directory that young.
+    pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
+        let identity = Self::of(dir, same_mount)?;
+        if identity.is_young() {
+            thread::sleep(TICK);
+        }
+        Ok(identity)
     }
 
-    /// This directory, if `by_dots` leads to it, or else `by_names`.
-    pub(super) fn find(
-        self,
-        by_dots: Result<OwnedFd, Errno>,
-        by_names: impl FnOnce() -> Result<OwnedFd, Errno>,
-    ) -> Result<OwnedFd, Errno> {
-        by_dots.and_then(|dir| self.confirm(dir)).or_else(|_| self.confirm(by_names()?))
+    fn of(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
+        let Answer { id, birth, mount } = ask(dir)?;
+        Ok(Self { id, birth, mount: same_mount.then_some(mount) })
     }
 
-    /// `dir`, or `ENOENT` if it is another directory.
-    fn confirm(self, dir: OwnedFd) -> Result<OwnedFd, Errno> {
-        if Self::of(dir.as_fd())? == self { Ok(dir) } else { Err(Errno::NOENT) }
+    /// `ENOENT` if `dir` is another directory.
+    pub(super) fn confirm(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
+        if Self::of(dir, self.mount.is_some())? == *self { Ok(()) } else { Err(Errno::NOENT) }
+    }
+
+    fn is_young(&self) -> bool {
+        let since_1970 =
+            |(seconds, nanoseconds): (i64, u32)| Some(Duration::new(seconds.try_into().ok()?, nanoseconds));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let (Some(birth), Some(now)) = (self.birth.and_then(since_1970), now) else { return false };
+        birth.abs_diff(now) <= TICK
     }
 }
 
@@ -42,14 +73,19 @@ pub(super) enum Mount {
 }
 
 impl Mount {
-    #[cold]
-    #[inline(never)]
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(ask(dir)?.1)
+        Ok(ask(dir)?.mount)
     }
 }
 
-fn ask(dir: BorrowedFd<'_>) -> Result<(Identity, Mount), Errno> {
+struct Answer {
+    id: FileId,
+    birth: Option<(i64, u32)>,
+    mount: Mount,
+}
+
+#[cold]
+fn ask(dir: BorrowedFd<'_>) -> Result<Answer, Errno> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
     match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
         Ok(stat) => {
@@ -58,13 +94,14 @@ fn ask(dir: BorrowedFd<'_>) -> Result<(Identity, Mount), Errno> {
             let birth = has(StatxFlags::BTIME).then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
             let mount =
                 if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
-            Ok((Identity { device, ino: stat.stx_ino, birth }, mount))
+            Ok(Answer { id: FileId { device, ino: stat.stx_ino }, birth, mount })
         }
         // Before Linux 4.11, and by some seccomp filters.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = retry_on_intr(|| fstat(dir))?;
             let device = (major(stat.st_dev), minor(stat.st_dev));
-            Ok((Identity { device, ino: stat.st_ino, birth: None }, Mount::Device(device.0, device.1)))
+            let mount = Mount::Device(device.0, device.1);
+            Ok(Answer { id: FileId { device, ino: stat.st_ino }, birth: None, mount })
         }
         Err(errno) => Err(errno),
     }

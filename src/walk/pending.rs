@@ -5,134 +5,249 @@ use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;
 
-/// Names of directories that are still to do, in runs: the names of a level stand behind those of the level above it.
+/// Names of directories that are still to do, in runs: the names of a level stand after those of the level above it.
 ///
 /// ```text
 /// record            record
 /// kind name    NUL  kind name NUL
-/// D    adduser 0    D    apt  0
+/// d    adduser 0    d    apt  0
 /// ```
 #[derive(Debug, Default)]
-pub(super) struct Pending(Vec<u8>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    /// A directory, by its `d_type`.
-    Directory = b'D',
-    /// It may be one.
-    Unknown = b'U',
-    /// The caller does not want to go below it.
-    Skipped = b'S',
+pub(super) struct Pending {
+    records: Vec<u8>,
+    /// Memory for [`Search`].
+    index: Vec<usize>,
 }
 
+/// What the walk is to do about a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind(u8);
+
 impl Kind {
-    /// `None` for an entry that is no directory.
+    /// Enter it: it is a directory, as its `d_type` or the caller says.
+    pub(super) const DIRECTORY: Self = Self(b'd');
+    /// Enter it if it is a directory.
+    pub(super) const UNKNOWN: Self = Self(b'u');
+    /// A symbolic link: enter it if it leads to a directory, or if it is one.
+    pub(super) const FOLLOWED: Self = Self(b'f');
+    /// A symbolic link that the caller has not followed.
+    pub(super) const LINK: Self = Self(b'l');
+    /// The caller does not want to go below it.
+    pub(super) const SKIPPED: Self = Self(b's');
+    /// The caller wants to go below it, and it is no name.
+    pub(super) const NO_NAME: Self = Self(b'n');
+
+    /// `None` for an entry that the walk never enters.
     #[inline]
     pub(super) fn of(file_type: FileType) -> Option<Self> {
         match file_type {
-            FileType::Directory => Some(Self::Directory),
-            FileType::Unknown => Some(Self::Unknown),
+            FileType::Directory => Some(Self::DIRECTORY),
+            FileType::Unknown => Some(Self::UNKNOWN),
+            FileType::Symlink => Some(Self::LINK),
             _ => None,
         }
     }
+
+    /// Whether it is entered without another look.
+    #[inline]
+    pub(super) fn is_plain(self) -> bool {
+        matches!(self, Self::DIRECTORY | Self::UNKNOWN)
+    }
+
+    /// Whether it is not entered at all.
+    pub(super) fn is_passed_over(self) -> bool {
+        matches!(self, Self::LINK | Self::SKIPPED)
+    }
 }
+
+/// A record of [`Pending`].
+pub(super) struct Record<'p> {
+    pub(super) kind: Kind,
+    pub(super) name: &'p CStr,
+    /// Where the next one begins.
+    pub(super) end: usize,
+}
+
+/// No memory is to be had.
+#[derive(Debug)]
+pub(super) struct OutOfMemory;
 
 impl Pending {
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.records.len()
     }
 
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
+        self.records.truncate(len);
     }
 
     #[inline]
-    pub(super) fn push(&mut self, kind: Kind, name: &CStr) {
-        self.0.push(kind as u8);
-        self.0.extend_from_slice(name.to_bytes_with_nul());
+    pub(super) fn push(&mut self, kind: Kind, name: &CStr) -> Result<(), OutOfMemory> {
+        let name = name.to_bytes_with_nul();
+        if self.records.capacity() - self.records.len() <= name.len() {
+            self.grow(1 + name.len())?;
+        }
+        self.records.push(kind.0);
+        self.records.extend_from_slice(name);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
+        self.records.try_reserve(more).map_err(|_| OutOfMemory)
     }
 
     /// The record that begins at `at`.
     #[inline]
-    pub(super) fn at(&self, at: usize) -> (Kind, &CStr) {
-        let (kind, name) = self.0[at..].split_first().expect("BUG: no name is left");
-        let kind = match *kind {
-            b'D' => Kind::Directory,
-            b'U' => Kind::Unknown,
-            _ => Kind::Skipped,
-        };
-        (kind, CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL"))
+    pub(super) fn at(&self, at: usize) -> Record<'_> {
+        let (kind, name) = self.records[at..].split_first().expect("BUG: no name is left");
+        let name = CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL");
+        Record { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
 
     /// Where the second half of the names in `run` begins; the end of `run` if that is one name.
     pub(super) fn half(&self, run: Range<usize>) -> usize {
         let middle = run.start.midpoint(run.end);
-        let end_before = self.0[run.start..middle].iter().rposition(|byte| *byte == 0).map(|nul| run.start + nul);
-        let end_behind = || self.0[middle..].iter().position(|byte| *byte == 0).map(|nul| middle + nul);
-        end_before.or_else(end_behind).expect("BUG: a name without its NUL") + 1
+        let is_nul = |byte: &u8| *byte == 0;
+        let end_before = self.records[run.start..middle].iter().rposition(is_nul).map(|nul| run.start + nul);
+        let end_after = || self.records[middle..].iter().position(is_nul).map(|nul| middle + nul);
+        end_before.or_else(end_after).expect("BUG: a name without its NUL") + 1
     }
 
     pub(super) fn copy(&self, run: Range<usize>) -> Self {
-        Self(self.0[run].to_vec())
+        Self { records: self.records[run].to_vec(), index: Vec::new() }
     }
 
-    /// Drops the records from `names` to `behind` once they take more than those that follow. Returns where these begin.
+    /// Drops the records from `names_at` to `next_at` once they take more than those that follow. Returns where these begin.
     #[inline]
-    pub(super) fn forget(&mut self, names: usize, behind: usize) -> usize {
-        let left = self.0.len() - behind;
-        if behind - names <= left {
-            return behind;
+    pub(super) fn forget(&mut self, names_at: usize, next_at: usize) -> usize {
+        let left = self.records.len() - next_at;
+        if next_at - names_at <= left {
+            return next_at;
         }
-        self.0.copy_within(behind.., names);
-        self.0.truncate(names + left);
-        names
+        self.records.copy_within(next_at.., names_at);
+        self.records.truncate(names_at + left);
+        names_at
     }
 
-    /// Marks the record that begins at `at` as skipped, if there is one.
+    /// Changes the kind of the record that begins at `at`, if there is one.
     #[inline]
-    pub(super) fn skip_at(&mut self, at: usize) {
-        if let Some(kind) = self.0.get_mut(at) {
-            *kind = Kind::Skipped as u8;
+    pub(super) fn set_kind(&mut self, at: usize, kind: Kind) {
+        if let Some(byte) = self.records.get_mut(at) {
+            *byte = kind.0;
         }
     }
 
-    /// Looks for `name` from `at` on where it is not skipped yet, and marks it as skipped. Returns where the next record begins.
-    pub(super) fn skip(&mut self, at: usize, name: &[u8]) -> Option<usize> {
-        let is_wanted = |at: usize, found: &CStr| found.to_bytes() == name && self.at(at).0 != Kind::Skipped;
-        let (at, found) = self.records(at).find(|(at, found)| is_wanted(*at, found))?;
-        let behind = at + 1 + found.to_bytes_with_nul().len();
-        self.skip_at(at);
-        Some(behind)
+    /// Follows the record that begins at `at`, if it is one of a link or may be.
+    #[inline]
+    pub(super) fn follow(&mut self, at: usize) {
+        if at < self.len() && matches!(self.at(at).kind, Kind::LINK | Kind::UNKNOWN) {
+            self.set_kind(at, Kind::FOLLOWED);
+        }
+    }
+
+    /// Drops the record that begins at `at` if it is the last one, and one of a link that is not followed. Returns where the next
+    /// record begins.
+    #[inline]
+    pub(super) fn drop_link(&mut self, at: usize) -> usize {
+        if at < self.len() {
+            let last = self.at(at);
+            if last.kind == Kind::LINK && last.end == self.len() {
+                self.truncate(at);
+            }
+        }
+        self.len()
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &CStr> {
-        self.records(0).map(|(_, name)| name)
+        self.records_from(0).map(|(_, record)| record.name)
     }
 
-    /// From the record that begins at `at` on, where each begins, and its name.
-    fn records(&self, mut at: usize) -> impl Iterator<Item = (usize, &CStr)> {
+    /// From the record that begins at `at` on, where each begins, and what it is.
+    fn records_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Record<'_>)> {
         iter::from_fn(move || {
             let begin = at;
-            let name = (begin < self.len()).then(|| self.at(begin).1)?;
-            at += 1 + name.to_bytes_with_nul().len();
-            Some((begin, name))
+            let record = (begin < self.len()).then(|| self.at(begin))?;
+            at = record.end;
+            Some((begin, record))
         })
+    }
+}
+
+/// A search for names among those of one level. Names that are searched for in the order in which they stand are found at
+/// once. Any other takes a scan of them all, or once all are there, a binary search in an index.
+#[derive(Debug)]
+pub(super) struct Search {
+    names_at: usize,
+    /// Where the record begins after the one found last.
+    next_at: usize,
+    /// The index has the names up to here, if it has been made.
+    indexed: Option<usize>,
+}
+
+impl Search {
+    pub(super) fn new(names_at: usize) -> Self {
+        Self { names_at, next_at: names_at, indexed: None }
+    }
+
+    /// Where the record of this name begins whose kind is `wanted`. `is_complete` says that no more names come.
+    pub(super) fn find(
+        &mut self,
+        pending: &mut Pending,
+        name: &[u8],
+        is_complete: bool,
+        wanted: fn(Kind) -> bool,
+    ) -> Option<usize> {
+        let is_it = |record: &Record<'_>| record.name.to_bytes() == name && wanted(record.kind);
+        let next = pending.records_from(self.next_at).next().filter(|(_, record)| is_it(record));
+        let found = if next.is_some() {
+            next
+        } else if is_complete && self.has_index(pending) {
+            let name_at = |at: &usize| pending.at(*at).name.to_bytes();
+            let first = pending.index.partition_point(|at| name_at(at) < name);
+            let equal = pending.index[first..].iter().take_while(|at| name_at(at) == name);
+            equal.map(|at| (*at, pending.at(*at))).find(|(_, record)| is_it(record))
+        } else {
+            let mut from_next = pending.records_from(self.next_at).chain(pending.records_from(self.names_at));
+            from_next.find(|(_, record)| is_it(record))
+        };
+        let (at, record) = found?;
+        self.next_at = record.end;
+        Some(at)
+    }
+
+    /// Makes the index, if that has not been done. Without memory there is none.
+    fn has_index(&mut self, pending: &mut Pending) -> bool {
+        if self.indexed != Some(pending.len()) {
+            let mut index = std::mem::take(&mut pending.index);
+            index.clear();
+            for (at, _) in pending.records_from(self.names_at) {
+                if index.try_reserve(1).is_err() {
+                    return false;
+                }
+                index.push(at);
+            }
+            index.sort_unstable_by_key(|at| (pending.at(*at).name, *at));
+            pending.index = index;
+            self.indexed = Some(pending.len());
+        }
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Pending};
+    use super::{Kind, Pending, Search};
     use std::ffi::CString;
     use std::ops::Range;
 
     fn pending(names: &[&str]) -> Pending {
         let mut pending = Pending::default();
         for name in names {
-            pending.push(Kind::Directory, &CString::new(*name).unwrap());
+            pending.push(Kind::DIRECTORY, &CString::new(*name).unwrap()).unwrap();
         }
         pending
     }
@@ -141,9 +256,9 @@ mod tests {
         let mut names = Vec::new();
         let mut at = run.start;
         while at < run.end {
-            let (_, name) = pending.at(at);
-            names.push(name.to_str().unwrap().to_owned());
-            at += 1 + name.to_bytes_with_nul().len();
+            let record = pending.at(at);
+            names.push(record.name.to_str().unwrap().to_owned());
+            at = record.end;
         }
         assert_eq!(at, run.end, "a run ends where a record does");
         names
@@ -184,19 +299,22 @@ mod tests {
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
     }
 
+    /// Searches with an index and without find the same, in any order of names, and each of equal names once.
     #[test]
-    fn skip_marks_whole_names_only() {
-        let mut pending = pending(&["ab", "a", "b"]);
-        assert_eq!(pending.skip(0, b"a"), Some(4 + 3));
-        assert_eq!([0, 4, 7].map(|at| pending.at(at).0), [Kind::Directory, Kind::Skipped, Kind::Directory]);
-        assert_eq!(pending.skip(7, b"ab"), None);
-        assert_eq!(pending.skip(0, b""), None);
-    }
-
-    #[test]
-    fn skip_marks_each_of_equal_names() {
-        let mut pending = pending(&["a", "b", "a"]);
-        assert_eq!([0, 0, 0].map(|at| pending.skip(at, b"a")), [Some(3), Some(9), None]);
-        assert_eq!([0, 3, 6].map(|at| pending.at(at).0), [Kind::Skipped, Kind::Directory, Kind::Skipped]);
+    fn search_finds_whole_names_that_are_wanted() {
+        for is_complete in [false, true] {
+            let mut pending = pending(&["above", "ab", "a", "b", "a"]);
+            let begin = "above".len() + 2;
+            let mut search = Search::new(begin);
+            let mut skip = |name: &str| {
+                let at = search.find(&mut pending, name.as_bytes(), is_complete, |kind| kind == Kind::DIRECTORY)?;
+                pending.set_kind(at, Kind::SKIPPED);
+                Some(at - begin)
+            };
+            assert_eq!(
+                ["b", "a", "above", "a", "", "a", "ab", "ab"].map(&mut skip),
+                [Some(7), Some(10), None, Some(4), None, None, Some(0), None]
+            );
+        }
     }
 }

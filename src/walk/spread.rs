@@ -1,25 +1,26 @@
-//! `Walk::spread`: the same walk by several threads.
+//! `Walk::spread`: the same walk by several threads, each a `Worker`.
 
 use super::Walk;
 use super::handover::Handover;
-use super::levels::{Levels, Step};
+use super::levels::{Step, Work};
 use crate::Buffer;
 use crate::error::Error;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::thread;
 use std::mem;
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A thread's part in a walk that several threads do together.
+/// One of the threads that do a walk together.
 #[derive(Debug)]
-pub(super) struct Part {
-    handover: Arc<Handover<Levels>>,
+pub(super) struct Worker<S> {
+    handover: Arc<Handover<Work<S>>>,
     has_left: AtomicBool,
 }
 
-impl Part {
-    fn join(handover: &Arc<Handover<Levels>>) -> Arc<Self> {
+impl<S> Worker<S> {
+    fn join(handover: &Arc<Handover<Work<S>>>) -> Arc<Self> {
         handover.join();
         Arc::new(Self { handover: Arc::clone(handover), has_left: AtomicBool::new(false) })
     }
@@ -37,7 +38,7 @@ impl Part {
     }
 }
 
-impl Walk {
+impl<S: Clone> Walk<S> {
     /// Walks on several threads: each runs `work`, the same loop as ever, on a `Walk` of its own. Returns what they return.
     ///
     /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
@@ -83,32 +84,36 @@ impl Walk {
     /// level's descriptor; in post-order with a `statx` too, and an allocation, for each level above that no thread shares
     /// yet. One thread costs what [`next`](Self::next) costs without this. 0 `threads` are 1; once the system refuses to start
     /// one, the walk makes do with those before it, and there are fewer results.
-    pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R> {
+    pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R>
+    where
+        S: Send,
+    {
+        let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
         let handover = Arc::new(Handover::new());
         let run = |mut walk: Self| {
-            let part = walk.part.clone();
+            let worker = walk.worker.clone();
             let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
             if result.is_err() {
                 handover.end();
             }
-            walk.leave();
-            if let Some(part) = part {
-                part.leave(); // where `work` has put another walk in the place of its own
+            drop(walk);
+            if let Some(worker) = worker {
+                worker.leave(); // where `work` has moved the walk elsewhere
             }
             result
         };
         let results: Vec<_> = thread::scope(|scope| {
             // First of all, or the others could find that there is nobody to give them work.
-            let part = Part::join(&handover);
+            let worker = Worker::join(&handover);
             let start = |_| {
-                let part = Part::join(&handover);
-                let (buffer, levels) = (Buffer::new(), self.levels.without_work());
-                let walk = Self { buffer, levels, part: Some(Arc::clone(&part)) };
+                let worker = Worker::join(&handover);
+                let (levels, of_the_root) = (self.levels.of_another_thread(), self.of_the_root.clone());
+                let walk = Self { buffer: Buffer::new(), levels, of_the_root, worker: Some(Arc::clone(&worker)) };
                 let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
-                started.inspect_err(|_| part.leave()).ok()
+                started.inspect_err(|_| worker.leave()).ok()
             };
             let others: Vec<_> = (1..threads).map_while(start).collect();
-            self.part = (!others.is_empty()).then_some(part);
+            self.worker = (!others.is_empty()).then_some(worker);
             let first = run(self);
             let join =
                 |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -120,42 +125,46 @@ impl Walk {
     /// Another thread has nothing to do: gives it a share, or stops if that was the end.
     #[cold]
     #[inline(never)]
-    pub(super) fn share(&mut self) {
-        let Some(Part { handover, .. }) = self.part.as_deref() else { return };
+    pub(super) fn give_share(&mut self) {
+        let Some(Worker { handover, .. }) = self.worker.as_deref() else { return };
         if handover.is_over() {
             self.levels.clear();
-        } else if let Some(share) = self.levels.split() {
-            handover.give(share);
+        } else if let Some(share) = self.levels.give_share() {
+            handover.give(Work::Share(share));
         }
     }
 
-    /// Nothing is left here: waits for a share of another thread's work. A thread that left may have a directory half read.
+    /// Nothing is left here: waits for work of another thread. A thread that left may have a directory half read.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_share(&mut self) -> Result<Step, Error> {
-        let Some(share) = self.part.as_ref().and_then(|part| part.handover.take()) else { return Ok(Step::Done) };
-        self.levels = share;
-        self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::On })
+    pub(super) fn take_work(&mut self) -> Result<Step, Error> {
+        let Some(work) = self.worker.as_ref().and_then(|worker| worker.handover.take()) else { return Ok(Step::Done) };
+        self.levels.take(work);
+        self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::More })
     }
+}
 
+impl<S> Walk<S> {
     /// Leaves the other threads, if there are any, and the rest of the tree to them.
+    #[cold]
+    #[inline(never)]
     pub(super) fn leave(&mut self) {
         if self.levels.is_stopped() {
             self.stop();
         }
-        if let Some(part) = self.part.take() {
+        if let Some(worker) = self.worker.take() {
             if self.levels.has_work() {
-                let nothing = self.levels.without_work();
-                part.handover.give(mem::replace(&mut self.levels, nothing));
+                let nothing = self.levels.of_another_thread();
+                worker.handover.give(Work::All(mem::replace(&mut self.levels, nothing)));
             }
-            part.leave();
+            worker.leave();
         }
     }
 
     pub(super) fn stop(&mut self) {
         self.levels.clear();
-        if let Some(part) = &self.part {
-            part.handover.end();
+        if let Some(worker) = &self.worker {
+            worker.handover.end();
         }
     }
 }

@@ -260,7 +260,7 @@ fn walk_reset_for_a_thousand_trees_allocates_nothing_once_warm() {
 }
 
 #[test]
-fn walk_allocates_nothing_for_files() {
+fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
     let count = if runs_long() { 100_000 } else { 20_000 };
     let dir = numbered(count);
     let mut walk = Walk::open(dir.path()).unwrap();
@@ -273,7 +273,7 @@ fn walk_allocates_nothing_for_files() {
         assert!(walk.next().unwrap().is_none());
     });
     assert_eq!(files, count);
-    assert_eq!(costs, NOTHING);
+    assert!(costs.times <= 1 && costs.bytes <= 300, "{costs:?}");
 }
 
 /// What the documentation of `Walk` says, in memory that doubles when it grows.
@@ -282,8 +282,8 @@ fn walk_takes_memory_for_what_is_left_to_do() {
     const LEVELS: usize = 5000;
     const PATH: usize = LEVELS * "m/".len();
     const NAMES: usize = LEVELS * 3 * ("m".len() + 2);
-    const OPEN: usize = LEVELS * 56;
-    const CLOSED: usize = LEVELS * (56 + 40);
+    const OPEN: usize = LEVELS * 64;
+    const CLOSED: usize = LEVELS * (64 + 56);
     let taken = |make: fn(&Path, usize), max_open: usize, is_post_order: bool| {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;

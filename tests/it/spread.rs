@@ -235,7 +235,8 @@ fn work_reaches_every_thread() {
 fn as_many_closures_run_as_there_are_threads() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::of(&["a/b/", "c/"]);
-    for (asked, threads) in [(0, 1), (1, 1), (2, 2), (64, 64)] {
+    let cores = thread::available_parallelism().unwrap().get();
+    for (asked, threads) in [(0, cores), (1, 1), (2, 2), (64, 64)] {
         let mut ids = POST.begin(tree.path()).spread(asked, |walk| {
             while walk.next().unwrap().is_some() {}
             format!("{:?}", thread::current().id())

@@ -1,0 +1,184 @@
+//! `Links`: the symbolic links that the walk has followed on its way, and the ancestors among which a loop shows.
+
+use super::identity::FileId;
+use crate::open::open_path_above;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+
+/// Empty in a walk that follows nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Links {
+    /// Those on the path of the directory at hand. Deeper ones may be left over.
+    followed: Vec<Followed>,
+    /// The ancestors of the directory that was asked about last, as the walk came to it: those above the root, and through
+    /// links. Depths count down above the root.
+    ancestors: Vec<FileId>,
+    /// The depth of the first of them.
+    top_depth: isize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Followed {
+    /// Of the directory that the link led to.
+    depth: usize,
+    target: FileId,
+}
+
+#[allow(clippy::cast_possible_wrap, reason = "no tree has so many levels")]
+impl Links {
+    pub(super) fn clear(&mut self) {
+        self.followed.clear();
+        self.ancestors.clear();
+    }
+
+    /// The walk enters a directory of this depth, by no link: forgets those that led as deep.
+    #[inline]
+    pub(super) fn enter(&mut self, depth: usize) {
+        if !self.followed.is_empty() {
+            self.forget_from(depth);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_from(&mut self, depth: usize) {
+        self.followed.truncate(self.followed.partition_point(|link| link.depth < depth));
+    }
+
+    /// Those above the level of this depth, and that one.
+    pub(super) fn down_to(&self, depth: usize) -> Self {
+        let mut links = Self::default();
+        if !self.followed.is_empty() {
+            links.clone_from(self);
+            links.forget_from(depth + 1);
+        }
+        links
+    }
+
+    /// Whether a link leads from a level of depth `above` to one of depth `below`.
+    pub(super) fn is_between(&self, above: usize, below: usize) -> bool {
+        self.followed.iter().any(|link| above < link.depth && link.depth <= below)
+    }
+
+    /// Where the link led by which the walk came to the directory of this depth.
+    pub(super) fn target(&self, depth: usize) -> Option<FileId> {
+        let at = self.followed.binary_search_by_key(&depth, |link| link.depth).ok()?;
+        Some(self.followed[at].target)
+    }
+
+    /// The walk is about to enter `target` through a link in `dir`, which has this depth. `ELOOP` if it is `dir` or above it.
+    pub(super) fn follow(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        depth: usize,
+        target: BorrowedFd<'_>,
+    ) -> Result<Followed, Errno> {
+        self.forget_from(depth + 1);
+        self.find_ancestors(dir, depth as isize)?;
+        let target = FileId::of(target)?;
+        if self.ancestors.contains(&target) {
+            return Err(Errno::LOOP);
+        }
+        Ok(Followed { depth: depth + 1, target })
+    }
+
+    /// The walk has entered the directory that this link leads to.
+    pub(super) fn push(&mut self, link: Followed) {
+        self.followed.push(link);
+    }
+
+    /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is `/`.
+    fn find_ancestors(&mut self, dir: BorrowedFd<'_>, mut depth: isize) -> Result<(), Errno> {
+        let last_link = self.followed.last().map(|link| link.depth as isize);
+        let (mut found, mut top_depth) = (Vec::new(), depth);
+        let mut reached: Option<OwnedFd> = None;
+        let known = loop {
+            let here = reached.as_ref().map_or(dir, AsFd::as_fd);
+            let id = FileId::of(here)?;
+            if found.last() == Some(&id) {
+                break None; // `/` is above itself
+            }
+            let index = usize::try_from(depth - self.top_depth).ok();
+            let is_known = index.is_some_and(|index| self.ancestors.get(index) == Some(&id));
+            found.push(id);
+            top_depth = depth;
+            if is_known || last_link == Some(depth) {
+                break index;
+            }
+            reached = match open_path_above(here) {
+                Ok(above) => Some(above),
+                Err(_) if depth <= 0 => break None, // what is above the root may be hidden
+                Err(errno) => return Err(errno),
+            };
+            depth -= 1;
+        };
+        if known.is_none() {
+            self.top_depth = top_depth;
+        }
+        self.ancestors.truncate(known.unwrap_or(0));
+        self.ancestors.extend(found.into_iter().rev());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FileId, Links};
+    use rustix::fd::AsFd;
+    use rustix::io::Errno;
+    use std::fs;
+
+    /// The ancestors of a directory are those that its real path names, whatever was asked before.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn ancestors_are_those_of_the_real_path() {
+        let root = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(root.path()).unwrap();
+        fs::create_dir_all(path.join("a/b/c")).unwrap();
+        fs::create_dir_all(path.join("a/d/e/f")).unwrap();
+        let mut links = Links::default();
+        for name in ["", "a/b/c", "a/d/e/f", "a/d", "a/b", "a/d/e/f", ""] {
+            let dir = path.join(name);
+            let depth = name.split('/').filter(|name| !name.is_empty()).count();
+            links.find_ancestors(lendir::open(&dir).as_fd(), isize::try_from(depth).unwrap()).unwrap();
+            let mut expected: Vec<_> =
+                dir.ancestors().map(|dir| FileId::of(lendir::open(dir).as_fd()).unwrap()).collect();
+            expected.reverse();
+            assert_eq!(links.ancestors, expected, "{name}");
+            let above_root = path.ancestors().count() - 1;
+            assert_eq!(links.top_depth, -isize::try_from(above_root).unwrap());
+        }
+    }
+
+    mod lendir {
+        pub(super) fn open(path: impl rustix::path::Arg) -> rustix::fd::OwnedFd {
+            crate::open(path).unwrap()
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn whoever_is_above_is_a_loop() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        fs::create_dir_all(root.path().join("z/y")).unwrap();
+        let open = |name: &str| crate::open(root.path().join(name)).unwrap();
+        let mut links = Links::default();
+        let (b, y) = (open("a/b"), open("z/y"));
+        for above in ["a/b", "a", "", "/"] {
+            assert_eq!(links.follow(b.as_fd(), 2, open(above).as_fd()), Err(Errno::LOOP), "{above}");
+        }
+        let link = links.follow(b.as_fd(), 2, y.as_fd()).unwrap();
+        links.push(link);
+        assert!(links.is_between(2, 3) && !links.is_between(3, 4));
+        // From z/y, entered through the link: a/b and what is above it lead back, and z does not.
+        for above in ["z/y", "a/b", "a", "", "/"] {
+            assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Errno::LOOP), "{above}");
+        }
+        let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
+        links.push(link);
+        assert_eq!(links.down_to(3).followed.len(), 1);
+        links.enter(2);
+        assert!(links.target(3).is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! `Mounts`: opens the next directory of a walk, and knows whether that is on another mount.
+//!
+//! `openat2` with `RESOLVE_NO_XDEV` opens a directory and tells by the same call that it is on the mount of the one above, so
+//! that the [`EndMarker`] still holds. `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
+
+use super::identity::Mount;
+use crate::EndMarker;
+use crate::open::{open_below, open_below_on_mount, open_path_below, open_through};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::ffi::CStr;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mounts {
+    /// Not before Linux 5.6, nor under some seccomp filters. Those of Android kill the process, so it is never called there.
+    has_openat2: bool,
+    /// The mount to stay on, once somebody had to ask for it.
+    only: Option<Mount>,
+}
+
+impl Default for Mounts {
+    fn default() -> Self {
+        Self { has_openat2: !cfg!(target_os = "android"), only: None }
+    }
+}
+
+impl Mounts {
+    /// Another tree begins, or the walk is to stay on the mount where it is now.
+    pub(super) fn forget(&mut self) {
+        self.only = None;
+    }
+
+    /// Opens `name`, a directory in `dir`. If that fails, ask [`open_otherwise`](Self::open_otherwise).
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    pub(super) fn open(self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
+        if self.has_openat2 {
+            open_below_on_mount(dir, name)
+        } else if same_mount {
+            Err(Errno::NOSYS)
+        } else {
+            open_below(dir, name)
+        }
+    }
+
+    /// The end marker of a directory that [`open`](Self::open) opened, where the directory above it has this one.
+    #[inline]
+    pub(super) fn pass_down(self, end_marker: EndMarker) -> EndMarker {
+        if self.has_openat2 { end_marker } else { EndMarker::NONE }
+    }
+
+    /// Opens `name` in `dir` if [`open`](Self::open) answered `errno`, and finds its end marker. `None` for another mount under
+    /// `same_mount`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn open_otherwise(
+        &mut self,
+        errno: Errno,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        same_mount: bool,
+    ) -> Result<Option<(OwnedFd, EndMarker)>, Errno> {
+        match errno {
+            Errno::XDEV if same_mount => Ok(None),
+            Errno::XDEV => {
+                let opened = open_below(dir, name)?;
+                let end_marker = EndMarker::of(&opened).unwrap_or(EndMarker::NONE);
+                Ok(Some((opened, end_marker)))
+            }
+            Errno::NOSYS | Errno::PERM => {
+                let opened = self.open_by_comparing(dir, name, same_mount)?;
+                self.has_openat2 = false; // or `openat` would have been refused too
+                Ok(opened.map(|opened| (opened, EndMarker::NONE)))
+            }
+            errno => Err(errno),
+        }
+    }
+
+    /// Opens without `openat2`.
+    fn open_by_comparing(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        same_mount: bool,
+    ) -> Result<Option<OwnedFd>, Errno> {
+        let opened = open_below(dir, name);
+        if !same_mount {
+            return opened.map(Some);
+        }
+        let stays = match &opened {
+            Ok(opened) => self.stays_on_mount(dir, opened.as_fd())?,
+            // A mount point that may not be read is not entered either.
+            Err(Errno::ACCESS) => self.stays_on_mount(dir, open_path_below(dir, name)?.as_fd())?,
+            Err(errno) => return Err(*errno),
+        };
+        if stays { opened.map(Some) } else { Ok(None) }
+    }
+
+    /// Opens `name` in `dir`, even if it is a symbolic link. `None` for another mount under `same_mount`.
+    pub(super) fn follow(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        same_mount: bool,
+    ) -> Result<Option<(OwnedFd, EndMarker)>, Errno> {
+        let opened = open_through(dir, name)?;
+        if same_mount && !self.stays_on_mount(dir, opened.as_fd())? {
+            return Ok(None);
+        }
+        let end_marker = EndMarker::of(&opened).unwrap_or(EndMarker::NONE);
+        Ok(Some((opened, end_marker)))
+    }
+
+    /// Whether `below` is on the mount that the walk stays on, which is that of `dir`.
+    fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
+        let only = match self.only {
+            Some(only) => only,
+            None => *self.only.insert(Mount::of(dir)?),
+        };
+        Ok(Mount::of(below)? == only)
+    }
+}

@@ -1,0 +1,31 @@
+//! `Options`: what the caller asked of a walk. Each thread of a walk has a copy of the whole.
+
+/// The first level, the directory at hand, and two more on the way by names to a closed level.
+pub(super) const MIN_OPEN: usize = 4;
+
+/// Each holds from the next directory on, but for `post_order`: from the next root on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) same_mount: bool,
+    pub(super) post_order: bool,
+    /// At least [`MIN_OPEN`].
+    max_open: usize,
+    /// Entries of this depth are the deepest that are lent.
+    pub(super) max_depth: usize,
+}
+
+impl Options {
+    pub(super) fn max_open(self) -> usize {
+        self.max_open
+    }
+
+    pub(super) fn set_max_open(&mut self, descriptors: usize) {
+        self.max_open = descriptors.max(MIN_OPEN);
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { same_mount: false, post_order: false, max_open: 32, max_depth: usize::MAX }
+    }
+}

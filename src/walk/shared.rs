@@ -1,0 +1,133 @@
+//! `Shared`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
+//!
+//! Each thread that is at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. So the `Arc`
+//! counts: a thread that is done gives its own up, and [`Arc::into_inner`] answers exactly one of them. That thread makes the
+//! second visit, and is then the one that holds the level above.
+
+use super::identity::Identity;
+use super::levels::Spot;
+use crate::sync::{Arc, Mutex, PoisonError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::iter;
+
+#[derive(Debug)]
+pub(super) struct Shared<S> {
+    above: Option<Arc<Self>>,
+    pub(super) spot: Spot,
+    /// How to know it again, or the error of `statx`.
+    pub(super) identity: Result<Identity, Errno>,
+    /// Of the root: a descriptor to go down from by names.
+    root: Option<OwnedFd>,
+    state: Mutex<S>,
+}
+
+/// What the last thread in a level is given. It makes the second visit.
+pub(super) struct Last<S> {
+    /// The level above, which the thread has from here on. `None` for the root.
+    pub(super) above: Option<Arc<Shared<S>>>,
+}
+
+impl<S> Shared<S> {
+    pub(super) fn root(root: OwnedFd, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
+        Arc::new(Self { above: None, spot, identity, root: Some(root), state: Mutex::new(state) })
+    }
+
+    pub(super) fn below(above: Arc<Self>, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
+        Arc::new(Self { above: Some(above), spot, identity, root: None, state: Mutex::new(state) })
+    }
+
+    /// For a thread that is done here and below.
+    pub(super) fn give_up(this: Arc<Self>) -> Option<Last<S>> {
+        Arc::into_inner(this).map(|mut last| Last { above: last.above.take() })
+    }
+
+    /// The levels from the root to this one.
+    pub(super) fn all_from_root(&self) -> Vec<&Self> {
+        let mut levels: Vec<_> = iter::successors(Some(self), |level| level.above.as_deref()).collect();
+        levels.reverse();
+        levels
+    }
+
+    /// If it is the root, its descriptor.
+    pub(super) fn root_dir(&self) -> Option<BorrowedFd<'_>> {
+        self.root.as_ref().map(AsFd::as_fd)
+    }
+
+    pub(super) fn state(&self) -> S
+    where
+        S: Clone,
+    {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Without recursion, as there may be any number of levels above.
+impl<S> Drop for Shared<S> {
+    fn drop(&mut self) {
+        let mut above = self.above.take();
+        while let Some(level) = above {
+            above = Self::give_up(level).and_then(|last| last.above);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, Shared, Spot};
+    use crate::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+    use std::thread;
+
+    fn root() -> Arc<Shared<()>> {
+        let root = std::fs::File::open("/dev/null").unwrap().into();
+        Shared::root(root, Spot::default(), Err(Errno::NOENT), ())
+    }
+
+    fn below(above: Arc<Shared<()>>) -> Arc<Shared<()>> {
+        Shared::below(above, Spot::default(), Err(Errno::NOENT), ())
+    }
+
+    /// A level and the root above it. One thread came down to the level, and gave it to the others. Whichever is the last sees
+    /// what the others did, and one of them is the last at the root.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file")]
+    fn one_thread_is_the_last_and_sees_what_all_did() {
+        const THREADS: usize = 3;
+        for _ in 0..20 {
+            let root = root();
+            let level = below(Arc::clone(&root));
+            let done = [const { AtomicBool::new(false) }; THREADS];
+            let are_done = || done.iter().all(|done| done.load(Relaxed));
+            let (last_there, last_at_root) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let work = |number: usize, level, root: Option<Arc<Shared<()>>>| {
+                done[number].store(true, Relaxed);
+                let above = Shared::give_up(level).inspect(|_| {
+                    assert!(are_done());
+                    last_there.fetch_add(1, Relaxed);
+                });
+                // The thread that came down has the root already.
+                if root.or(above.and_then(|last| last.above)).and_then(Shared::give_up).is_some() {
+                    assert!(are_done());
+                    last_at_root.fetch_add(1, Relaxed);
+                }
+            };
+            thread::scope(|scope| {
+                for number in 1..THREADS {
+                    let level = Arc::clone(&level);
+                    scope.spawn(move || work(number, level, None));
+                }
+                work(0, level, Some(root));
+            });
+            assert_eq!((last_there.into_inner(), last_at_root.into_inner()), (1, 1));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file")]
+    fn any_number_of_levels_is_dropped_on_a_small_stack() {
+        let levels = (0..20_000).fold(root(), |above, _| below(above));
+        assert_eq!(levels.all_from_root().len(), 20_001);
+        thread::Builder::new().stack_size(64 * 1024).spawn(|| drop(levels)).unwrap().join().unwrap();
+    }
+}

@@ -1,0 +1,127 @@
+//! `WayBack`: how a level is found again whose descriptor was closed.
+//!
+//! By `..` from the directory below it, or else by names from the topmost directory that is open. Either way it is believed only
+//! if it has the [`Identity`] that was noted when it was closed: others may have moved either directory meanwhile.
+//!
+//! What did not lead to one level is remembered for those above it, so that the way back from any depth takes a number of
+//! system calls that grows with the depth, whatever was moved: `..` goes on from where it led to, and no name is tried again
+//! at or below the first that leads elsewhere.
+
+use super::identity::{FileId, Identity};
+use super::levels::Spot;
+use super::links::Links;
+use super::path::TreePath;
+use crate::open::{open_path_below, reopen_above, reopen_below, reopen_through};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use std::ffi::CString;
+
+/// A way back that has not led to a level yet, or has not begun.
+#[derive(Debug, Default)]
+pub(super) struct WayBack {
+    /// Where `..` led instead of the level lost last, and the depth of that level.
+    reached: Option<(OwnedFd, usize)>,
+    /// Where in the path the first name ends that leads elsewhere, and what the kernel said there.
+    broken_at: Option<(usize, Errno)>,
+}
+
+/// A directory that is open, to begin at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct From<'a> {
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) spot: Spot,
+}
+
+impl WayBack {
+    /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` tells where the way by
+    /// names begins, and the levels from there to this one, each with its identity.
+    pub(super) fn find<'t, Levels: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
+        &mut self,
+        (spot, identity): (Spot, Identity),
+        below: Option<From<'_>>,
+        path: &TreePath,
+        links: &Links,
+        by_names: impl FnOnce() -> (From<'t>, Levels),
+    ) -> Result<OwnedFd, Errno> {
+        if below.is_some() {
+            *self = Self::default();
+        }
+        if let Some(dir) = self.by_dots(spot, &identity, below, links) {
+            return Ok(dir);
+        }
+        if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= spot.path_end) {
+            return Err(errno);
+        }
+        let (top, levels) = by_names();
+        let mut names = Names { top: top.dir, reached: None, at: top.spot.path_end, depth: top.spot.depth };
+        for (level, identity) in levels {
+            let is_goal = level.path_end == spot.path_end;
+            if let Err(errno) = names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir())) {
+                if !matches!(errno, Errno::MFILE | Errno::NFILE) {
+                    self.broken_at = Some((names.at, errno));
+                }
+                return Err(errno);
+            }
+        }
+        names.reached.map_or_else(|| fcntl_dupfd_cloexec(top.dir, 0), Ok)
+    }
+
+    /// Goes up by `..`. `None` if that does not lead to the level.
+    fn by_dots(&mut self, spot: Spot, identity: &Identity, below: Option<From<'_>>, links: &Links) -> Option<OwnedFd> {
+        let reached = self.reached.take();
+        let (dir, depth) = match (below, &reached) {
+            (Some(below), _) => (below.dir, below.spot.depth),
+            (None, Some((dir, depth))) => (dir.as_fd(), *depth),
+            (None, None) => return None,
+        };
+        if links.is_between(spot.depth, depth) {
+            return None; // above the directory that a link leads to is its own parent
+        }
+        let dir = reopen_above(dir, depth - spot.depth).ok()?;
+        if identity.confirm(dir.as_fd()).is_ok() {
+            return Some(dir);
+        }
+        self.reached = Some((dir, spot.depth));
+        None
+    }
+}
+
+/// A directory on the way down by names.
+struct Names<'t> {
+    top: BorrowedFd<'t>,
+    /// `None` at the top.
+    reached: Option<OwnedFd>,
+    /// Where its path ends.
+    at: usize,
+    depth: usize,
+}
+
+impl Names<'_> {
+    fn dir(&self) -> BorrowedFd<'_> {
+        self.reached.as_ref().map_or(self.top, AsFd::as_fd)
+    }
+
+    /// Goes down to the level at `spot`, through no symbolic link but those that the walk followed; these must lead where they
+    /// led. After an error, `at` is where the name ends that leads elsewhere.
+    fn go_to(&mut self, spot: Spot, path: &TreePath, links: &Links, is_goal: bool) -> Result<(), Errno> {
+        let path = path.until(spot.path_end);
+        while self.at < path.len() {
+            let begin = self.at + usize::from(path[self.at] == b'/');
+            let end = path[begin..].iter().position(|byte| *byte == b'/').map_or(path.len(), |slash| begin + slash);
+            let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
+            (self.at, self.depth) = (end, self.depth + 1);
+            self.reached = Some(match links.target(self.depth) {
+                None if is_goal && end == path.len() => reopen_below(self.dir(), &name)?,
+                None => open_path_below(self.dir(), &name)?,
+                Some(target) => {
+                    let dir = reopen_through(self.dir(), &name)?;
+                    if FileId::of(dir.as_fd())? != target {
+                        return Err(Errno::NOENT);
+                    }
+                    dir
+                }
+            });
+        }
+        Ok(())
+    }
+}
