@@ -19,8 +19,8 @@ that is mounted below itself is counted once. With several threads, chance decid
 lines, but not the total of a PATH. On a terminal, control characters are printed as ?. Exit status: 0, or 1 for an error.
 ";
 
-use lendir::rustix::fd::{AsFd, BorrowedFd};
-use lendir::rustix::fs::{AtFlags, CWD, FileType, Statx, StatxAttributes, StatxFlags, statx};
+use lendir::rustix::fd::BorrowedFd;
+use lendir::rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
 use lendir::rustix::path::Arg;
 use lendir::{Dir, OFlags, Walk};
 use std::collections::HashSet;
@@ -167,7 +167,7 @@ impl Run {
             if let Some(dir) = self.value(dir.map_err(|error| format!("{}: {error}", path.display()))) {
                 let walk = Walk::new(dir, path).post_order(self.depth > 0).with_state(Arc::clone(&sum));
                 let only = one_device.then(|| device(&root));
-                for part in walk.spread(self.threads, |walk| self.part(walk, only)) {
+                for part in walk.spread(self.threads, |walk| self.part(walk, only, root.stx_mnt_id)) {
                     part?;
                 }
             }
@@ -178,15 +178,15 @@ impl Run {
     }
 
     /// Visits the directories that `walk` lends to this thread.
-    fn part(&self, walk: &mut Walk<Arc<Sum>>, only: Option<Device>) -> io::Result<()> {
+    fn part(&self, walk: &mut Walk<Arc<Sum>>, only: Option<Device>, mount: u64) -> io::Result<()> {
         while let Some(dir) = walk.next_or(|error| self.complain(error)) {
-            if dir.is_second_visit() { self.leave(&dir)? } else { self.enter(dir, only)? }
+            if dir.is_second_visit() { self.leave(&dir)? } else { self.enter(dir, only, mount)? }
         }
         Ok(())
     }
 
     /// Adds the blocks of its entries to its sum, or to that of the directory above.
-    fn enter(&self, mut dir: Dir<'_, Arc<Sum>>, only: Option<Device>) -> io::Result<()> {
+    fn enter(&self, mut dir: Dir<'_, Arc<Sum>>, only: Option<Device>, mount: u64) -> io::Result<()> {
         self.visited.fetch_add(1, Relaxed);
         let (path, depth, mut blocks) = (dir.path(), dir.depth(), 0);
         if (1..=self.depth).contains(&depth) {
@@ -196,7 +196,8 @@ impl Run {
         while let Some(entry) = dir.next_or(|error| self.complain(error)) {
             let entry_path = || path.join(entry.name_os());
             match self.count(entry.dir(), entry.name_cstr(), only, entry_path) {
-                Some(stat) if is_dir(&stat) && is_mounted_below_itself(entry.dir(), depth, &stat) => dir.skip_entry(),
+                // Only what is mounted can be above itself. Linux tells mounts apart since 5.8.
+                Some(stat) if stat.stx_mnt_id != mount && is_above(&stat, entry.dir(), depth) => dir.skip_entry(),
                 Some(stat) => {
                     blocks += stat.stx_blocks;
                     if self.all && depth < self.depth && !is_dir(&stat) {
@@ -238,7 +239,7 @@ impl Run {
         path: impl Fn() -> PathBuf,
     ) -> Option<Statx> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        let mask = StatxFlags::TYPE | StatxFlags::NLINK | StatxFlags::INO | StatxFlags::BLOCKS;
+        let mask = StatxFlags::TYPE | StatxFlags::NLINK | StatxFlags::INO | StatxFlags::BLOCKS | StatxFlags::MNT_ID;
         let answer = statx(dir, name, flags, mask).map_err(|error| format!("{}: {error}", path().display()));
         self.value(answer).filter(|stat| {
             let may_come_again = self.many || (stat.stx_nlink > 1 && !is_dir(stat));
@@ -288,13 +289,12 @@ impl Run {
     }
 }
 
-/// Whether the directory in `dir`, which is `depth` levels below the root, is one of those above. Only a mount can be, and
-/// Linux says so since 5.8.
-fn is_mounted_below_itself(dir: impl AsFd, depth: usize, stat: &Statx) -> bool {
+/// Whether it is the directory `dir`, which is `depth` levels below the root, or one above it.
+fn is_above(stat: &Statx, dir: BorrowedFd<'_>, depth: usize) -> bool {
     let mut above = String::from(".");
-    stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)
+    is_dir(stat)
         && (0..=depth).any(|_| {
-            let found = statx(&dir, &above, AtFlags::NO_AUTOMOUNT, StatxFlags::INO);
+            let found = statx(dir, &above, AtFlags::NO_AUTOMOUNT, StatxFlags::INO);
             above.push_str("/..");
             found.is_ok_and(|found| (device(&found), found.stx_ino) == (device(stat), stat.stx_ino))
         })
