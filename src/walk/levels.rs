@@ -421,7 +421,8 @@ impl<S: Clone> Levels<S> {
     }
 
     /// The directory whose name is at the end of the path is at hand now, as `dir`.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
     fn push(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Step {
         let Self { known, stack, links, pending, path, .. } = self;
         let top = stack.last_mut().expect("BUG: there is no level");

@@ -33,14 +33,8 @@ impl Mounts {
     /// Opens `name`, a directory in `dir`. If that fails, ask [`open_otherwise`](Self::open_otherwise).
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
-    pub(super) fn open(self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
-        if self.has_openat2 {
-            open_below_on_mount(dir, name)
-        } else if same_mount {
-            Err(Errno::NOSYS)
-        } else {
-            open_below(dir, name)
-        }
+    pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
+        if self.has_openat2 { open_below_on_mount(dir, name) } else { self.open_without_openat2(dir, name, same_mount) }
     }
 
     /// The end marker of a directory that [`open`](Self::open) opened, where the directory above it has this one.
@@ -67,33 +61,35 @@ impl Mounts {
                 let end_marker = EndMarker::of(&opened).unwrap_or(EndMarker::NONE);
                 Ok(Some((opened, end_marker)))
             }
-            Errno::NOSYS | Errno::PERM => {
-                let opened = self.open_by_comparing(dir, name, same_mount)?;
-                self.has_openat2 = false; // or `openat` would have been refused too
-                Ok(opened.map(|opened| (opened, EndMarker::NONE)))
+            Errno::NOSYS | Errno::PERM if self.has_openat2 => {
+                let opened = self.open_without_openat2(dir, name, same_mount);
+                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // or `openat` would be refused too
+                match opened {
+                    Err(Errno::XDEV) if same_mount => Ok(None),
+                    opened => Ok(Some((opened?, EndMarker::NONE))),
+                }
             }
             errno => Err(errno),
         }
     }
 
-    /// Opens without `openat2`.
-    fn open_by_comparing(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        same_mount: bool,
-    ) -> Result<Option<OwnedFd>, Errno> {
+    /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
+    #[inline]
+    fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
         let opened = open_below(dir, name);
-        if !same_mount {
-            return opened.map(Some);
-        }
+        if same_mount { self.compare(dir, name, opened) } else { opened }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, opened: Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
         let stays = match &opened {
             Ok(opened) => self.stays_on_mount(dir, opened.as_fd())?,
             // A mount point that may not be read is not entered either.
             Err(Errno::ACCESS) => self.stays_on_mount(dir, open_path_below(dir, name)?.as_fd())?,
             Err(errno) => return Err(*errno),
         };
-        if stays { opened.map(Some) } else { Ok(None) }
+        if stays { opened } else { Err(Errno::XDEV) }
     }
 
     /// Opens `name` in `dir`, even if it is a symbolic link. `None` for another mount under `same_mount`.
