@@ -1,10 +1,11 @@
 //! Walks trees: `Walk` lends directories, and a directory lends its entries. Nothing is allocated for either.
 
 const HELP: &str = "\
-Usage: find [PATH]... [-xdev] [-maxdepth N] [-type C] [-name GLOB] [-print0] [-s] [-j N]
+Usage: find [PATH]... [-L] [-xdev] [-maxdepth N] [-type C] [-name GLOB] [-print0] [-s] [-j N]
 
 Prints each PATH and the path of everything below it. PATH is . by default. Options and paths may come in any order.
 
+  -L           take a symbolic link for what it leads to, and go below it if that is a directory, but not to one that it is in
   -xdev        do not enter a directory that a file system is mounted on
   -maxdepth N  go no more than N levels below PATH; with 0, print PATH alone
   -type C      print only this type: f file, d directory, l symbolic link, p FIFO, s socket, b or c device
@@ -21,18 +22,22 @@ directories. Of several -type and -name, all must hold. On a terminal, control c
 Exit status: 0, or 1 for an error.
 ";
 
+use lendir::rustix::fd::{AsFd, BorrowedFd};
+use lendir::rustix::fs::{AtFlags, Stat, fstat, statat};
+use lendir::rustix::io::Errno;
 use lendir::{FileType, Listing, OFlags, Walk};
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::iter::successors;
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 fn main() -> ExitCode {
     match find(std::env::args_os().skip(1), io::stdout()) {
@@ -48,12 +53,14 @@ fn main() -> ExitCode {
 
 /// Does what the arguments ask for, and returns whether it could read all of it. An error is one of `out` or of usage.
 pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write + Send) -> io::Result<bool> {
-    let mut wanted = Wanted { tests: Vec::new(), max_depth: usize::MAX, sorted: false, end: b'\n', terminal: false };
+    let (tests, max_depth, end) = (Vec::new(), usize::MAX, b'\n');
+    let mut wanted = Wanted { tests, max_depth, follow: false, sorted: false, end, terminal: false };
     let (mut one_mount, mut threads, mut roots) = (false, 1, Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
             b"--help" => return out.write_all(HELP.as_bytes()).map(|()| true),
             b"--" => roots.extend(args.by_ref()),
+            b"-L" => wanted.follow = true,
             b"-xdev" => one_mount = true,
             b"-maxdepth" => {
                 wanted.max_depth = number(args.next()).ok_or_else(|| usage("-maxdepth needs a number"))?;
@@ -83,7 +90,8 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
         let mut found = Found::new(&wanted, &out);
         if let Some(walk) = found.root(root.as_ref())? {
             found.print()?;
-            for part in walk.same_mount(one_mount).spread(threads, |walk| Found::new(&wanted, &out).tree(walk)) {
+            let walk = walk.same_mount(one_mount).max_depth(wanted.max_depth).with_state(None);
+            for part in walk.spread(threads, |walk| Found::new(&wanted, &out).tree(walk)) {
                 complete &= part?;
             }
         }
@@ -128,6 +136,7 @@ fn usage(error: impl Display) -> io::Error {
 struct Wanted {
     tests: Vec<Test>,
     max_depth: usize,
+    follow: bool,
     sorted: bool,
     /// After each path.
     end: u8,
@@ -137,6 +146,23 @@ struct Wanted {
 enum Test {
     Type(FileType),
     Name(OsString),
+}
+
+/// A directory that the walk is in, which -L must not enter again.
+struct Ancestor {
+    device: u64,
+    ino: u64,
+    above: Option<Arc<Ancestor>>,
+}
+
+impl Drop for Ancestor {
+    /// Without recursion, as there may be any number above.
+    fn drop(&mut self) {
+        let mut above = self.above.take();
+        while let Some(mut last) = above.and_then(Arc::into_inner) {
+            above = last.above.take();
+        }
+    }
 }
 
 /// What one thread has found, and has not printed yet.
@@ -154,9 +180,13 @@ impl<'a, W: Write> Found<'a, W> {
 
     /// Finds the root. If it is a directory, everything below it is still to be found.
     fn root(&mut self, root: &Path) -> io::Result<Option<Walk>> {
-        let found = fs::symlink_metadata(root).map(|metadata| FileType::from_raw_mode(metadata.mode()));
+        let found = match fs::metadata(root) {
+            Err(error) if self.wanted.follow && error.kind() != ErrorKind::NotFound => Err(error),
+            Ok(metadata) if self.wanted.follow => Ok(metadata),
+            _ => fs::symlink_metadata(root),
+        };
         let file_type = match found {
-            Ok(file_type) => file_type,
+            Ok(metadata) => FileType::from_raw_mode(metadata.mode()),
             Err(error) => {
                 self.complain(format_args!("{}: {error}", root.display()));
                 return Ok(None);
@@ -172,7 +202,8 @@ impl<'a, W: Write> Found<'a, W> {
             return Ok(None);
         }
         // What was a directory is not followed, should it be a link by now.
-        match lendir::open_with(root, OFlags::NOFOLLOW) {
+        let flags = if self.wanted.follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+        match lendir::open_with(root, flags) {
             Ok(dir) => Ok(Some(Walk::new(dir, root))),
             Err(error) => {
                 self.complain(format_args!("{}: {error}", root.display()));
@@ -182,12 +213,15 @@ impl<'a, W: Write> Found<'a, W> {
     }
 
     /// Finds everything in the directories that `walk` lends to this thread. Returns whether it could read all of it.
-    fn tree(mut self, walk: &mut Walk) -> io::Result<bool> {
+    fn tree(mut self, walk: &mut Walk<Option<Arc<Ancestor>>>) -> io::Result<bool> {
         let (mut listing, mut parent) = (Listing::new(), Vec::new());
         while let Some(mut dir) = walk.next_or(|error| self.complain(error)) {
-            if dir.depth() + 1 >= self.wanted.max_depth {
-                dir.skip_all();
+            if self.wanted.follow {
+                let Stat { st_dev: device, st_ino: ino, .. } = fstat(&dir)?;
+                let above = dir.state_mut().take();
+                *dir.state_mut() = Some(Arc::new(Ancestor { device, ino, above }));
             }
+            let ancestors = dir.state().clone();
             parent.clear();
             parent.extend_from_slice(dir.path().as_os_str().as_bytes());
             if !parent.ends_with(b"/") {
@@ -198,15 +232,73 @@ impl<'a, W: Write> Found<'a, W> {
                     self.complain(error); // and print the entries that came before it
                 }
                 for entry in &listing {
-                    self.entry([&parent, entry.name()], entry.name(), || entry.resolve_file_type(&dir))?;
+                    let (name, path) = (entry.name(), [&parent, entry.name()]);
+                    if !self.is_to_follow(entry.file_type()) {
+                        self.entry(path, name, || entry.resolve_file_type(&dir))?;
+                        continue;
+                    }
+                    match self.target(dir.as_fd(), entry.name_cstr(), path, ancestors.as_ref()) {
+                        None => drop(dir.skip_name(name)),
+                        Some(file_type) => {
+                            self.entry(path, name, || Ok(file_type))?;
+                            if file_type == FileType::Directory {
+                                dir.follow_name(name);
+                            }
+                        }
+                    }
                 }
             } else {
                 while let Some(entry) = dir.next_or(|error| self.complain(error)) {
-                    self.entry([&parent, entry.name()], entry.name(), || entry.resolve_file_type())?;
+                    let (name, path) = (entry.name(), [&parent, entry.name()]);
+                    if !self.is_to_follow(entry.file_type()) {
+                        self.entry(path, name, || entry.resolve_file_type())?;
+                        continue;
+                    }
+                    match self.target(entry.dir(), entry.name_cstr(), path, ancestors.as_ref()) {
+                        None => dir.skip_entry(),
+                        Some(file_type) => {
+                            self.entry(path, name, || Ok(file_type))?;
+                            if file_type == FileType::Directory {
+                                dir.follow_entry();
+                            }
+                        }
+                    }
                 }
             }
         }
         self.finish()
+    }
+
+    /// Of a directory -L must know whether the walk is in it already.
+    fn is_to_follow(&self, file_type: FileType) -> bool {
+        self.wanted.follow && matches!(file_type, FileType::Symlink | FileType::Directory | FileType::Unknown)
+    }
+
+    /// The type of what a link leads to, or else of the entry itself. `None` for a loop, which is reported.
+    fn target(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        path: [&[u8]; 2],
+        ancestors: Option<&Arc<Ancestor>>,
+    ) -> Option<FileType> {
+        let (error, file_type) = match statat(dir, name, AtFlags::empty()) {
+            Ok(stat) => {
+                let file_type = FileType::from_raw_mode(stat.st_mode);
+                let mut ancestors = successors(ancestors, |below| below.above.as_ref());
+                let is_loop = ancestors.any(|above| (above.device, above.ino) == (stat.st_dev, stat.st_ino));
+                if file_type != FileType::Directory || !is_loop {
+                    return Some(file_type);
+                }
+                (Errno::LOOP, None)
+            }
+            Err(Errno::NOENT) => return Some(FileType::Symlink), // to nowhere
+            Err(Errno::LOOP) => (Errno::LOOP, None),
+            Err(Errno::NOTDIR) => (Errno::NOTDIR, Some(FileType::Symlink)),
+            Err(error) => (error, Some(FileType::Unknown)),
+        };
+        self.complain(format_args!("{}: {error}", String::from_utf8_lossy(&path.concat())));
+        file_type
     }
 
     /// Asks for the type only where it matters, because a file system that does not list types takes a system call for each.

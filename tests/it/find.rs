@@ -4,7 +4,7 @@ use crate::fixture::{
     check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
     run_on_terminal, run_unprivileged, while_root_is_swapped,
 };
-use crate::machine::{passed, runs_long, skip};
+use crate::machine::{passed, runs_long, skip, watchdog};
 use crate::support::tree::{self, Random, Tree};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use std::ffi::OsStr;
@@ -46,7 +46,7 @@ fn assert_same(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) -> Ve
     let expected = run_unprivileged(system);
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).lines().count();
     for threads in ["1", "3"] {
-        let args = [ours, &["-j", threads, "-print0", "--"], roots].concat();
+        let args = [roots, ours, &["-j", threads, "-print0"]].concat();
         let output = run_unprivileged(example("find").current_dir(dir).args(&args));
         assert_eq!(sorted_paths(&output), sorted_paths(&expected), "{args:?}");
         assert_eq!(errors(&output), errors(&expected), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -183,6 +183,84 @@ fn agrees_with_the_system_on_depths() {
     });
     assert!(counts[0] == 1 && counts.is_sorted(), "{counts:?}");
     assert_same(tree.path(), &["."], &["-maxdepth", "3", "-type", "d"], &["-maxdepth", "3", "-type", "d"]);
+}
+
+#[test]
+fn agrees_with_the_system_on_links_that_are_followed() {
+    const TEST: &str = "agrees_with_the_system_on_links_that_are_followed";
+    if !system_has_find(TEST) {
+        return;
+    }
+    let _watchdog = watchdog();
+    let links = Tree::new(|at| {
+        tree::make(at, &["r/a/b/c/file", "r/x/y/file", "r/x/z/", "out/below/file", "locked/in/file"]);
+        for (link, target) in [
+            ("r/self", "self"),
+            ("r/one", "two"),
+            ("r/two", "one"),
+            ("r/dangling", "nowhere"),
+            ("r/not a directory", "a/b/c/file/x"),
+            ("r/denied", "../locked/in"),
+            ("r/locked", "../locked"),
+            ("r/loop", "."),
+            ("r/a/loop", ".."),
+            ("r/a/b/to x", "../../x"),
+            ("r/x/to a", "../a"),
+            ("r/x/y/to b", "../../a/b"),
+            ("r/x/z/out", "../../../out"),
+            ("r/to out", "../out/below"),
+            ("r/file", "a/b/c/file"),
+            ("r/again", "file"),
+            ("link", "r"),
+        ] {
+            symlink(target, at.join(link)).unwrap();
+        }
+        fs::set_permissions(at.join("locked"), Permissions::from_mode(0o000)).unwrap();
+    });
+    for roots in [&["r"][..], &["link"], &["link/"], &["r/self", "r/dangling", "r/file", "r/denied"]] {
+        for options in [
+            &[][..],
+            &["-xdev"],
+            &["-maxdepth", "2"],
+            &["-type", "d"],
+            &["-type", "f"],
+            &["-type", "l"],
+            &["-name", "*o*"],
+        ] {
+            assert_same_following(links.path(), roots, options, options);
+            assert_same_following(links.path(), roots, &[options, &["-s"]].concat(), options);
+        }
+    }
+    fs::set_permissions(links.path().join("locked"), Permissions::from_mode(0o700)).unwrap();
+    // The system goes there, and round once.
+    let above = find(links.path(), &["-L", "r/a", "-name", "loop*"]);
+    assert_eq!(String::from_utf8(above.stdout).unwrap(), "r/a/loop\n");
+    assert!(String::from_utf8(above.stderr).unwrap().contains("find: r/a/loop: Too many levels of symbolic links"));
+
+    assert_same_following(tree().path(), &["."], &[], &[]);
+    for seed in 0..3 {
+        let tree = Tree::new(|at| {
+            tree::random(at, seed);
+            for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_symlink() {
+                    fs::remove_file(entry.path()).unwrap(); // it leads out of the tree
+                }
+            }
+        });
+        assert_same_following(tree.path(), &["."], &[], &[]);
+    }
+    // Without a limit, neither ends on all of it.
+    let depth = ["-maxdepth", if runs_long() { "4" } else { "2" }];
+    assert_same_following(Path::new("/"), &["/sys/class"], &depth, &depth);
+    if runs_long() {
+        assert_same_following(Path::new("/"), &["/usr"], &[], &[]);
+    }
+}
+
+/// As [`assert_same`], with `-L`, which must come first for the system.
+fn assert_same_following(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) {
+    let paths = assert_same(dir, &[&["-L"], roots].concat(), ours, theirs);
+    assert!(!paths.is_empty() || theirs.contains(&"-type") || theirs.contains(&"-name"), "{roots:?}");
 }
 
 /// What others put in the place of the root after it was looked at is not followed.
