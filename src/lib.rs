@@ -363,18 +363,28 @@
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
 
+// Elsewhere nothing is left of the crate, so that error stands alone.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod buffer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod end_marker;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod entries;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod entry;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod error;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod listing;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod sort;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod walk;
 
 /// What threads share goes by these names, so that `tests/shuttle` can run it under a scheduler of its own.
-#[cfg(not(lendir_shuttle))]
+#[cfg(all(not(lendir_shuttle), any(target_os = "linux", target_os = "android")))]
 use std::{sync, thread};
 
 #[cfg(lendir_shuttle)]
@@ -383,17 +393,22 @@ mod scheduled;
 #[cfg(lendir_shuttle)]
 use scheduled::{sync, thread};
 
-pub use buffer::Buffer;
-pub use end_marker::EndMarker;
-pub use entries::{BorrowFd, Entries};
-pub use entry::Entry;
-pub use error::Error;
-pub use listing::{Listing, Order, SortedEntries, SortedEntry};
-pub use open::{open, open_with, openat, openat_with};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use {
+    buffer::Buffer,
+    end_marker::EndMarker,
+    entries::{BorrowFd, Entries},
+    entry::Entry,
+    error::Error,
+    listing::{Listing, Order, SortedEntries, SortedEntry},
+    open::{open, open_with, openat, openat_with},
+    walk::{Dir, Walk},
+};
+
 pub use rustix;
 #[doc(no_inline)]
+#[cfg(any(target_os = "linux", target_os = "android"))]
 pub use rustix::fs::{FileType, OFlags};
-pub use walk::{Dir, Walk};
 
 /// The README's programs compile.
 #[cfg(doctest)]

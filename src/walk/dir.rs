@@ -205,7 +205,9 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
         let mut result = listing.read_rest(&mut self.entries);
-        self.unread.end();
+        if self.unread.end() {
+            result = Err(io::ErrorKind::OutOfMemory.into()); // of the entries lent before
+        }
         if self.below == Below::Lent {
             for entry in &*listing {
                 if let Some(kind) = Kind::of(entry.file_type()) {

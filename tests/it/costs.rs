@@ -19,14 +19,18 @@ use std::ffi::CString;
 use std::hint::black_box;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr;
 
-/// Counts for each thread by itself, because the other tests allocate in theirs.
+/// Counts for each thread by itself, because the other tests allocate in theirs. Refuses where a test asks for it.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, bytes: 0, freed: 0 }) };
+    /// As many bytes at a time, and more.
+    static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
+/// Modulo 2^32 on 32 bits, where a thread that runs all tests allocates more; what is looked at are differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Allocated {
     times: usize,
@@ -42,19 +46,22 @@ static ALLOCATOR: Counting = Counting;
 impl Counting {
     fn add(bytes: usize) {
         let so_far = ALLOCATED.get();
-        ALLOCATED.set(Allocated { times: so_far.times + 1, bytes: so_far.bytes + bytes, ..so_far });
+        ALLOCATED.set(Allocated { times: so_far.times + 1, bytes: so_far.bytes.wrapping_add(bytes), ..so_far });
     }
 
     fn free(bytes: usize) {
         let so_far = ALLOCATED.get();
-        ALLOCATED.set(Allocated { freed: so_far.freed + bytes, ..so_far });
+        ALLOCATED.set(Allocated { freed: so_far.freed.wrapping_add(bytes), ..so_far });
     }
 }
 
-// SAFETY: every call is passed on to `System` as it came. To count allocates nothing: the cell needs no initialization and
-// no destructor.
+// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory. To count
+// allocates nothing: the cells need no initialization and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= REFUSED.get() {
+            return ptr::null_mut();
+        }
         Self::add(layout.size());
         unsafe { System.alloc(layout) }
     }
@@ -65,10 +72,34 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if size >= REFUSED.get() {
+            return ptr::null_mut();
+        }
         Self::add(size);
         Self::free(layout.size());
         unsafe { System.realloc(memory, layout, size) }
     }
+}
+
+/// While it lives, this thread has no memory for who asks for as many bytes at a time.
+pub struct Refusal(());
+
+impl Refusal {
+    pub fn of(bytes: usize) -> Self {
+        REFUSED.set(bytes);
+        Self(())
+    }
+}
+
+impl Drop for Refusal {
+    fn drop(&mut self) {
+        REFUSED.set(usize::MAX);
+    }
+}
+
+/// What this thread has ever allocated.
+pub fn bytes_so_far() -> usize {
+    ALLOCATED.get().bytes
 }
 
 /// What `work` allocates and frees in this thread.
@@ -78,8 +109,8 @@ fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     let after = ALLOCATED.get();
     Allocated {
         times: after.times - before.times,
-        bytes: after.bytes - before.bytes,
-        freed: after.freed - before.freed,
+        bytes: after.bytes.wrapping_sub(before.bytes),
+        freed: after.freed.wrapping_sub(before.freed),
     }
 }
 

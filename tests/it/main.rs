@@ -1,4 +1,5 @@
-//! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic; a new test belongs in
+//! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic. To see how a
+//! test looks, begin with `plain`; a new one belongs in
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
 //! - `listing`: a promise of `Listing`;
@@ -6,7 +7,9 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
-//!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`;
+//!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`, in three modules;
+//! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
+//!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
 //! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when.
@@ -14,6 +17,7 @@
 //! holds all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system
 //! belongs in `tests/kernel`.
 
+mod attack_costs;
 mod contract;
 mod costs;
 mod du;
@@ -21,17 +25,23 @@ mod errors;
 mod find;
 mod fixture;
 mod instructions;
+mod kept_open;
 mod listing;
 mod ls;
 mod oracle;
 mod pids;
+mod plain;
+mod refused_memory;
 mod rm;
+mod share_costs;
+mod skip_name;
 mod spread;
 mod stamps;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 mod system_calls;
+mod three_calls;
 mod visits;
 mod walk;
 mod walk_bounds;

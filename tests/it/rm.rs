@@ -9,6 +9,7 @@ use crate::support::tree::{self, Random, Tree};
 use lendir::Walk;
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -219,7 +220,8 @@ fn one_mount() {
     };
     let listed = "1\na:\nb\n\na/b:\nmount\n\na/b/mount:\nfile\n1\na/b:\nmount\n\na/b/mount:\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), listed);
-    let errors = "rm: a/b/mount: left, as a file system is mounted on it\nrm: a/b/mount: Device or resource busy (os error 16)\n";
+    let busy = io::Error::from_raw_os_error(libc::EBUSY);
+    let errors = format!("rm: a/b/mount: left, as a file system is mounted on it\nrm: a/b/mount: {busy}\n");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), errors);
     assert!(rm(tree.path(), &["-r", "a"]).status.success());
 }

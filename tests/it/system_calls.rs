@@ -13,14 +13,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// System calls count from the beginning to the drop of this.
-struct Counted;
+pub struct Counted;
 
 impl Counted {
     // Paths that nobody else asks for, so that the log shows where the counted part begins and ends.
     const BEGIN: &str = "/begin of the counted part";
     const END: &str = "/end of the counted part";
 
-    fn begin() -> Self {
+    pub fn begin() -> Self {
         let _ = fs::symlink_metadata(Self::BEGIN);
         Self
     }
@@ -32,27 +32,47 @@ impl Drop for Counted {
     }
 }
 
-/// The names of the system calls that `part`, in a process of its own, makes while its [`Counted`] lives.
+/// What strace, with these options, tells of the system calls that `part`, in a process of its own, makes while its [`Counted`]
+/// lives. `test` is named with its module.
 ///
 /// `None` where strace is missing, which is reported.
-fn system_calls(test: &str, part: impl FnOnce()) -> Option<Vec<String>> {
-    let test = format!("system_calls::{test}");
-    process::part(&test, 60, part);
-    if !can_trace(&test) {
+pub fn log(test: &str, options: &[&str], part: impl FnOnce()) -> Option<Vec<String>> {
+    process::part(test, 60, part);
+    if !can_trace(test) {
         return None;
     }
     // A log for each thread, where no line is cut in two by another thread.
     let logs = tempfile::tempdir().unwrap();
     let mut strace = Command::new("strace");
-    strace.args(["-ff", "-qq", "-o"]).arg(logs.path().join("thread"));
-    process::run_under(strace, &test);
+    strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
+    process::run_under(strace, test);
     let mut texts = fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap());
     let log = texts.find(|log| log.contains(Counted::BEGIN)).expect("a counted part");
     let counted = log.lines().skip_while(|line| !line.contains(Counted::BEGIN)).skip(1);
-    let calls = counted.take_while(|line| !line.contains(Counted::END));
-    let calls = calls.map(|line| line.split('(').next().unwrap().to_owned());
-    // Before it closes a descriptor, std asserts with one fcntl that it is open, if debug assertions are on.
-    Some(calls.filter(|call| !(cfg!(debug_assertions) && call == "fcntl")).collect())
+    let lines = counted.take_while(|line| !line.contains(Counted::END)).map(str::to_owned);
+    Some(lines.filter(|line| !OF_OTHERS.contains(&name_of(line))).collect())
+}
+
+/// The names of the system calls that `part` makes, as [`log`] has them.
+fn system_calls(test: &str, part: impl FnOnce()) -> Option<Vec<String>> {
+    let lines = log(&format!("system_calls::{test}"), &[], part)?;
+    Some(lines.iter().map(|line| name_of(line).to_owned()).collect())
+}
+
+/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO, where a process has 32 bits; and before
+/// it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
+const OF_OTHERS: [&str; 7] =
+    ["brk", "futex", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
+
+/// The name of the call in a line of strace, as processes of 64 bits make it.
+pub fn name_of(line: &str) -> &str {
+    match line.split('(').next().unwrap() {
+        "_llseek" => "lseek",
+        "fcntl64" => "fcntl",
+        "fstatfs64" => "fstatfs",
+        "mmap2" => "mmap",
+        call => call,
+    }
 }
 
 /// Asserts that `part` makes the `expected` calls and no others.

@@ -6,13 +6,19 @@ mod churn;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod markers;
+mod mount_costs;
 mod mounts;
 mod procfs;
+mod self_bind;
 mod spread;
 mod swaps;
+mod twins;
 
 use crate::support::scan::errno;
 use crate::support::tree::make;
+use crate::support::way::{PLAIN, Way};
 use lendir::{Error, FileType, Listing, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
@@ -23,18 +29,8 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A way to walk a tree.
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
-    pub is_sorted: bool,
-    pub is_post_order: bool,
-    pub is_on_one_mount: bool,
-    pub max_open: Option<usize>,
-}
-
-pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: None };
 /// Its order is known, and it closes levels early.
-pub const SORTED: Way = Way { is_sorted: true, max_open: Some(4), ..PLAIN };
+pub const SORTED: Way = Way { is_sorted: true, max_open: 4, ..PLAIN };
 
 pub const WAYS: [Way; 6] = [
     PLAIN,
@@ -47,16 +43,7 @@ pub const WAYS: [Way; 6] = [
 
 impl Way {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
-        let mut walk = Walk::new(lendir::open(root.as_ref()).unwrap(), "");
-        if self.is_post_order {
-            walk = walk.post_order(true);
-        }
-        if self.is_on_one_mount {
-            walk = walk.same_mount(true);
-        }
-        if let Some(descriptors) = self.max_open {
-            walk = walk.max_open(descriptors);
-        }
+        let walk = self.set(Walk::new(lendir::open(root.as_ref()).unwrap(), ""));
         Run { walk, listing: self.is_sorted.then(Listing::new), told: Told::default() }
     }
 

@@ -1,7 +1,52 @@
 //! What `lendir` uses of `std` to work in several threads, run by shuttle's scheduler: it decides at each lock, atomic and
 //! start of a thread which thread goes on.
 
-pub(crate) use shuttle::sync;
+pub(crate) mod sync {
+    use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic};
+    use std::ops::Deref;
+
+    /// An `Arc` at which other threads may go on: shuttle's own is that of `std`.
+    #[derive(Debug)]
+    pub(crate) struct Arc<T>(std::sync::Arc<Counted<T>>);
+
+    #[derive(Debug)]
+    struct Counted<T> {
+        value: T,
+        /// Touched wherever `std` counts.
+        count: AtomicUsize,
+    }
+
+    impl<T> Arc<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(std::sync::Arc::new(Counted { value, count: AtomicUsize::new(0) }))
+        }
+
+        pub(crate) fn ptr_eq(this: &Self, other: &Self) -> bool {
+            std::sync::Arc::ptr_eq(&this.0, &other.0)
+        }
+
+        pub(crate) fn into_inner(this: Self) -> Option<T> {
+            this.0.count.fetch_add(1, SeqCst);
+            std::sync::Arc::into_inner(this.0).map(|counted| counted.value)
+        }
+    }
+
+    impl<T> Clone for Arc<T> {
+        fn clone(&self) -> Self {
+            self.0.count.fetch_add(1, SeqCst);
+            Self(std::sync::Arc::clone(&self.0))
+        }
+    }
+
+    impl<T> Deref for Arc<T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.0.value
+        }
+    }
+}
 
 pub(crate) mod thread {
     use shuttle::rand::{Rng, thread_rng};

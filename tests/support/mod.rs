@@ -5,3 +5,4 @@ pub mod process;
 pub mod scan;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod tree;
+pub mod way;

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How the commands begin that are examples of `lendir`, built here and now.
-const OWN: &str = "examples/";
+pub const OWN: &str = "examples/";
 
 /// Commands that do the same work; the path of a tree is appended to each. All are measured against the first one.
 struct Task {
@@ -85,7 +85,7 @@ pub fn print_tables(arguments: &Arguments) {
 }
 
 /// In the directory of this program, where cargo puts examples beside it.
-fn build_examples() {
+pub fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--example=find", "--example=du", "--manifest-path"]).arg(manifest);
@@ -139,7 +139,7 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
     String::from_utf8_lossy(&stderr).lines().last().map(String::from)
 }
 
-fn command(name: &str, root: &Path) -> Command {
+pub fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: a command has a name");
     let is_own = program.starts_with(OWN);
@@ -171,14 +171,14 @@ impl Work for Whole<'_> {
 }
 
 /// In a list of paths. Some programs list the root too, and some write `/` behind directories.
-fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
+pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     let paths = output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
     let below = paths.filter(|path| *path != root.as_os_str().as_bytes());
     below.map(|path| path.rsplit(|byte| *byte == b'/').next().map_or(0, |name| name.len() as u64)).sum()
 }
 
 /// The number that `du -sk` prints.
-fn kibibytes(output: &[u8]) -> u64 {
+pub fn kibibytes(output: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(output);
     text.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
 }

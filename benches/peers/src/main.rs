@@ -4,17 +4,24 @@
 //! It prints Markdown tables. A cell is the median time as a ratio to that of the bare loop (open, `getdents64` until it
 //! returns 0, close, nothing looked at). All contenders of a row take their turns in the same rounds, and every answer is
 //! first compared with that of `std`. The programs in Go and C++ are built where there are `go` and `g++`; they run in
-//! processes of their own and time themselves. Whole programs that list or add up a tree follow in tables of their own.
+//! processes of their own and time themselves. Tables of their own follow: what monitors read of processes, and whole programs
+//! that list or add up a tree, the last of them on a slow file system.
 //!
-//! Behind `--`: `--draw` measures only what the pictures in `benches/pictures` show, and draws them. `--test` does one round,
+//! Behind `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` does one round,
 //! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
+mod again;
+mod answers;
 mod commands;
 mod fts;
+mod fuse;
+mod monitors;
 mod picture;
 mod processes;
 mod programs;
 mod readers;
+mod sleepers;
+mod slow;
 mod walkers;
 
 use lendir_benches::contender::Contender;
@@ -29,6 +36,13 @@ use std::path::Path;
 use std::time::Duration;
 
 fn main() {
+    match &*std::env::args().skip(1).collect::<Vec<_>>() {
+        [option] if option == sleepers::SLEEP => return sleepers::sleep(),
+        [option, question, way, times, root] if option == monitors::ANSWER => {
+            return monitors::answer(question, way, times, root);
+        }
+        _ => {}
+    }
     let arguments = Arguments::read();
     let (is_test, draws) = (arguments.has("--test"), arguments.has("--draw"));
     let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
@@ -52,7 +66,7 @@ fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
     }
     let svg = picture().svg().expect("a picture");
     if !arguments.has("--test") {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("pictures").join(file);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures").join(file);
         std::fs::write(&path, svg).expect("the picture's file");
         println!("\ndrawn: {}", path.display());
     }
@@ -78,10 +92,17 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
         let tree = fixture.make();
         walk.measure(&tree.label, walking(&tree));
     }
-    for table in [read, pids, names, sort, walk] {
+    let mut again = Table::new("Peers: walk again", effort);
+    if arguments.ask_for("/usr, again") {
+        let tree = trees::Fixture::System("/usr").make();
+        again.measure(&tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
+    }
+    for table in [read, pids, names, sort, walk, again] {
         print!("{table}");
     }
+    monitors::print_tables(arguments, effort);
     commands::print_tables(arguments);
+    slow::print_tables(arguments);
 }
 
 fn directories() -> Vec<Fixture> {

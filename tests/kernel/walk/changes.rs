@@ -1,13 +1,13 @@
 //! What a walk tells if the test itself changes the tree between two steps, so that each outcome is known.
 
-use super::{SORTED, Told, Way, comb, level};
-use crate::file_systems::FileSystem;
+use super::{SORTED, Told, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process::as_nobody;
 use crate::support::tree::make;
+use crate::support::way::Way;
 use libc::{EACCES, ENOENT, ENOTDIR, c_int};
-use rustix::fs::{AtFlags, CWD, RenameFlags, Statx, StatxFlags, renameat_with, statx};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -210,50 +210,4 @@ fn check(change: &Change, scratch: &Path) {
             assert!(left.iter().eq(expected.visited.iter().filter(is_lost)), "{what}: {left:?}");
         }
     }
-}
-
-/// An inode number is used again at once, so that it does not tell a directory from one made later in its place.
-#[test]
-fn twin_with_the_same_inode_number_is_refused() {
-    let row = "walk: a twin with the same inode number";
-    let outcome = FileSystem::named("ext4").mounted(
-        |_, _| {},
-        |mounted| {
-            for (number, way) in WAYS.into_iter().enumerate() {
-                let scratch = mounted.at.join(number.to_string());
-                let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(name));
-                comb(&tree, DEPTH);
-                fs::create_dir(&beside).unwrap();
-                let all = Told::by_std(&tree).unwrap();
-                let mut run = way.begin(&tree);
-                run.until(level(DEPTH));
-
-                let closed = tree.join(level(CLOSED));
-                let removed = identity(&closed);
-                for name in ["d", "z"] {
-                    rename(closed.join(name), beside.join(name));
-                }
-                fs::remove_dir(&closed).unwrap();
-                fs::create_dir(&closed).unwrap();
-                rename(beside.join("d"), closed.join("d"));
-                make(&closed, &["z/OUTSIDE"]);
-                let twin = identity(&closed);
-                assert_eq!((twin.stx_ino, twin.stx_dev_minor), (removed.stx_ino, removed.stx_dev_minor));
-                assert_ne!(twin.stx_btime.tv_nsec, removed.stx_btime.tv_nsec);
-
-                let lost = level(CLOSED);
-                let expected = all.without(&[lost.join("z")]).with_errors([(lost, ENOENT)]);
-                assert_eq!(run.finish().sorted(), expected, "{way:?}");
-            }
-            WAYS.len()
-        },
-    );
-    match outcome {
-        Ok(cases) => machine::passed(row, cases, "walks on ext4, where the birth time tells them apart"),
-        Err(missing) => machine::skip(row, &missing),
-    }
-}
-
-fn identity(dir: &Path) -> Statx {
-    statx(CWD, dir, AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap()
 }

@@ -1,12 +1,13 @@
 //! Walks while signals come, and while others add to the tree and remove from it.
 
-use super::{Told, WAYS, Way, remove_contents};
+use super::{Told, WAYS, remove_contents};
 use crate::churn::Over;
 use crate::file_systems::{Contents, FileSystem};
 use crate::mounted::{Mounted, Part};
 use crate::signals::{self, Storm};
 use crate::support::machine;
 use crate::support::tree::make;
+use crate::support::way::Way;
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;

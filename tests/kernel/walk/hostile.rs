@@ -1,10 +1,11 @@
 //! Trees of a server that answers with whatever it likes.
 
-use super::{PLAIN, Run, SORTED, Told, WAYS, Way, level};
+use super::{Run, SORTED, Told, WAYS, level};
 use crate::errnos::{ERRNOS, name_of};
 use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
 use crate::hostile::{LONG_NAMES, dots, long_names_pass, resident_pages, served};
 use crate::support::machine;
+use crate::support::way::{PLAIN, Way};
 use lendir::Walk;
 use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
 use std::path::PathBuf;

@@ -1,13 +1,14 @@
 //! Walks by several threads among mounts, while calls fail, and of a server that lies.
 
 use super::hostile::{endless, scenarios};
-use super::{PLAIN, SORTED, Told, WAYS, Way, comb};
+use super::{SORTED, Told, WAYS, comb};
 use crate::fuse::Server;
 use crate::hostile::served;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process::{self, in_thread};
 use crate::support::tree::make;
+use crate::support::way::{PLAIN, POST, Way};
 use lendir::Walk;
 use rustix::fs::Uid;
 use rustix::mount::{MountFlags, mount, mount_bind};
@@ -16,8 +17,6 @@ use rustix::thread::set_thread_res_uid;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const THREADS: [usize; 3] = [2, 3, 16];
-
-const POST: Way = Way { is_post_order: true, ..PLAIN };
 
 #[test]
 fn mount_points_are_entered_only_if_they_may_be() {

@@ -1,0 +1,154 @@
+//! What programs ask that show processes: as it is read today, and with `lendir`, which opens files relative to the directory
+//! that lists them, and reads files and links into memory that is used again.
+
+use crate::answers;
+use crate::sleepers::{DESCRIPTORS, PROCESSES, Sleepers, THREADS};
+use lendir_benches::Arguments;
+use lendir_benches::contender::{Contender, Oracle, hash};
+use lendir_benches::table::time;
+use lendir_benches::turns::{Effort, Turns};
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+
+/// Tells this program to answer a question in one way, so that the system calls can be counted: which one, how, how often.
+pub const ANSWER: &str = "--answer";
+
+struct Question {
+    title: &'static str,
+    ways: &'static [Way],
+}
+
+/// Below a directory it finds what is asked for, and writes a line for each. The line begins with a PID.
+struct Way {
+    name: &'static str,
+    write: fn(&Path, &mut Vec<u8>),
+}
+
+/// The first way of each is that of `std`.
+const QUESTIONS: [Question; 4] = [
+    Question {
+        title: "Peers: monitors, threads by name",
+        ways: &[
+            Way { name: "std, read_to_string", write: answers::threads_by_std },
+            Way { name: "walkdir, all of /proc/PID", write: answers::threads_by_walkdir },
+            Way { name: "procfs, tasks and stat", write: answers::threads_by_procfs },
+            Way { name: "lendir", write: answers::threads_by_lendir },
+        ],
+    },
+    Question {
+        title: "Peers: monitors, descriptors",
+        ways: &[
+            Way { name: "std, read_link", write: answers::descriptors_by_std },
+            Way { name: "std, metadata and read_link", write: answers::descriptors_by_std_with_metadata },
+            Way { name: "procfs, fd", write: answers::descriptors_by_procfs },
+            Way { name: "lendir", write: answers::descriptors_by_lendir },
+        ],
+    },
+    Question {
+        title: "Peers: monitors, stat of each process",
+        ways: &[
+            Way { name: "std, read_to_string", write: answers::stat_by_std },
+            Way { name: "procfs, stat", write: answers::stat_by_procfs },
+            Way { name: "lendir", write: answers::stat_by_lendir },
+        ],
+    },
+    Question {
+        title: "Peers: monitors, processes of a cgroup tree",
+        ways: &[
+            Way { name: "std, recursive, read_to_string", write: answers::cgroups_by_std },
+            Way { name: "walkdir, read_to_string", write: answers::cgroups_by_walkdir },
+            Way { name: "lendir::Walk", write: answers::cgroups_by_lendir },
+        ],
+    },
+];
+
+/// Prints a table for each question.
+pub fn print_tables(arguments: &Arguments, effort: Effort) {
+    let asked: Vec<_> = QUESTIONS.iter().filter(|question| arguments.ask_for(question.title)).collect();
+    if asked.is_empty() {
+        return;
+    }
+    let sleepers = Sleepers::start();
+    let pids = sleepers.pids();
+    for question in asked {
+        println!("\n### {}\n", question.title);
+        let root = if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
+        match root {
+            Ok(root) => question.print(root, &pids, effort),
+            Err(error) => println!("SKIPPED: no tree of cgroups: {error}"),
+        }
+    }
+}
+
+/// Does what [`ANSWER`] stands before.
+pub fn answer(title: &str, name: &str, times: &str, root: &str) {
+    let question = QUESTIONS.iter().find(|question| question.title == title).expect("a question");
+    let way = question.ways.iter().find(|way| way.name == name).expect("a way to answer it");
+    for _ in 0..times.parse().expect("a number") {
+        (way.write)(Path::new(root), &mut Vec::with_capacity(1 << 20));
+    }
+}
+
+impl Question {
+    fn is_of_cgroups(&self) -> bool {
+        self.title.ends_with("cgroup tree")
+    }
+
+    /// Other processes come and go, so only what is said of `pids`, which stay, is compared with what the first way says.
+    fn print(&self, root: &Path, pids: &HashSet<Vec<u8>>, effort: Effort) {
+        let answer = |lines: &Vec<u8>| {
+            let mut lines: Vec<_> =
+                lines.split(|byte| *byte == b'\n').filter(|line| pids.contains(pid(line))).collect();
+            assert!(lines.len() >= pids.len(), "{} lines of {} processes", lines.len(), pids.len());
+            lines.sort_unstable();
+            hash(lines)
+        };
+        let lines = |way: &Way| {
+            let mut lines = Vec::new();
+            (way.write)(root, &mut lines);
+            lines
+        };
+        let first = &self.ways[0];
+        let contender = |way: &'static Way| {
+            let oracle = Oracle::new(self.title, false, move || answer(&lines(first)));
+            let fill = move |lines: &mut Vec<u8>| {
+                lines.clear();
+                (way.write)(root, lines);
+            };
+            Contender::filling(way.name, oracle, Vec::new(), fill, answer)
+        };
+        let mut contenders: Vec<_> = self.ways.iter().map(contender).collect();
+        contenders.iter_mut().for_each(Contender::check);
+        let turns = Turns::take(&mut contenders, effort);
+
+        let count = lines(first).split(|byte| *byte == b'\n').count() - 1;
+        println!(
+            "{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more: {count} lines"
+        );
+        println!("\n| | time | system calls |\n|---|---|---|");
+        eprintln!("\n{}: {} rounds", self.title, turns.rounds);
+        for (index, Way { name, .. }) in self.ways.iter().enumerate() {
+            let time =
+                if index == 0 { time(turns.median(0)) } else { format!("{:.2}", turns.ratio(index, 0).of_medians) };
+            let calls = self.system_calls(name, root).map_or_else(|| "–".into(), |calls| calls.to_string());
+            println!("| {name} | {time} | {calls} |");
+            eprintln!("  {name:34} {}", turns.ratio(index, 0));
+        }
+    }
+
+    /// By strace, in a child that answers twice, less those of one that answers once. `None` without strace.
+    fn system_calls(&self, name: &str, root: &Path) -> Option<usize> {
+        let traced = |times| {
+            let mut strace = Command::new("strace");
+            strace.args(["-qq", "-o", "/dev/stdout"]).arg(std::env::current_exe().expect("the path of this program"));
+            let output = strace.args([ANSWER, self.title, name, times]).arg(root).output().ok()?;
+            output.status.success().then(|| output.stdout.split(|byte| *byte == b'\n').count())
+        };
+        Some(traced("2")?.saturating_sub(traced("1")?))
+    }
+}
+
+fn pid(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == b' ').next().expect("BUG: there is a first part")
+}

@@ -1,0 +1,120 @@
+//! Processes that sleep, so that there are some whose threads, descriptors and cgroups are known and stay.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+/// Tells this program that it is such a process.
+pub const SLEEP: &str = "--sleep";
+
+pub const PROCESSES: usize = 64;
+/// Besides the one that each process begins with. They are named `idle-0`, `idle-1`, …
+pub const THREADS: usize = 8;
+/// Besides those of standard input, output and error.
+pub const DESCRIPTORS: usize = 16;
+
+/// Children of this process. Each ends when its standard input does: if this process is killed, too.
+pub struct Sleepers {
+    children: Vec<Child>,
+    cgroups: io::Result<Cgroups>,
+}
+
+impl Sleepers {
+    pub fn start() -> Self {
+        let this = std::env::current_exe().expect("the path of this program");
+        let start = |_| {
+            let mut command = Command::new(&this);
+            let command = command.arg(SLEEP).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            command.spawn().expect("a process")
+        };
+        let children = (0..PROCESSES).map(start).collect();
+        let mut all = Self { children, cgroups: Err(ErrorKind::NotFound.into()) };
+        for child in &mut all.children {
+            let stdout = child.stdout.as_mut().expect("BUG: piped");
+            BufReader::new(stdout).read_line(&mut String::new()).expect("its word that it sleeps");
+        }
+        all.cgroups = Cgroups::make(&all.children);
+        all
+    }
+
+    /// The root of the tree that they are in.
+    pub fn cgroups(&self) -> Result<&Path, &io::Error> {
+        self.cgroups.as_ref().map(|cgroups| &*cgroups.0)
+    }
+
+    /// Each as it is written in `/proc`.
+    pub fn pids(&self) -> HashSet<Vec<u8>> {
+        self.children.iter().map(|child| child.id().to_string().into_bytes()).collect()
+    }
+}
+
+impl Drop for Sleepers {
+    /// Before the tree of cgroups is removed, which must be empty.
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
+/// What such a process does.
+pub fn sleep() {
+    let _open: Vec<_> = (0..DESCRIPTORS).map(|_| File::open("/dev/null").expect("the null device")).collect();
+    for index in 0..THREADS {
+        let thread = thread::Builder::new().name(format!("idle-{index}")).stack_size(1 << 16);
+        thread
+            .spawn(|| {
+                loop {
+                    thread::park();
+                }
+            })
+            .expect("a thread");
+    }
+    println!("asleep");
+    io::stdin().read_to_end(&mut Vec::new()).expect("the end of the other process");
+}
+
+/// A tree of 73 cgroups, 8 in each down to the second level, over whose leaves the children are spread.
+struct Cgroups(PathBuf);
+
+const WIDTH: usize = 8;
+
+/// Under one of these it is made. The first is version 2; beside the controllers of version 1, the next one is.
+const PARENTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"];
+
+impl Cgroups {
+    fn make(children: &[Child]) -> io::Result<Self> {
+        let is_cgroup = |path: &&str| Path::new(path).join("cgroup.procs").exists();
+        let parent = PARENTS.into_iter().find(is_cgroup).ok_or(ErrorKind::NotFound)?;
+        let tree = Self(Path::new(parent).join("lendir-peers"));
+        let _ = remove(&tree.0); // of a run that was killed
+        let branches = (0..WIDTH).map(|index| tree.0.join(format!("branch-{index}")));
+        let leaves: Vec<_> =
+            branches.flat_map(|branch| (0..WIDTH).map(move |index| branch.join(format!("leaf-{index}")))).collect();
+        leaves.iter().try_for_each(fs::create_dir_all)?;
+        for (child, leaf) in children.iter().zip(leaves.iter().cycle()) {
+            fs::write(leaf.join("cgroup.procs"), child.id().to_string())?;
+        }
+        Ok(tree)
+    }
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        let _ = remove(&self.0);
+    }
+}
+
+/// The files in it come and go with the directory.
+fn remove(cgroup: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(cgroup)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove(&entry.path())?;
+        }
+    }
+    fs::remove_dir(cgroup)
+}

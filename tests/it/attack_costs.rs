@@ -1,0 +1,183 @@
+//! What a walk costs if others move directories so that it does not find its way back: it grows with the depth of the tree, not
+//! with its square.
+
+use crate::support::tree::{self, Tree};
+use crate::system_calls::{Counted, log};
+use lendir::{Listing, Walk};
+use rustix::fd::OwnedFd;
+use rustix::fs::{RenameFlags, renameat, renameat_with};
+use std::fs;
+
+/// Of the shallower of two trees. The other one is twice as deep.
+const LEVELS: usize = 80;
+
+/// A comb, and combs beside it that are as deep, by descriptors.
+struct Place {
+    tree: Tree,
+    levels: Vec<OwnedFd>,
+    /// It has the combs, and what is moved out of the tree.
+    decoys: OwnedFd,
+    _beside: Tree,
+}
+
+impl Place {
+    fn new(depth: usize) -> Self {
+        let tree = Tree::new(|at| tree::comb(at, depth));
+        let beside = Tree::new(|at| tree::comb(at, depth));
+        let mut levels = vec![lendir::open(tree.path()).unwrap()];
+        for depth in 0..depth {
+            levels.push(lendir::openat(&levels[depth], "m").unwrap());
+        }
+        let decoys = lendir::open(beside.path()).unwrap();
+        Self { tree, levels, decoys, _beside: beside }
+    }
+
+    fn depth(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// Moves a level out of the tree.
+    fn take(&self, depth: usize) {
+        renameat(&self.levels[depth - 1], "m", &self.decoys, depth.to_string()).unwrap();
+    }
+
+    /// Puts a comb in the place of a level, and the level in that of the comb.
+    fn exchange(&self, depth: usize) {
+        renameat_with(&self.levels[depth - 1], "m", &self.decoys, "m", RenameFlags::EXCHANGE).unwrap();
+    }
+}
+
+/// Made when the walk is at the deepest level. The one below the last that is closed is then two above it.
+struct Attack {
+    what: &'static str,
+    make: fn(&Place),
+    /// How many levels neither `..` nor names lead to any more, of so many.
+    lost: fn(usize) -> usize,
+}
+
+const ATTACKS: [Attack; 7] = [
+    Attack {
+        what: "the lowest closed level is cut off, and one half way up is moved",
+        make: |place| {
+            place.take(place.depth() - 2);
+            place.take(place.depth() / 2);
+        },
+        lost: |depth| depth / 2 - 2,
+    },
+    Attack {
+        what: "it is cut off, and a decoy stands for one half way up",
+        make: |place| {
+            place.take(place.depth() - 2);
+            place.exchange(place.depth() / 2);
+        },
+        lost: |depth| depth / 2 - 2,
+    },
+    Attack {
+        what: "it is cut off, and a decoy stands for the first",
+        make: |place| {
+            place.take(place.depth() - 2);
+            place.exchange(1);
+        },
+        lost: |depth| depth - 3,
+    },
+    Attack {
+        what: "a decoy stands for it and for one half way up",
+        make: |place| {
+            place.exchange(place.depth() - 3);
+            place.take(place.depth() / 2);
+        },
+        lost: |depth| depth / 2 - 3,
+    },
+    Attack {
+        what: "what is below it goes into a decoy of one half way up",
+        make: |place| {
+            let (depth, half) = (place.depth() - 2, place.depth() / 2);
+            place.take(depth);
+            place.exchange(half);
+            let mut decoy = lendir::openat(&place.levels[half - 1], "m").unwrap();
+            for _ in half..depth - 1 {
+                decoy = lendir::openat(&decoy, "m").unwrap();
+            }
+            renameat(&decoy, "m", &place.decoys, "replaced").unwrap();
+            renameat(&place.decoys, depth.to_string(), &decoy, "m").unwrap();
+        },
+        lost: |depth| depth / 2 - 2,
+    },
+    Attack {
+        what: "all are moved, each on its own",
+        make: |place| (2..=place.depth()).rev().for_each(|depth| place.take(depth)),
+        lost: |depth| depth - 4,
+    },
+    Attack {
+        what: "all are moved, two by two",
+        make: |place| (2..=place.depth()).rev().step_by(2).for_each(|depth| place.take(depth)),
+        lost: |depth| depth - 4,
+    },
+];
+
+/// A walk that is at the deepest level, where it has been attacked.
+fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
+    let mut walk = Walk::open(place.tree.path()).unwrap().max_open(4).post_order(is_post_order);
+    let mut listing = Listing::new();
+    loop {
+        let mut dir = walk.next().unwrap().expect("a deepest level");
+        dir.read(&mut listing).unwrap();
+        if dir.depth() == place.depth() && dir.name() == b"m" {
+            break;
+        }
+    }
+    (attack.make)(place);
+    walk
+}
+
+/// What a walk calls, but for `close`, and what tells the walks apart.
+const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
+/// Stands in the log before and after what is counted of each walk.
+const BORDER: &str = "/where a walk is counted";
+
+/// The kernel's work, as strace shows it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    calls: usize,
+    /// In all paths: how often the kernel looks up a name or goes up.
+    names: usize,
+}
+
+impl Cost {
+    fn of(lines: &[String]) -> Self {
+        let paths = lines.iter().flat_map(|line| line.split('"').skip(1).step_by(2));
+        let names = paths.map(|path| path.split('/').filter(|name| !name.is_empty()).count()).sum();
+        Self { calls: lines.len(), names }
+    }
+}
+
+#[test]
+fn way_back_that_others_cut_costs_no_square() {
+    let test = "attack_costs::way_back_that_others_cut_costs_no_square";
+    let cases = || ATTACKS.iter().flat_map(|attack| [false, true].map(|is_post_order| (attack, is_post_order)));
+    let lines = log(test, &["--seccomp-bpf", "-e", TRACED, "-s", "65536"], || {
+        let _counted = Counted::begin();
+        for (attack, is_post_order) in cases() {
+            for depth in [LEVELS, 2 * LEVELS] {
+                let place = Place::new(depth);
+                let mut walk = begin(&place, is_post_order, attack);
+                let mut errors = 0;
+                let _ = fs::symlink_metadata(BORDER);
+                while walk.next_or(|_| errors += 1).is_some() {}
+                let _ = fs::symlink_metadata(BORDER);
+                assert_eq!(errors, (attack.lost)(depth), "{}, post order {is_post_order}", attack.what);
+            }
+        }
+    });
+    let Some(lines) = lines else { return };
+    let costs: Vec<_> = lines.split(|line| line.contains(BORDER)).skip(1).step_by(2).map(Cost::of).collect();
+    for ((attack, is_post_order), costs) in cases().zip(costs.chunks(2)) {
+        let [once, twice] = [costs[0], costs[1]];
+        let is_linear = 2 * twice.calls <= 5 * once.calls && 2 * twice.names <= 5 * once.names;
+        assert!(
+            is_linear,
+            "{}, post order {is_post_order}: twice the levels take {twice:?}, not {once:?}",
+            attack.what
+        );
+    }
+}

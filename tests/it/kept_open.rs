@@ -1,0 +1,86 @@
+//! How many descriptors a walk keeps once there are no more: all that it can have, with the one at hand.
+
+use crate::support::process;
+use crate::support::tree::{self, Tree};
+use crate::walk_bounds::leave_room;
+use lendir::{Listing, Walk};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::cell::{Cell, RefCell};
+use std::fs;
+
+const DEPTH: usize = 24;
+
+/// What this process has open. To look takes a descriptor too, so there is room for it while it looks.
+fn open_descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let count = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    count
+}
+
+/// The depth of each directory, at its first visit or its second, and how many descriptors the walk has there. `look` is called
+/// at each of them, with its depth.
+fn counts(walk: &mut Walk, before: &Cell<usize>, mut look: impl FnMut(usize)) -> Vec<(usize, bool, usize)> {
+    let mut listing = Listing::new();
+    let mut counts = Vec::new();
+    while let Some(mut dir) = walk.next().unwrap() {
+        counts.push((dir.depth(), dir.is_second_visit(), open_descriptors() - before.get()));
+        dir.read(&mut listing).unwrap();
+        look(dir.depth());
+    }
+    counts
+}
+
+/// What a walk keeps under a limit that it was given, it keeps under the process's too.
+#[test]
+fn walk_keeps_as_many_as_there_are() {
+    process::run("kept_open::walk_keeps_as_many_as_there_are", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, DEPTH));
+        for is_post_order in [false, true] {
+            let begin = |most| Walk::open(tree.path()).unwrap().max_open(most).post_order(is_post_order);
+            for room in 4..=DEPTH + 2 {
+                let before = Cell::new(open_descriptors());
+                let expected = counts(&mut begin(room), &before, |_| ());
+                let most = expected.iter().map(|count| count.2).max();
+                assert_eq!(most, Some(room.min(DEPTH + 1)), "as the limit allows");
+                let others = leave_room(room);
+                let before = Cell::new(open_descriptors());
+                let counts = counts(&mut begin(1000), &before, |_| ());
+                let what = format!("room for {room}, post order {is_post_order}");
+                for (at, (count, expected)) in counts.iter().zip(&expected).enumerate() {
+                    assert_eq!(count, expected, "{what}, visit {at}");
+                }
+                assert_eq!(counts.len(), expected.len(), "{what}");
+                drop(others);
+            }
+        }
+    });
+}
+
+/// It does with as many from then on, whatever the process may have later.
+#[test]
+fn walk_keeps_no_more_once_there_are_more() {
+    process::run("kept_open::walk_keeps_no_more_once_there_are_more", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, DEPTH));
+        for is_post_order in [false, true] {
+            for room in 4..DEPTH / 2 {
+                let others = RefCell::new(leave_room(room));
+                let before = Cell::new(open_descriptors());
+                let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+                let counts = counts(&mut walk, &before, |depth| {
+                    if depth == DEPTH / 2 && !others.borrow().is_empty() {
+                        before.set(before.get() - others.take().len());
+                    }
+                });
+                let most = counts.iter().map(|count| count.2).max();
+                assert_eq!(most, Some(room), "room for {room}, post order {is_post_order}");
+                // On the way down, `m` is the second of three at each level.
+                let is_kept =
+                    |&(depth, is_second, count): &(usize, bool, usize)| is_second || count == room.min(depth + 1);
+                let way_down = counts.iter().take_while(|count| count.0 < DEPTH);
+                assert!(way_down.clone().count() > DEPTH && way_down.filter(|count| !count.1).all(is_kept));
+            }
+        }
+    });
+}

@@ -1,0 +1,67 @@
+//! Five plain tests, to read first: each makes directories, reads or walks them, and compares paths.
+
+use crate::support::tree::Tree;
+use lendir::{Buffer, Entries, Listing, Walk};
+use std::path::PathBuf;
+
+/// The paths of the directories that `walk` lends, below `tree`.
+fn paths(mut walk: Walk, tree: &Tree) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    while let Some(dir) = walk.next().unwrap() {
+        paths.push(dir.path().strip_prefix(tree.path()).unwrap().to_owned());
+    }
+    paths
+}
+
+#[test]
+fn directory_is_read_without_its_dots() {
+    let tree = Tree::of(&["dir/", "file", ".hidden"]);
+    let dir = lendir::open(tree.path()).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next().unwrap() {
+        names.push(entry.name().to_vec());
+    }
+    names.sort();
+    assert_eq!(names, [&b".hidden"[..], b"dir", b"file"]);
+}
+
+#[test]
+fn directory_is_listed_in_the_order_of_its_names() {
+    let tree = Tree::of(&["b", "C", "a/"]);
+    let dir = lendir::open(tree.path()).unwrap();
+    let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+    listing.read(Entries::new(&dir, &mut buffer)).unwrap();
+    let names: Vec<_> = listing.iter().map(|entry| entry.name()).collect();
+    assert_eq!(names, [b"C", b"a", b"b"]);
+}
+
+#[test]
+fn tree_is_walked_a_directory_before_those_below_it() {
+    let tree = Tree::of(&["a/b/c/", "a/b/file"]);
+    let walk = Walk::open(tree.path()).unwrap();
+    assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b/c"].map(PathBuf::from));
+}
+
+#[test]
+fn post_order_comes_back_to_a_directory_after_those_below_it() {
+    let tree = Tree::of(&["a/b/"]);
+    let walk = Walk::open(tree.path()).unwrap().post_order(true);
+    assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b", "a", ""].map(PathBuf::from));
+}
+
+#[test]
+fn walk_does_not_go_below_what_is_skipped() {
+    let tree = Tree::of(&["a/", ".git/objects/"]);
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut names = Vec::new();
+    while let Some(mut dir) = walk.next().unwrap() {
+        while let Some(entry) = dir.next().unwrap() {
+            names.push(entry.name().to_vec());
+            dir.skip_name(".git");
+        }
+    }
+    names.sort();
+    assert_eq!(names, [&b".git"[..], b"a"], "and not `objects`");
+}

@@ -1,0 +1,163 @@
+//! What several threads take, in memory, to share a deep tree: it grows with the depth, not with its square.
+
+use crate::costs::bytes_so_far;
+use crate::support::process;
+use crate::support::tree::Tree;
+use lendir::{Listing, Walk};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, mkdirat, renameat};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Levels in one another, with directories of these names beside each. Returns the descriptors of the levels that are `wanted`.
+fn levels(at: &Path, depth: usize, name: &str, beside: &[&str], wanted: &[usize]) -> Vec<OwnedFd> {
+    let mut level = lendir::open(at).unwrap();
+    let mut found = Vec::new();
+    for depth in 0..=depth {
+        if wanted.contains(&depth) {
+            found.push(level.try_clone().unwrap());
+        }
+        for name in beside.iter().chain([&name]) {
+            mkdirat(&level, *name, Mode::RWXU).unwrap();
+        }
+        level = lendir::openat(&level, name).unwrap();
+    }
+    found
+}
+
+/// Waits for what another thread does, and for what it does just after that. Gives up after a while.
+fn wait(flag: &AtomicBool) {
+    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
+        let begin = Instant::now();
+        while begin.elapsed() < most && !is_over() {
+            thread::yield_now();
+        }
+    };
+    pause(Duration::from_secs(1), &|| flag.load(SeqCst));
+    pause(Duration::from_micros(200), &|| false);
+}
+
+/// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one waits
+/// for something to do. Returns how many directories went to the other one, and the bytes that both allocated for each.
+fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
+    const NAME: &str =
+        "directories with names that are long make the path of a deep one so long that nothing else counts";
+    let tree = Tree::new(|at| drop(levels(at, depth - 1, NAME, &["z"], &[])));
+    let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
+    let caller = thread::current().id();
+    let walk = Walk::open(tree.path()).unwrap().max_open(2 * depth).post_order(is_post_order);
+    let parts = walk.spread(2, |walk| {
+        let is_first = thread::current().id() == caller;
+        let mut listing = Listing::new();
+        let (mut visits, mut bytes) = (0, 0);
+        loop {
+            if !is_first {
+                wait(&is_deepest);
+                is_idle.store(true, SeqCst);
+            } else if is_deepest.load(SeqCst) {
+                wait(&is_idle);
+            }
+            let before = bytes_so_far();
+            let dir = walk.next().unwrap();
+            if is_deepest.load(SeqCst) {
+                bytes += bytes_so_far() - before;
+            }
+            let Some(mut dir) = dir else { break };
+            if !is_first {
+                is_idle.store(false, SeqCst);
+            } else if dir.depth() == depth {
+                is_deepest.store(true, SeqCst);
+            }
+            visits += usize::from(!dir.is_second_visit());
+            dir.read(&mut listing).unwrap();
+        }
+        is_idle.fetch_or(!is_first, SeqCst);
+        (visits, bytes)
+    });
+    assert_eq!(parts[0].0 + parts[1].0, 2 * depth + 1);
+    let shares = parts[1].0;
+    (shares, (parts[0].1 + parts[1].1) / shares.max(1))
+}
+
+#[test]
+fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
+    process::run("share_costs::what_is_given_away_takes_no_more_memory_in_a_deeper_tree", 60, || {
+        const LEVELS: usize = 100;
+        for is_post_order in [false, true] {
+            let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| bytes_a_share(depth, is_post_order));
+            assert!(few > LEVELS / 8 && many > LEVELS / 2, "{few} and {many} directories are given away");
+            assert!(
+                more <= 2 * bytes,
+                "post order {is_post_order}: {bytes} bytes for each of {few}, {more} for each of {many}, 4 times as deep"
+            );
+        }
+    });
+}
+
+/// The most memory that this process has had since it was last asked, in bytes.
+fn most_memory() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("proc_pid_status(5)");
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("a number")
+}
+
+/// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so that each is lost.
+/// Returns how much memory that takes, and the errors.
+fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
+    let name = "m".repeat(250);
+    let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
+    let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
+    let [top, bottom, last] = found.try_into().expect("three levels");
+    for number in ["1", "2", "3", "4"] {
+        mkdirat(&last, format!("{name}/{number}"), Mode::RWXU).unwrap();
+    }
+    let aside = lendir::open(aside.path()).unwrap();
+    let cut = || {
+        renameat(&bottom, &*name, &aside, "bottom").unwrap();
+        renameat(&top, &*name, &aside, "top").unwrap();
+    };
+    let [is_deepest, is_shared, is_cut] = [(); 3].map(|()| AtomicBool::new(false));
+    let walk = Walk::open(tree.path()).unwrap().max_open(4).post_order(true);
+    let caller = thread::current().id();
+    let before = [most_memory(), most_memory()][1];
+    let errors = walk.spread(2, |walk| {
+        let is_first = thread::current().id() == caller;
+        if !is_first {
+            wait(&is_deepest);
+        }
+        let mut errors = 0;
+        while let Some(mut dir) = walk.next_or(|_| errors += 1) {
+            while dir.next().unwrap().is_some() {}
+            if dir.depth() == depth && !dir.is_second_visit() {
+                is_deepest.store(true, SeqCst);
+                thread::sleep(Duration::from_millis(20)); // the other one begins to wait
+            } else if dir.depth() > depth && !is_first {
+                is_shared.store(true, SeqCst);
+                wait(&is_cut);
+            } else if dir.depth() > depth && !is_cut.load(SeqCst) {
+                wait(&is_shared);
+                cut();
+                is_cut.store(true, SeqCst);
+            }
+        }
+        errors
+    });
+    assert!(is_shared.load(SeqCst) && is_cut.load(SeqCst), "both threads are at the bottom");
+    (most_memory() - before, errors.into_iter().sum())
+}
+
+/// Of 4 times as many levels the paths are 16 times as long, taken together.
+#[test]
+fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
+    process::run("share_costs::lost_levels_take_memory_for_their_number_not_for_their_paths", 120, || {
+        const LEVELS: usize = 500;
+        let [(few, errors), (many, more_errors)] = [LEVELS, 4 * LEVELS].map(memory_of_lost_levels);
+        assert!(errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10, "{errors} and {more_errors} errors");
+        let few = few.max(2 << 20);
+        assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
+    });
+}

@@ -1,0 +1,206 @@
+//! `Dir::skip_name`: what it skips, against a model, and that its time grows with the directory, not with its square.
+
+use crate::support::machine::watchdog;
+use crate::support::scan::ORDERS;
+use crate::support::tree::{Random, Tree};
+use lendir::{Dir, FileType, Listing, Order, Walk};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::mem;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Files and directories by turns, in each order of names.
+fn make(at: &Path, count: usize) {
+    for number in 0..count {
+        File::create(at.join(format!("{number:06}f"))).unwrap();
+        fs::create_dir(at.join(format!("{number:06}d"))).unwrap();
+    }
+}
+
+/// What is known of a name: whether it is that of a directory which the walk would go below.
+#[derive(Default)]
+struct Model(BTreeMap<Vec<u8>, bool>);
+
+impl Model {
+    fn lend(&mut self, name: &[u8], file_type: FileType) {
+        assert_eq!(self.0.insert(name.to_vec(), file_type == FileType::Directory), None, "a name comes once");
+    }
+
+    /// What [`Dir::skip_name`] must return.
+    fn skip(&mut self, name: &[u8]) -> bool {
+        self.0.get_mut(name).is_some_and(mem::take)
+    }
+
+    fn entered(&self) -> Vec<Vec<u8>> {
+        self.0.iter().filter(|(_, is_entered)| **is_entered).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// Any calls in any order; returns how many skips did something.
+fn any_calls(dir: &mut Dir<'_>, model: &mut Model, names: &[Vec<u8>], random: &mut Random) -> usize {
+    let mut listing = Listing::with_order(ORDERS[random.below(ORDERS.len())]);
+    let mut skipped = 0;
+    let mut last = None;
+    for _ in 0..random.below(600) {
+        match random.below(10) {
+            0..5 => {
+                last = dir.next().unwrap().map(|entry| {
+                    model.lend(entry.name(), entry.file_type());
+                    entry.name().to_vec()
+                });
+            }
+            5 => {
+                dir.skip_entry();
+                if let Some(name) = &last {
+                    skipped += usize::from(model.skip(name));
+                }
+            }
+            6 if random.below(20) == 0 => {
+                last = None;
+                dir.read(&mut listing).unwrap();
+                for entry in &listing {
+                    model.lend(entry.name(), entry.file_type());
+                }
+            }
+            _ => {
+                let name = &names[random.below(names.len())];
+                let expected = model.skip(name);
+                assert_eq!(dir.skip_name(name), expected, "{}", name.escape_ascii());
+                skipped += usize::from(expected);
+            }
+        }
+    }
+    if random.below(2) == 0 {
+        // In one direction, as it was lent or listed, or in another one.
+        while let Some(entry) = dir.next().unwrap() {
+            model.lend(entry.name(), entry.file_type());
+        }
+        let mut known: Vec<_> = model.0.keys().cloned().collect();
+        if random.below(2) == 0 {
+            known.reverse();
+        }
+        known.truncate(random.below(known.len() + 1));
+        for name in known {
+            let expected = model.skip(&name);
+            assert_eq!(dir.skip_name(&name), expected, "{}", name.escape_ascii());
+            skipped += usize::from(expected);
+        }
+    }
+    skipped
+}
+
+#[test]
+fn any_calls_skip_what_the_model_skips() {
+    const COUNT: usize = 100;
+    let tree = Tree::new(|at| make(at, COUNT));
+    let mut names: Vec<_> =
+        fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name().into_encoded_bytes()).collect();
+    // Names that are never lent, some of which begin as others do.
+    for name in ["", ".", "..", "000000", "000000d/", "000000dd", "zzz", "0"] {
+        names.push(name.into());
+    }
+    names.push(vec![b'x'; 300]);
+    names.push(b"000001d\0".to_vec());
+    let mut skipped = 0;
+    for seed in 0..400 {
+        for is_post_order in [false, true] {
+            let mut random = Random(seed);
+            let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+            let mut model = Model::default();
+            skipped += any_calls(&mut walk.next().unwrap().unwrap(), &mut model, &names, &mut random);
+
+            // What was not lent is not skipped.
+            for name in fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name()) {
+                let name = name.into_encoded_bytes();
+                let is_directory = name.ends_with(b"d");
+                model.0.entry(name).or_insert(is_directory);
+            }
+            let mut entered = Vec::new();
+            while let Some(dir) = walk.next().unwrap() {
+                if dir.depth() > 0 && !dir.is_second_visit() {
+                    entered.push(dir.name().to_vec());
+                }
+            }
+            entered.sort_unstable();
+            assert_eq!(entered, model.entered(), "seed {seed}, post order {is_post_order}");
+        }
+    }
+    assert!(skipped > 10_000, "{skipped} skips");
+}
+
+/// Which names a loop hands to `skip_name`.
+#[derive(Clone, Copy, Debug)]
+enum Skips {
+    All,
+    Files,
+    Directories,
+    /// Every third name, whatever it is.
+    Some,
+}
+
+impl Skips {
+    fn skip(self, dir: &mut Dir<'_>, at: usize, name: &[u8]) {
+        let is_directory = name.ends_with(b"d");
+        let is_wanted = match self {
+            Self::All => true,
+            Self::Files => !is_directory,
+            Self::Directories => is_directory,
+            Self::Some => at % 3 == 0,
+        };
+        if is_wanted {
+            black_box(dir.skip_name(name));
+        }
+    }
+}
+
+/// How long the skips take that follow [`Dir::read`], or [`Dir::next`] without an `order`.
+fn time(tree: &Path, order: Option<Order>, skips: Skips) -> Duration {
+    let mut walk = Walk::open(tree).unwrap();
+    let mut dir = walk.next().unwrap().unwrap();
+    if let Some(order) = order {
+        let mut listing = Listing::with_order(order);
+        dir.read(&mut listing).unwrap();
+        let begin = Instant::now();
+        for (at, entry) in listing.iter().enumerate() {
+            skips.skip(&mut dir, at, entry.name());
+        }
+        begin.elapsed()
+    } else {
+        let mut names = Vec::new();
+        while let Some(entry) = dir.next().unwrap() {
+            names.push(entry.name().to_vec());
+        }
+        let begin = Instant::now();
+        for (at, name) in names.iter().enumerate() {
+            skips.skip(&mut dir, at, name);
+        }
+        begin.elapsed()
+    }
+}
+
+/// A ratio of times, as the searching makes no calls that could be counted. It is 4 where each name is looked at about once,
+/// and 16 where each call looks at all.
+#[test]
+fn time_to_skip_grows_with_the_directory_not_with_its_square() {
+    const FEW: usize = 500;
+    let _watchdog = watchdog();
+    let [small, large] = [FEW, 4 * FEW].map(|count| Tree::new(|at| make(at, count)));
+    for order in ORDERS.map(Some).into_iter().chain([None]) {
+        for skips in [Skips::All, Skips::Files, Skips::Directories, Skips::Some] {
+            // The least of several runs by turns is what the machine's other work disturbs least.
+            let mut least = [Duration::MAX; 2];
+            let ratio = |least: [Duration; 2]| least[1].as_secs_f64() / least[0].as_secs_f64();
+            for _ in 0..30 {
+                for (least, tree) in least.iter_mut().zip([&small, &large]) {
+                    *least = time(tree.path(), order, skips).min(*least);
+                }
+                if ratio(least) < 8.0 {
+                    break;
+                }
+            }
+            assert!(ratio(least) < 8.0, "{order:?}, {skips:?}: 4 times the names take {:.1} times", ratio(least));
+        }
+    }
+}

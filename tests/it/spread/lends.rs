@@ -1,0 +1,216 @@
+//! What the threads lend together is what one lends, in its order, and all of them work.
+
+use super::{STOP_READING, THREADS, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
+use crate::stamps::{self, Clock, read_all};
+use crate::support::machine::{Watchdog, runs_long};
+use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST};
+use crate::visits::{Plan, by_std, walked};
+use crate::walk::remove;
+use lendir::{Dir, Walk};
+use rustix::fs::fstat;
+use std::fs;
+use std::iter;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn threads_lend_together_what_one_lends() {
+    let _watchdog = Watchdog::new(120);
+    let trees: [&dyn Fn(&Path); 6] = [
+        &|_| (),
+        &|at| tree::random(at, 0),
+        &|at| tree::chain(at, 300),
+        &|at| tree::comb(at, 100),
+        &|at| tree::wide(at, 500, 3),
+        &|at| (0..5000).for_each(|number| tree::make(at, &[&format!("file-{number}")])),
+    ];
+    for make in trees {
+        let tree = Tree::new(make);
+        for way in WAYS {
+            let expected = way.by_std(tree.path());
+            for threads in THREADS {
+                way.check(&tree, &expected, threads);
+            }
+        }
+    }
+}
+
+#[test]
+fn thousand_runs_lend_the_same() {
+    let _watchdog = Watchdog::new(1200);
+    let tree = Tree::new(|at| tree::random(at, 1));
+    let expected = WAYS.map(|way| way.by_std(tree.path()));
+    for run in 0..if runs_long() { 1000 } else { 20 } {
+        for threads in [1, 2, 8, 64] {
+            let way = run % WAYS.len();
+            WAYS[way].check(&tree, &expected[way], threads);
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_empty_directories() {
+    let _watchdog = Watchdog::new(120);
+    let tree = Tree::new(|at| tree::wide(at, 10_000, 5));
+    let expected = PLAIN.by_std(tree.path());
+    for threads in [2, 64] {
+        PLAIN.check(&tree, &expected, threads);
+    }
+}
+
+/// Directories half read, never read, left and sorted; entries skipped in each way.
+#[test]
+fn any_mix_of_calls_does_what_each_of_them_says() {
+    let _watchdog = Watchdog::new(600);
+    let tree = Tree::new(|at| tree::random(at, 2));
+    for seed in 0..if runs_long() { 300 } else { 6 } {
+        let plan = |path: &Path| Plan::any(seed, path);
+        for way in [PLAIN, TIGHT] {
+            let expected = in_one_order(by_std(tree.path(), way.is_post_order, plan));
+            for threads in [2, 8] {
+                let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, plan));
+                let visits = in_one_order(parts.into_iter().flatten());
+                assert!(visits == expected, "seed {seed}, {way:?}, {threads} threads");
+            }
+        }
+    }
+}
+
+/// Checks that it is the directory at its path, and that the one above it is lent with it at its second visit.
+fn check_descriptors(dir: &Dir<'_>) {
+    let is_at = |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
+    assert!(is_at(dir, dir.path()), "{dir:?}");
+    assert_eq!(dir.parent().is_some(), dir.is_second_visit() && dir.depth() > 0, "{dir:?}");
+    assert!(dir.parent().is_none_or(|parent| is_at(&parent, dir.path().parent().unwrap())), "{dir:?}");
+}
+
+#[test]
+fn directory_comes_before_all_below_it_and_again_after_them() {
+    let _watchdog = Watchdog::new(300);
+    let trees: [&dyn Fn(&Path); 3] = [
+        &|at| {
+            tree::wide(at, 30, 2);
+            (0..30).for_each(|number| tree::wide(&at.join(format!("{number:02}")), 8, 1));
+        },
+        &|at| tree::comb(at, 60),
+        &|at| {
+            tree::wide(at, 5, 1);
+            (0..5).for_each(|number| tree::comb(&at.join(number.to_string()), 20));
+        },
+    ];
+    for make in trees {
+        let tree = Tree::new(make);
+        let count = PLAIN.by_std(tree.path()).len();
+        for way in [PLAIN, POST, TIGHT] {
+            for threads in [2, 3, 8, 64] {
+                for _ in 0..if runs_long() { 100 } else { 3 } {
+                    let clock = Clock::new();
+                    let visit = |walk: &mut Walk| {
+                        let look = |dir: Dir<'_>| {
+                            check_descriptors(&dir);
+                            read_all(dir);
+                        };
+                        clock.visit(walk, tree.path(), look).unwrap()
+                    };
+                    let parts = way
+                        .begin(tree.path())
+                        .spread(threads, |walk| iter::from_fn(|| visit(walk)).collect::<Vec<_>>());
+                    let stamps: Vec<_> = parts.into_iter().flatten().collect();
+                    assert_eq!(stamps.len(), if way.is_post_order { 2 * count } else { count });
+                    stamps::check(tree.path(), way.is_post_order, &stamps);
+                }
+            }
+        }
+    }
+}
+
+/// While there is work for all, all get work.
+#[test]
+fn work_reaches_every_thread() {
+    let _watchdog = Watchdog::new(120);
+    let tree = Tree::new(|at| tree::wide(at, 5000, 4));
+    for threads in THREADS {
+        let working = AtomicUsize::new(0);
+        let parts = PLAIN.begin(tree.path()).spread(threads, |walk| {
+            let mut lent = 0;
+            while walk.next().unwrap().is_some() {
+                lent += 1;
+                if lent == 1 {
+                    working.fetch_add(1, SeqCst);
+                }
+                if working.load(SeqCst) < threads {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            lent
+        });
+        assert!(parts.iter().all(|lent| *lent > 0), "{parts:?}");
+        assert_eq!(parts.iter().sum::<usize>(), 5001);
+    }
+}
+
+/// The caller's thread is one of them.
+#[test]
+fn as_many_closures_run_as_there_are_threads() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::of(&["a/b/", "c/"]);
+    let cores = thread::available_parallelism().unwrap().get();
+    for (asked, threads) in [(0, cores), (1, 1), (2, 2), (64, 64)] {
+        let mut ids = POST.begin(tree.path()).spread(asked, |walk| {
+            while walk.next().unwrap().is_some() {}
+            format!("{:?}", thread::current().id())
+        });
+        assert!(ids.contains(&format!("{:?}", thread::current().id())));
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), threads);
+    }
+}
+
+/// A walk that is under way, with a directory half read, goes on.
+#[test]
+fn spread_goes_on_where_the_walk_is() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::comb(at, 30));
+    for way in [PLAIN, TIGHT] {
+        let expected = paths_of(&way.by_std(tree.path()));
+        for steps in [0, 1, 2, 3, 10, expected.len()] {
+            for stop_reading in STOP_READING {
+                let mut walk = way.begin(tree.path());
+                let mut paths = Vec::new();
+                for _ in 0..steps {
+                    let mut dir = walk.next().unwrap().unwrap();
+                    paths.push(path_of(&dir));
+                    let _ = dir.next().unwrap();
+                    stop_reading(dir);
+                }
+                let parts = walk.spread(3, paths_left);
+                paths.extend(parts.into_iter().flatten());
+                paths.sort();
+                assert_eq!(paths, expected, "{way:?}, {steps} steps");
+            }
+        }
+    }
+}
+
+#[test]
+fn removing_on_the_second_visit_removes_a_tree() {
+    let _watchdog = Watchdog::new(60);
+    for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100), |at: &Path| tree::wide(at, 500, 3)] {
+        for way in [POST, TIGHT] {
+            for threads in [2, 8] {
+                let tree = Tree::new(make);
+                let parts = way.begin(tree.path()).spread(threads, |walk| remove(walk, tree.path()));
+                for part in parts {
+                    part.unwrap();
+                }
+                assert!(!tree.path().exists());
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The tree changes meanwhile, or rights, descriptors, threads or cores are missing.
+
+use super::{THREADS, TIGHT, WAYS, in_one_order, path_of, paths_of};
+use crate::support::machine::{Watchdog, runs_long};
+use crate::support::process::{self, as_nobody, in_thread};
+use crate::support::scan::errno;
+use crate::support::tree::{self, Random, Tree};
+use crate::support::way::{PLAIN, POST, Way};
+use crate::visits::{Plan, What, walked};
+use crate::walk_bounds::{leave_room, open_descriptors};
+use lendir::{Dir, Walk};
+use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::HashSet;
+use std::fs::{self, Permissions};
+use std::iter;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+/// Nobody may see errors but for the directories that it may not enter. Some cannot be read, some not be searched, where
+/// even `..` is refused.
+#[test]
+fn errors_are_the_same_whatever_the_number_of_threads() {
+    let _watchdog = Watchdog::new(300);
+    as_nobody(|| {
+        let chmod = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let tree = Tree::new(|at| {
+            for mode in 0..8 {
+                for number in 0..4 {
+                    let dir = at.join(format!("{number}/mode-{mode}"));
+                    tree::make(&dir, &["a/b/", "c/d/", "e/", "f"]);
+                    chmod(&dir, mode << 6);
+                }
+            }
+        });
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = way.by_std(tree.path());
+            assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() > 20);
+            for threads in THREADS {
+                for _ in 0..if runs_long() { 100 } else { 5 } {
+                    let visits = way.spread(tree.path(), threads);
+                    assert!(visits == expected, "{way:?}, {threads} threads: {visits:#?}");
+                }
+            }
+        }
+    });
+}
+
+/// Whoever makes the second visit need not be able to read the directory any more.
+#[test]
+fn second_visit_needs_no_permission_to_read() {
+    let _watchdog = Watchdog::new(60);
+    as_nobody(|| {
+        for way in [POST, TIGHT] {
+            for threads in THREADS {
+                let tree = Tree::new(|at| tree::comb(at, 40));
+                let parts = way.begin(tree.path()).spread(threads, |walk| {
+                    let mut second_visits = 0;
+                    while let Some(dir) = walk.next().unwrap() {
+                        if dir.is_second_visit() {
+                            second_visits += 1;
+                        } else {
+                            fchmod(&dir, Mode::WUSR | Mode::XUSR).unwrap();
+                        }
+                    }
+                    second_visits
+                });
+                assert_eq!(parts.into_iter().sum::<u32>(), 1 + 3 * 40, "{way:?}, {threads} threads");
+            }
+        }
+    });
+}
+
+/// As many directories stay where they are, and between them others are made, removed, moved and exchanged for links.
+const PLACES: usize = 8;
+
+/// What stays comes once, and again in post-order, whatever happens around it; nothing comes from outside.
+#[test]
+fn tree_changes_meanwhile() {
+    let _watchdog = Watchdog::new(600);
+    let outside = Tree::of(&["OUTSIDE/OUTSIDE/"]);
+    let tree = Tree::new(|at| {
+        for place in 0..PLACES {
+            tree::make(at, &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")]);
+            symlink(outside.path(), at.join(format!("{place}/link"))).unwrap();
+        }
+    });
+    let is_over = AtomicBool::new(false);
+    let changes: usize = thread::scope(|scope| {
+        let (at, is_over) = (tree.path(), &is_over);
+        let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
+        let checked = scope.spawn(|| {
+            for _ in 0..if runs_long() { 300 } else { 10 } {
+                for way in [PLAIN, POST, TIGHT] {
+                    for threads in [2, 8, 64] {
+                        check_what_stays(way, at, threads);
+                    }
+                }
+            }
+        });
+        let checked = checked.join();
+        is_over.store(true, SeqCst);
+        checked.unwrap_or_else(|panic| resume_unwind(panic));
+        others.into_iter().map(|other| other.join().unwrap()).sum()
+    });
+    assert!(changes > 100, "{changes} changes");
+}
+
+fn change(root: &Path, seed: u64, is_over: &AtomicBool) -> usize {
+    let mut random = Random(seed);
+    let mut changes = 0;
+    while !is_over.load(SeqCst) {
+        let [from, to] = [(); 2].map(|()| root.join(random.below(PLACES).to_string()));
+        let (made, moved) = (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
+        let rename = |to, flags| renameat_with(CWD, from.join(&moved), CWD, to, flags).is_ok();
+        changes += usize::from(match random.below(5) {
+            0 => fs::create_dir_all(made.join("a/b")).is_ok(),
+            1 => fs::remove_dir_all(made).is_ok(),
+            2 => rename(to.join("link"), RenameFlags::EXCHANGE),
+            _ => rename(to.join(&moved), RenameFlags::NOREPLACE),
+        });
+    }
+    changes
+}
+
+fn check_what_stays(way: Way, root: &Path, threads: usize) {
+    let stays = |path: &Path| {
+        let mut names = path.strip_prefix(root).unwrap().iter();
+        names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
+    };
+    let parts = way.begin(root).spread(threads, |walk| {
+        let mut paths = Vec::new();
+        loop {
+            match walk.next() {
+                Ok(None) => break paths,
+                Ok(Some(mut dir)) => {
+                    paths.extend(stays(dir.path()).then(|| path_of(&dir)));
+                    while let Some(entry) = dir.next().unwrap() {
+                        assert_ne!(entry.name(), b"OUTSIDE");
+                    }
+                }
+                Err(error) => {
+                    assert!(matches!(errno(error.io_error()), libc::ENOENT | libc::ENOTDIR), "{error}");
+                }
+            }
+        }
+    });
+    let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+    paths.sort();
+    let all = (0..PLACES).flat_map(|place| {
+        let names = iter::once(place.to_string()).chain(iter::repeat_n("stays".to_owned(), 3));
+        names.scan(root.to_owned(), |path, name| {
+            path.push(name);
+            Some(path.clone())
+        })
+    });
+    let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
+    let mut expected: Vec<_> = iter::once(root.to_owned())
+        .chain(all)
+        .flat_map(|path| visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit)))
+        .collect();
+    expected.sort();
+    assert_eq!(paths, expected, "{way:?}, {threads} threads");
+}
+
+/// A share that is on its way has a descriptor too, and in post-order the root another one.
+#[test]
+fn no_more_descriptors_are_open_than_stated() {
+    process::run("spread::trouble::no_more_descriptors_are_open_than_stated", 120, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 60);
+            tree::random(&at.join("a"), 3);
+        });
+        let before = open_descriptors();
+        for way in WAYS {
+            for threads in [1, 2, 8, 64] {
+                let most = Mutex::new(0);
+                let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
+                    let walk = way.begin(tree.path());
+                    let work = |walk: &mut Walk| (0..until).find(|_| walk.next().unwrap().map(look).is_none());
+                    let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
+                    assert_eq!(open_descriptors(), before, "all are closed at the end");
+                };
+                spread(usize::MAX, &|_| {
+                    let mut most = most.lock().unwrap();
+                    *most = open_descriptors().max(*most);
+                });
+                let most = most.into_inner().unwrap() - before;
+                assert!(most <= threads * (way.max_open + 1) + 1, "{way:?}, {threads} threads: {most} open");
+                for until in [0, 1, 10] {
+                    spread(until, &|_| ());
+                }
+                spread(usize::MAX, &|mut dir| dir.stop());
+                spread(usize::MAX, &|dir| {
+                    if dir.depth() == 2 {
+                        resume_unwind(Box::new(()))
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Whatever cannot be opened or duplicated: each directory comes, or it or one above it has an error.
+#[test]
+fn process_with_few_descriptors_loses_nothing_in_silence() {
+    process::run("spread::trouble::process_with_few_descriptors_loses_nothing_in_silence", 120, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 30);
+            tree::random(&at.join("a"), 3);
+        });
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = paths_of(&way.by_std(tree.path()));
+            for descriptors in [2, 3, 5, 8, 12, 40] {
+                let _others = leave_room(descriptors);
+                for _ in 0..if runs_long() { 100 } else { 2 } {
+                    let parts = way.begin(tree.path()).spread(8, |walk| walked(walk, |_| Plan::ALL));
+                    let (errors, visits): (Vec<_>, Vec<_>) =
+                        parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
+                    assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
+                    let failed: HashSet<_> = errors.iter().map(|error| &*error.path).collect();
+                    let mut paths = paths_of(&visits);
+                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "each comes once");
+                    let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
+                    let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
+                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
+                    assert!(silent.is_empty(), "{way:?}, {descriptors} descriptors: {silent:?}, {failed:?}");
+                    paths.retain(|path| expected.binary_search(path).is_err());
+                    assert!(paths.is_empty(), "made up: {paths:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn fewer_threads_walk_where_the_system_refuses_them() {
+    process::run("spread::trouble::fewer_threads_walk_where_the_system_refuses_them", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, 30));
+        as_nobody(|| {
+            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
+            for way in [PLAIN, POST] {
+                for threads in [2, 64, usize::MAX] {
+                    let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, |_| way.plan()));
+                    let [visits] = <[_; 1]>::try_from(parts).unwrap();
+                    assert!(in_one_order(visits) == way.by_std(tree.path()));
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn threads_share_one_cpu() {
+    let _watchdog = Watchdog::new(60);
+    in_thread(|| {
+        let all = sched_getaffinity(None).unwrap();
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+        let tree = Tree::new(|at| tree::random(at, 5));
+        for way in [PLAIN, TIGHT] {
+            let expected = way.by_std(tree.path());
+            for threads in THREADS {
+                way.check(&tree, &expected, threads);
+            }
+        }
+    });
+}

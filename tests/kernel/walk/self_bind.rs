@@ -1,0 +1,88 @@
+//! A closed level that is mounted on itself while the walk is below it: `..` leads to the new mount, whose root has the same
+//! device, inode number and birth time. There the directories lie bare that mounts covered.
+
+use super::{SORTED, Told, Way, comb, level};
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::tree::make;
+use libc::ENOENT;
+use rustix::mount::{MountFlags, mount, mount_bind};
+use std::path::Path;
+
+const DEPTH: usize = 8;
+const CLOSED: [usize; 3] = [1, 3, DEPTH - 3];
+
+/// Walks, and mounts the level `closed` on itself when the walk has closed it. With `covers`, a tmpfs covers what the walk has
+/// still to do there. Returns what there is, as `std` tells it before, and what the walk tells.
+fn walk(tree: &Path, way: Way, closed: usize, covers: bool) -> [Told; 2] {
+    comb(tree, DEPTH);
+    let point = tree.join(level(closed));
+    if covers {
+        make(&point, &["z/COVERED/file"]);
+        mount("none", point.join("z"), "tmpfs", MountFlags::empty(), c"").unwrap();
+        make(&point, &["z/file"]);
+    }
+    let all = Told::by_std(tree).unwrap();
+    let mut run = way.begin(tree);
+    run.until(level(DEPTH));
+    mount_bind(&point, &point).unwrap();
+    [all, run.finish()]
+}
+
+/// What is on the new mount is on another mount than the root.
+#[test]
+fn nothing_is_lent_from_the_new_mount_under_same_mount() {
+    let row = "walk on one mount: a closed level is mounted on itself";
+    let outcome = in_own_namespace(|scratch| {
+        let mut cases = 0;
+        for closed in CLOSED {
+            for covers in [false, true] {
+                for is_post_order in [false, true] {
+                    let way = Way { is_post_order, is_on_one_mount: true, ..SORTED };
+                    let [all, told] = walk(&scratch.join(cases.to_string()), way, closed, covers);
+                    let lost = level(closed);
+                    let what = format!("level {closed}, covered: {covers}, {way:?}");
+                    assert!(!told.left.contains(&lost), "{what}: the second visit is that of the new mount");
+                    let expected = all.without(&[lost.join("z")]).with_errors([(lost, ENOENT)]);
+                    assert_eq!(told.sorted(), expected, "{what}");
+                    cases += 1;
+                }
+            }
+        }
+        cases
+    });
+    match outcome {
+        Ok(cases) => machine::passed(row, cases, "walks: the level is lost, and nothing that a mount covered is lent"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// Whether the level is found again is not promised, nor on which of the two mounts. The rest is complete.
+#[test]
+fn walk_of_all_mounts_loses_nothing_else() {
+    let row = "walk: a closed level is mounted on itself";
+    let outcome = in_own_namespace(|scratch| {
+        let mut cases = 0;
+        for closed in CLOSED {
+            for covers in [false, true] {
+                for is_post_order in [false, true] {
+                    let way = Way { is_post_order, ..SORTED };
+                    let [all, told] = walk(&scratch.join(cases.to_string()), way, closed, covers);
+                    let what = format!("level {closed}, covered: {covers}, {way:?}");
+                    let lost = level(closed);
+                    let is_expected = |error: &_| *error == (lost.clone(), ENOENT);
+                    assert!(told.errors.len() <= 1 && told.errors.iter().all(is_expected), "{what}: {:?}", told.errors);
+                    let in_doubt = [lost.join("z")];
+                    let rest = Told { errors: vec![], ..told.sorted() }.without(&in_doubt);
+                    assert_eq!(rest, all.without(&in_doubt), "{what}");
+                    cases += 1;
+                }
+            }
+        }
+        cases
+    });
+    match outcome {
+        Ok(cases) => machine::passed(row, cases, "walks, complete but for what is left to do there"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}

@@ -1,0 +1,230 @@
+//! Twins: a directory made in the place of a removed one, with its inode number and, within one tick of the clock, its birth
+//! time. The walk takes none of them for the one that it closed.
+
+use super::{SORTED, Told, Way, comb, level};
+use crate::file_systems::FileSystem;
+use crate::support::machine;
+use crate::support::scan::errno;
+use crate::support::tree::make;
+use lendir::Walk;
+use libc::ENOENT;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, StatxFlags, mkdirat, renameat, statat, statx, unlinkat};
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The level at this depth is closed when the walk comes to the last.
+const DEPTH: usize = 4;
+
+const WAYS: [Way; 4] = [
+    SORTED,
+    Way { is_post_order: true, ..SORTED },
+    Way { is_on_one_mount: true, ..SORTED },
+    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
+];
+
+/// As many as are made for each way to walk, in the hope that most are within a tick.
+const TWINS: usize = 40;
+
+/// What a walk knows a directory by.
+type Identity = (u64, i64, u32);
+
+/// Where a tree gets its directory `d` once the walk has begun. All by descriptors, so that it takes a few microseconds.
+struct Place {
+    tree: OwnedFd,
+    beside: OwnedFd,
+}
+
+impl Place {
+    /// `fill` makes what the directory has: `d`, and `z` or not.
+    fn new(at: &Path, fill: fn(&Path)) -> Self {
+        let [tree, beside] = ["tree", "beside"].map(|name| at.join(name));
+        fs::create_dir_all(&tree).unwrap();
+        fs::create_dir_all(beside.join("twin/OUTSIDE")).unwrap();
+        fill(&beside);
+        let [tree, beside] = [tree, beside].map(|path| lendir::open(path.as_path()).unwrap());
+        Self { tree, beside }
+    }
+
+    fn make(&self) -> Identity {
+        mkdirat(&self.tree, c"d", Mode::RWXU).unwrap();
+        for (aside, name) in [(c"d", c"d/d"), (c"z", c"d/z")] {
+            let _ = renameat(&self.beside, aside, &self.tree, name); // there need not be a `z`
+        }
+        self.identity()
+    }
+
+    /// Removes it, and makes another one, with the same `d` and another `z` in it.
+    fn replace(&self) -> Identity {
+        for (aside, name) in [(c"d", c"d/d"), (c"z", c"d/z")] {
+            let _ = renameat(&self.tree, name, &self.beside, aside);
+        }
+        unlinkat(&self.tree, c"d", AtFlags::REMOVEDIR).unwrap();
+        mkdirat(&self.tree, c"d", Mode::RWXU).unwrap();
+        renameat(&self.beside, c"d", &self.tree, c"d/d").unwrap();
+        renameat(&self.beside, c"twin", &self.tree, c"d/z").unwrap();
+        self.identity()
+    }
+
+    fn identity(&self) -> Identity {
+        // Not the time of change: to ask for it makes the kernel stamp finer from then on.
+        let stat = statx(&self.tree, c"d", AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap();
+        (stat.stx_ino, stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)
+    }
+}
+
+/// Whether twins come within a tick here if nobody waits: else the tests show nothing.
+fn twins_are_had(at: &Path) -> bool {
+    (0..TWINS).any(|number| {
+        let place = Place::new(&at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
+        place.make() == place.replace()
+    })
+}
+
+const MISSING: &str = "a kernel and a file system that make twins within one tick of the clock";
+
+#[test]
+fn twin_made_within_a_tick_is_refused() {
+    let row = "walk: twins with the same inode number, within a tick";
+    let outcome = FileSystem::named("ext4").mounted(
+        |_, _| {},
+        |mounted| {
+            if !twins_are_had(&mounted.at) {
+                return Err(MISSING.to_owned());
+            }
+            let whole = mounted.at.join("whole");
+            comb(&whole, DEPTH);
+            let all = Told::by_std(&whole).unwrap();
+            let lost = level(1);
+            let expected = all.without(&[lost.join("z")]).with_errors([(&lost, ENOENT)]);
+            let (mut refused, mut perfect) = (0, 0);
+            for way in WAYS {
+                for number in 0..TWINS {
+                    let at = mounted.at.join(format!("{way:?} {number}"));
+                    let place = Place::new(&at, |beside| {
+                        comb(&beside.join("d"), DEPTH - 2);
+                        make(beside, &["z/file"]);
+                    });
+                    make(&at.join("tree"), &["z/file"]);
+                    let mut run = way.begin(at.join("tree"));
+                    let made = place.make();
+                    // At the last step the level `d` is closed.
+                    run.until(level(DEPTH));
+                    let twin = place.replace();
+                    if twin.0 != made.0 {
+                        continue; // the number went elsewhere
+                    }
+                    perfect += usize::from(twin == made);
+                    let told = run.finish();
+                    assert!(!told.left.contains(&lost), "{way:?}: a twin has the second visit");
+                    assert_eq!(told.sorted(), expected, "{way:?}, twin {number}, the {perfect}th within a tick");
+                    refused += 1;
+                }
+            }
+            assert!(refused > TWINS, "{refused} twins have the inode number");
+            Ok(refused)
+        },
+    );
+    match outcome.and_then(|outcome| outcome) {
+        Ok(cases) => {
+            machine::passed(row, cases, "walks on ext4, each beside a twin made as soon as the level is closed");
+        }
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// A thread that goes on above a level that others have left knows it by what they noted.
+#[test]
+fn twin_of_a_level_that_several_threads_share_is_refused() {
+    let _watchdog = machine::watchdog();
+    let row = "walk by several threads: twins with the same inode number, within a tick";
+    let outcome = FileSystem::named("ext4").mounted(
+        |_, _| {},
+        |mounted| {
+            if !twins_are_had(&mounted.at) {
+                return Err(MISSING.to_owned());
+            }
+            let mut refused = 0;
+            for number in 0..5 * TWINS {
+                refused += usize::from(share_with_twin(&mounted.at.join(number.to_string())));
+            }
+            if refused == 0 { Err("threads that run at the same time".to_owned()) } else { Ok(refused) }
+        },
+    );
+    match outcome.and_then(|outcome| outcome) {
+        Ok(cases) => machine::passed(row, cases, "walks in post-order on ext4, by two threads"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
+/// `d`, and is the last one there.
+///
+/// Returns whether the twin has the inode number.
+fn share_with_twin(at: &Path) -> bool {
+    let place = Place::new(at, |beside| make(beside, &["d/1/", "d/2/"]));
+    let tree = at.join("tree");
+    let walk = Walk::open(&tree).unwrap().post_order(true);
+    let made = place.make();
+    let [is_ready, is_shared, is_done, has_number] = [(); 4].map(|()| AtomicBool::new(false));
+    let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();
+    let caller = thread::current().id();
+    let parts = walk.spread(2, |walk| {
+        let mut told = Told::default();
+        let mut is_first = false;
+        is_ready.fetch_or(thread::current().id() != caller, SeqCst);
+        loop {
+            let mut dir = match walk.next() {
+                Ok(Some(dir)) => dir,
+                Ok(None) => return told,
+                Err(error) => {
+                    told.errors.push((relative(error.path()), errno(error.io_error())));
+                    continue;
+                }
+            };
+            let path = relative(dir.path());
+            let is_below = path.starts_with("d/d") && path != level(2);
+            if dir.is_second_visit() {
+                let twin = statat(&dir, c"z/OUTSIDE", AtFlags::SYMLINK_NOFOLLOW);
+                assert!(twin.is_err(), "the second visit of {} is that of a twin", path.display());
+                is_done.fetch_or(is_first && is_below, SeqCst);
+                told.left.push(path);
+                continue;
+            }
+            while dir.next().unwrap().is_some() {}
+            is_first |= path.as_os_str().is_empty();
+            if path == level(2) {
+                wait(&is_ready);
+            } else if is_below && is_first {
+                wait(&is_shared);
+            } else if is_below {
+                is_shared.store(true, SeqCst);
+                wait(&is_done);
+                has_number.store(place.replace().0 == made.0, SeqCst);
+            }
+            told.visited.push(path);
+        }
+    });
+    if !has_number.load(SeqCst) {
+        return false;
+    }
+    let told = parts.into_iter().fold(Told::default(), Told::and);
+    assert_eq!(told.errors, [(level(1), ENOENT)]);
+    assert!(!told.left.contains(&level(1)) && told.left.contains(&level(0)), "{told:?}");
+    true
+}
+
+/// Waits for the other thread, and then a little for what it does next. Gives up after a while.
+fn wait(flag: &AtomicBool) {
+    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
+        let begin = Instant::now();
+        while begin.elapsed() < most && !is_over() {
+            thread::yield_now();
+        }
+    };
+    pause(Duration::from_millis(50), &|| flag.load(SeqCst));
+    pause(Duration::from_micros(200), &|| false);
+}

@@ -1,0 +1,23 @@
+//! The ways to walk a tree.
+
+use lendir::Walk;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Each directory is read into a `Listing`.
+    pub is_sorted: bool,
+    pub is_post_order: bool,
+    pub is_on_one_mount: bool,
+    pub max_open: usize,
+}
+
+/// A walk's own settings.
+pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: 32 };
+pub const POST: Way = Way { is_post_order: true, ..PLAIN };
+
+impl Way {
+    /// Sets what is not the caller's to do.
+    pub fn set(self, walk: Walk) -> Walk {
+        walk.max_open(self.max_open).post_order(self.is_post_order).same_mount(self.is_on_one_mount)
+    }
+}
