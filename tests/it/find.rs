@@ -9,7 +9,7 @@ use crate::support::tree::{self, Random, Tree};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -235,7 +235,8 @@ fn agrees_with_the_system_on_links_that_are_followed() {
     // The system goes there, and round once.
     let above = find(links.path(), &["-L", "r/a", "-name", "loop*"]);
     assert_eq!(String::from_utf8(above.stdout).unwrap(), "r/a/loop\n");
-    assert!(String::from_utf8(above.stderr).unwrap().contains("find: r/a/loop: Too many levels of symbolic links"));
+    let expected = format!("find: r/a/loop: {}\n", io::Error::from_raw_os_error(libc::ELOOP));
+    assert!(String::from_utf8(above.stderr).unwrap().contains(&expected));
 
     assert_same_following(tree().path(), &["."], &[], &[]);
     for seed in 0..3 {
