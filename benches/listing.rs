@@ -19,7 +19,7 @@ fn main() {
         group.sampling_mode(SamplingMode::Flat);
         group.plot_config(PlotConfiguration::default().summary_scale(AxisScale::Logarithmic));
         for shape in shapes {
-            let dir = shape.make();
+            let dir = shape.make_many();
             group.throughput(Throughput::Elements(shape.count as u64));
             for contender in &mut ladder::rungs(&dir) {
                 contender.check();

@@ -1,12 +1,14 @@
 //! `cargo bench --bench ratios`: every contender in turn, round by round, in one process.
 //!
 //! Criterion measures one contender after the other, so that the drift of a busy machine decides between them. Here the
-//! drift meets all of them alike. As each row is measured, standard error shows the ratios of the medians to that of the
+//! drift meets all of them alike. Small directories and sorted ones take turns too, so that the processor learns none by heart. As
+//! each row is measured, standard error shows the ratios of the medians to that of the
 //! bare loop, and in brackets the middle half of the ratios round by round. At the end, standard output has them in
 //! Markdown tables, as in `benches/README.md`.
 //!
 //! Words after `--` choose the rows whose label has one of them: `cargo bench --bench ratios -- ext4 /proc`.
 
+use lendir_benches::counters::Counted;
 use lendir_benches::directories::{Fixture, Names, for_capacities, roots};
 use lendir_benches::table::Table;
 use lendir_benches::turns::{Effort, machine};
@@ -22,8 +24,9 @@ fn main() {
     let mut read = Table::new("Read", effort);
     let mut rescan = Table::new("Read again, without opening", effort);
     for fixture in directories().into_iter().filter(|it| arguments.ask_for(&it.label())) {
-        let Some(dir) = fixture.make() else { continue };
+        let Some(dir) = fixture.make_many() else { continue };
         read.measure(&dir.label, readers::all(&dir));
+        let Some(dir) = fixture.make() else { continue };
         let bare_loop = [readers::bare_loop(&dir)];
         rescan.measure(&dir.label, bare_loop.into_iter().chain(readers::rescans(&dir)).collect());
     }
@@ -37,9 +40,18 @@ fn main() {
     }
 
     let mut sort = Table::new("Sort", effort);
+    let mut alone = Table::new("Sort, one directory alone", effort);
+    let mut counted = Counted::new(if is_test { 1 } else { 4096 });
     for shape in ladder::shapes().into_iter().filter(|it| arguments.ask_for(&it.label())) {
-        let dir = shape.make();
+        let dir = shape.make_many();
         sort.measure(&dir.label, ladder::all(&dir));
+        if shape.count <= 1024 {
+            counted.measure(&dir.label, &mut ladder::rungs(&dir));
+        }
+        if shape.is_of_a_source_tree() && shape.count <= 128 {
+            let dir = shape.make();
+            alone.measure(&dir.label, ladder::all(&dir));
+        }
     }
 
     let mut walk = Table::new("Walk", effort);
@@ -49,9 +61,10 @@ fn main() {
     }
 
     println!("{}", machine());
-    for table in [read, rescan, capacity, sort, walk] {
+    for table in [read, rescan, capacity, sort, alone] {
         print!("{table}");
     }
+    print!("{counted}{walk}");
 }
 
 fn directories() -> Vec<Fixture> {

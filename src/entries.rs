@@ -4,7 +4,8 @@ use crate::{Buffer, EndMarker, Entry};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{RawDir, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
-use std::{fmt, io};
+use std::mem::MaybeUninit;
+use std::{fmt, io, ptr};
 
 /// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next turn.
 ///
@@ -101,6 +102,17 @@ struct Last {
 }
 
 impl Last {
+    #[inline]
+    fn is_none(self) -> bool {
+        self.nul == 0
+    }
+
+    /// The address at which the record ends.
+    #[inline]
+    fn end(self) -> usize {
+        (self.nul + 1).next_multiple_of(RECORD_ALIGN)
+    }
+
     /// Whether the directory ends with this record, if its batch does.
     ///
     /// Inlined, it would be computed for every entry. With `&Entries` for its argument, all of `Entries` would stay in memory.
@@ -108,7 +120,7 @@ impl Last {
     #[cold]
     #[inline(never)]
     fn is_end(self, marker: EndMarker, room_until: usize) -> bool {
-        marker.is(self.cookie) && (self.nul + 1).next_multiple_of(RECORD_ALIGN) <= room_until
+        marker.is(self.cookie) && self.end() <= room_until
     }
 }
 
@@ -186,8 +198,12 @@ impl<'a> Entries<'a> {
     /// Costs: nothing; the first system call is that of [`next`](Self::next).
     #[inline]
     pub fn new(dir: impl BorrowFd<'a>, buffer: &'a mut Buffer) -> Self {
-        let dir = dir.borrow_fd();
-        let memory = buffer.memory();
+        Self::in_memory(dir.borrow_fd(), buffer.memory())
+    }
+
+    /// In memory of at least [`Buffer::MIN_CAPACITY`] bytes.
+    #[inline]
+    fn in_memory(dir: BorrowedFd<'a>, memory: &'a mut [MaybeUninit<u8>]) -> Self {
         let room_until = memory.as_ptr_range().end as usize - MAX_RECORD;
         let records = RawDir::new(dir, memory);
         Self {
@@ -286,10 +302,21 @@ impl<'a> Entries<'a> {
     /// Those of [`next`](Self::next).
     #[allow(clippy::inline_always, reason = "see below")]
     #[inline(always)]
-    pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> io::Result<Option<Entry<'_>>> {
+    pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> io::Result<Option<Entry<'_>>> {
+        self.find_within::<false>(wanted)
+    }
+
+    /// As [`find`](Self::find). `IN_BATCH` answers `None` at the end of a batch too.
+    #[allow(clippy::inline_always, reason = "see below")]
+    #[inline(always)]
+    fn find_within<const IN_BATCH: bool>(
+        &mut self,
+        mut wanted: impl FnMut(&Entry<'_>) -> bool,
+    ) -> io::Result<Option<Entry<'_>>> {
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         loop {
-            if self.has_ended() {
+            let is_over = if IN_BATCH { !self.is_reading() || self.is_used_up() } else { self.has_ended() };
+            if is_over {
                 return Ok(None);
             }
             #[cfg(lendir_polonius)]
@@ -426,6 +453,77 @@ impl<'a> Entries<'a> {
     #[must_use]
     pub fn removed(&self) -> bool {
         self.state == State::Removed
+    }
+}
+
+/// What [`Listing`](crate::Listing) reads by: batches that stay in its own memory.
+impl Entries<'_> {
+    /// Calls `getdents64` once, and gives each entry of the batch to `take`. Returns how many bytes of `memory` the batch takes.
+    ///
+    /// Its records stay in `memory`, of which there must be at least [`Buffer::MIN_CAPACITY`]. The `Buffer` must hold no more:
+    /// see [`next_left`](Self::next_left). An error ends the reading, that of `take` too.
+    #[allow(clippy::inline_always, reason = "see `find`")]
+    #[inline(always)]
+    pub(crate) fn read_batch(
+        &mut self,
+        memory: &mut [u8],
+        mut take: impl FnMut(Entry<'_>) -> io::Result<()>,
+    ) -> io::Result<usize> {
+        let start = memory.as_ptr().addr();
+        // SAFETY:
+        // - `MaybeUninit<u8>` has the size and alignment of `u8`, and the pointer is made from a unique borrow that the new one
+        //   does not outlive.
+        // - `memory` stays initialised: `RawDir` alone is given the new borrow, and only has the kernel write to it.
+        #[allow(unsafe_code)]
+        let memory = unsafe { &mut *(ptr::from_mut(memory) as *mut [MaybeUninit<u8>]) };
+        let mut batch = Entries { marker: self.marker, ..Entries::in_memory(self.dir, memory) };
+        let result = loop {
+            match batch.find_within::<true>(|_| true) {
+                Ok(Some(entry)) => {
+                    if let Err(error) = take(entry) {
+                        break Err(error);
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        batch.end_by_marker();
+        self.last = Last::default();
+        self.state = if result.is_ok() { batch.state } else { State::Ended };
+        result.map(|()| if batch.last.is_none() { 0 } else { batch.last.end() - start })
+    }
+
+    /// The next entry that is left in the `Buffer`, without a system call.
+    #[cold]
+    pub(crate) fn next_left(&mut self) -> io::Result<Option<Entry<'_>>> {
+        self.end_by_marker();
+        self.find_within::<true>(|_| true)
+    }
+
+    /// Whether there has been a record since the beginning or the last [`seek`](Self::seek).
+    #[inline]
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.last.is_none()
+    }
+
+    /// Whether the end has not come yet.
+    #[inline]
+    pub(crate) fn is_reading(&self) -> bool {
+        self.state == State::Reading
+    }
+
+    /// Whether the batch is at its end, so that `RawDir` would write over it. Before the first record there is none.
+    #[inline]
+    fn is_used_up(&self) -> bool {
+        self.records.is_buffer_empty() && !self.last.is_none()
+    }
+
+    #[inline]
+    fn end_by_marker(&mut self) {
+        if self.is_reading() && self.has_ended() {
+            self.state = State::Ended;
+        }
     }
 }
 

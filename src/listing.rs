@@ -2,7 +2,7 @@
 
 use crate::entry::{self, canonical_decimal, resolved};
 use crate::sort::{self, Case, Place};
-use crate::{Entries, Error, FileType};
+use crate::{Buffer, Entries, Error, FileType};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{OFlags, RawMode, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -33,29 +33,30 @@ use std::{fmt, io, slice};
 ///
 /// # What it costs
 ///
-/// 16 bytes an entry beside its name, the name's NUL and its inode number, in memory that grows by doubling. No allocation
-/// for a directory that is no larger than one it has held before.
+/// The kernel writes its records into the listing's own memory, where the names stay. An entry takes what its record takes
+/// in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to 4 bytes, 48 with one of up to 12, 56 with
+/// one of up to 20. No allocation for a directory that is no larger than one it has held before.
+///
+/// The memory grows by doubling, from 16 KiB, and what grows is filled with zeros: a new listing for each directory costs more
+/// than one that is reused.
 #[derive(Default)]
 pub struct Listing {
-    /// A record for each entry, in the order of the directory:
+    /// Records as the kernel wrote them, batch after batch (`struct linux_dirent64`):
     ///
     /// ```text
-    /// +-------------+----------------+-----+-------------+----------------+-----+
-    /// |     ino     |      name      | NUL |     ino     |      name      | NUL | ...
-    /// +-------------+----------------+-----+-------------+----------------+-----+
-    ///  8 bytes,      ^ Place::start   ^ Place::end
-    ///  native-endian
+    /// +-------+-------+----------+--------+--------------+-----+---------+
+    /// | d_ino | d_off | d_reclen | d_type |     name     | NUL |         | ...
+    /// +-------+-------+----------+--------+--------------+-----+---------+
+    ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
     /// ```
     ///
-    /// While [`Order::Path`] sorts, the NUL of a directory is a `/` and part of its name.
-    ///
-    /// The records could stay where the kernel wrote them, without a copy. That is a little faster, but each entry would
-    /// take 11 bytes more, and reading them back would need `unsafe`. `cargo bench --bench ratios` measures it (v4).
+    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`] sorts, the NUL of a directory is a `/`
+    /// and part of its name.
     arena: Vec<u8>,
     /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
     /// directories.
     places: Vec<Place>,
-    /// Memory for the sort, as long as `places` at least. [`fill`](Self::fill) writes the first key of each name.
+    /// Memory for the sort, as long as `places` at least. [`read_batch`](Self::read_batch) writes the first key of each name.
     keys: Vec<u64>,
     len: usize,
     order: Order,
@@ -161,33 +162,70 @@ impl Listing {
         result.and(self.finish(entries.as_fd()))
     }
 
-    /// Reads the records and their keys.
+    /// Reads the records.
     #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn fill(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
         self.len = 0;
-        let (mut used, mut len) = (0, 0);
-        while let Some(entry) = entries.next()? {
-            let name = entry.name_cstr().to_bytes_with_nul();
-            let end = used + INO_SIZE + name.len();
-            let (ino, copy) = match record(&mut self.arena, used, name.len()) {
-                Some(record) => record,
-                None => record(grow(&mut self.arena, end)?, used, name.len()).expect("BUG: it did not grow"),
-            };
-            let (place, key) = if let (Some(place), Some(key)) = (self.places.get_mut(len), self.keys.get_mut(len)) {
-                (place, key)
-            } else {
-                let keys = grow(&mut self.keys, len + 1)?;
-                (&mut grow(&mut self.places, len + 1)?[len], &mut keys[len])
-            };
-            *ino = entry.ino().to_ne_bytes();
-            *key = copy_name(copy, name);
-            *place = Place::new(used + INO_SIZE, name.len() - 1, tag(entry.file_type()));
-            used = end;
-            len += 1;
-            self.len = len;
+        let mut used = 0;
+        if entries.has_begun() {
+            used = self.copy_left(entries)?;
+        }
+        while entries.is_reading() {
+            used += self.read_batch(entries, used)?;
         }
         Ok(())
+    }
+
+    /// Reads a batch into the arena, from `used` on. Returns how many bytes it takes, 0 if it has no entries.
+    #[allow(clippy::inline_always, reason = "see `read`")]
+    #[inline(always)]
+    fn read_batch(&mut self, entries: &mut Entries<'_>, used: usize) -> io::Result<usize> {
+        let Self { arena, places, keys, .. } = self;
+        let room = room(arena, used)?;
+        let start = room.as_ptr().addr() - used;
+        let mut len = self.len;
+        let read = entries.read_batch(room, |entry| {
+            let place = match places.get_mut(len) {
+                Some(place) => place,
+                None => one_more(places, keys)?,
+            };
+            let name = entry.name();
+            *place = Place::new(name.as_ptr().addr() - start, name.len(), tag(entry.file_type()));
+            len += 1;
+            Ok(())
+        });
+        if len == self.len {
+            return read.map(|_| 0); // Nothing but dots, of which a broken server has no end.
+        }
+        // Now rather than before the sort: the names are still in the cache.
+        sort::write_first_keys(&mut keys[self.len..len], &places[self.len..len], arena);
+        self.len = len;
+        read
+    }
+
+    /// Takes over what is left in the `Buffer` of `entries`, in records as the kernel makes them. Returns how many bytes they
+    /// take.
+    #[cold]
+    fn copy_left(&mut self, entries: &mut Entries<'_>) -> io::Result<usize> {
+        let mut used = 0;
+        while let Some(entry) = entries.next_left()? {
+            let name = entry.name_cstr().to_bytes_with_nul();
+            let start = used + HEADER;
+            let end = start + name.len();
+            let arena = grow(&mut self.arena, end)?;
+            arena[used..][..INO_SIZE].copy_from_slice(&entry.ino().to_ne_bytes());
+            arena[start..end].copy_from_slice(name);
+            let place = Place::new(start, name.len() - 1, tag(entry.file_type()));
+            let key = place.key(0, arena);
+            if self.len == self.places.len() {
+                one_more(&mut self.places, &mut self.keys)?;
+            }
+            (self.places[self.len], self.keys[self.len]) = (place, key);
+            self.len += 1;
+            used = end;
+        }
+        Ok(used)
     }
 
     /// Resolves the types that the order needs, and sorts.
@@ -330,12 +368,18 @@ impl Listing {
     }
 }
 
+/// What stands before the name in a record. It begins with the inode number.
+const HEADER: usize = 19;
 const INO_SIZE: usize = size_of::<u64>();
+
+const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
+/// The kernel holds the directory's lock while it writes a batch.
+const MAX_BATCH: usize = 32 * 1024;
 
 #[inline]
 fn ino(place: Place, arena: &[u8]) -> u64 {
-    let bytes = arena[place.start() - INO_SIZE..place.start()].try_into().expect("BUG: not 8 bytes");
-    u64::from_ne_bytes(bytes)
+    let bytes = arena[place.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
+    u64::from_ne_bytes(*bytes)
 }
 
 /// The type as the tag of a place: the 4 bits above the permissions in `st_mode`.
@@ -355,47 +399,25 @@ fn is_dir(place: Place) -> bool {
     file_type(place) == FileType::Directory
 }
 
-/// The memory of one record from `start` on, if there is enough: for the inode number, and for a name of `len` bytes with
-/// its NUL.
+/// The memory for the next batch, from `used` on.
 #[inline]
-fn record(arena: &mut [u8], start: usize, len: usize) -> Option<(&mut [u8; INO_SIZE], &mut [u8])> {
-    let (ino, name) = arena.get_mut(start..)?.split_first_chunk_mut()?;
-    Some((ino, name.get_mut(..len)?))
+fn room(arena: &mut Vec<u8>, used: usize) -> io::Result<&mut [u8]> {
+    if arena.len() < used + MIN_BATCH {
+        grow(arena, used + MIN_BATCH)?;
+    }
+    let room = &mut arena[used..];
+    // What would be too little for another batch belongs to this one. So a directory that has once been read to its end does
+    // not make the arena grow again, with an `EndMarker` neither.
+    let len = if room.len() < MAX_BATCH + MIN_BATCH { room.len() } else { MAX_BATCH };
+    Ok(&mut room[..len])
 }
 
-/// Copies a name with its NUL into memory of the same length. Returns its first [key](Place::key).
-///
-/// For a few bytes, a call of `memcpy` takes longer than the copy. So a short name is copied as two halves of fixed size,
-/// which overlap, and its key is made from these halves.
-#[inline]
-fn copy_name(to: &mut [u8], name: &[u8]) -> u64 {
-    if name.len() > 32 {
-        to.copy_from_slice(name);
-        return u64::from_be_bytes(*name.first_chunk().expect("BUG: more than 32 bytes"));
-    }
-    if let Some((head, _)) = copy_halves::<16>(to, name) {
-        return u64::from_be_bytes(*head.first_chunk().expect("BUG: 16 bytes"));
-    }
-    if let Some((head, _)) = copy_halves::<8>(to, name) {
-        return u64::from_be_bytes(head);
-    }
-    // Where the halves overlap, both have the same bytes.
-    let missing_bits = 8 * (8 - name.len());
-    if let Some((head, tail)) = copy_halves::<4>(to, name) {
-        return u64::from(u32::from_be_bytes(head)) << 32 | u64::from(u32::from_be_bytes(tail)) << missing_bits;
-    }
-    copy_halves::<2>(to, name).map_or(0, |(head, tail)| {
-        u64::from(u16::from_be_bytes(head)) << 48 | u64::from(u16::from_be_bytes(tail)) << missing_bits
-    })
-}
-
-/// Copies the first `N` bytes and the last `N`, and returns them. `None` if there are fewer than `N`.
-#[inline]
-fn copy_halves<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<([u8; N], [u8; N])> {
-    let (head, tail) = (*from.first_chunk()?, *from.last_chunk()?);
-    *to.first_chunk_mut()? = head;
-    *to.last_chunk_mut()? = tail;
-    Some((head, tail))
+/// Memory for one more place, and for its key.
+#[cold]
+fn one_more<'p>(places: &'p mut Vec<Place>, keys: &mut Vec<u64>) -> io::Result<&'p mut Place> {
+    let len = places.len();
+    grow(keys, len + 1)?;
+    Ok(&mut grow(places, len + 1)?[len])
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.
@@ -599,7 +621,7 @@ impl fmt::Debug for SortedEntry<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileType, INO_SIZE, Listing, Order, copy_name, grow, tag};
+    use super::{FileType, HEADER, INO_SIZE, Listing, Order, grow, tag};
     use crate::sort::{Place, tests::Random};
     use std::io;
     use std::os::fd::AsFd;
@@ -609,6 +631,7 @@ mod tests {
         let mut listing = Listing::with_order(order);
         for (ino, (name, file_type)) in (1_u64..).zip(entries) {
             listing.arena.extend_from_slice(&ino.to_ne_bytes());
+            listing.arena.extend_from_slice(&[0xff; HEADER - INO_SIZE]);
             listing.places.push(Place::new(listing.arena.len(), name.len(), tag(*file_type)));
             listing.arena.extend_from_slice(name);
             listing.arena.push(0);
@@ -707,17 +730,6 @@ mod tests {
     }
 
     #[test]
-    fn names_of_all_lengths_are_copied_and_have_their_key() {
-        for len in (1..=40).chain([255, 4095]) {
-            let name: Vec<_> = (1..=255).cycle().take(len).chain([0]).collect();
-            let mut arena = vec![0xff; INO_SIZE + name.len()];
-            let key = copy_name(&mut arena[INO_SIZE..], &name);
-            assert_eq!(arena[INO_SIZE..], name);
-            assert_eq!(key, Place::new(INO_SIZE, len, 0).key(0, &arena), "{len} bytes");
-        }
-    }
-
-    #[test]
     fn memory_that_no_place_can_point_to_is_refused() {
         if let Ok(len) = usize::try_from(Place::MAX_START + 1) {
             let error = grow(&mut Vec::<u8>::new(), len).unwrap_err();
@@ -725,6 +737,6 @@ mod tests {
         }
         let error = grow(&mut Vec::<u64>::new(), usize::MAX / 8).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
-        const { assert!(INO_SIZE >= 8, "the sort reads up to 8 bytes before a name") }
+        const { assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name") }
     }
 }

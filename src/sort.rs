@@ -8,7 +8,7 @@
 //!         if the keys strictly ascend or descend: stop, or reverse the names and stop
 //!         if all keys begin with the same bytes:  depth += the number of these bytes; continue
 //!         replace the lowest bits of each key by the index of its name
-//!         sort the keys as integers, and put the names in the order of the indices
+//!         sort the keys as integers, a SMALL number of them by a network, and put the names in the order of the indices
 //!         for each run of names with equal keys: sort(run), from `depth` on
 //!         stop
 //!     compare the few names with each other
@@ -28,6 +28,9 @@
 //!    and calls nest at most log2(n) deep, however long the names are.
 //! 6. **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are
 //!    equal names. These keep the order in which they were stored.
+//! 7. **No branch depends on the names, up to 32 of them**, until two keys are equal: the check for order looks at all keys, and
+//!    a network sorts them ([`merge_exchange`]). A mispredicted branch takes as long as ten comparisons, and a directory that is
+//!    read for the first time has about one for each name.
 //!
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
@@ -109,6 +112,14 @@ impl Place {
         u64::from_be_bytes(*bytes) << (8 * missing)
     }
 
+    /// The [`key`](Self::key) at depth 0 of a name of at least one byte.
+    #[inline]
+    fn first_key(self, names: &[u8]) -> u64 {
+        let missing = size_of::<u64>().saturating_sub(self.len());
+        let bytes = names[self.start() - missing..].first_chunk().expect("BUG: the name reaches beyond the slice");
+        u64::from_be_bytes(*bytes) << (8 * missing % 64)
+    }
+
     #[inline]
     fn is_tied(self) -> bool {
         self.0 & Self::TIED != 0
@@ -173,6 +184,9 @@ impl Case {
 /// Up to this many names are compared with each other, without keys.
 const FEW: usize = 4;
 
+/// Up to this many keys are sorted by a network. One of 64 is slower than `core`'s sort.
+const SMALL: usize = 32;
+
 /// Skip this many shared keys one by one before scanning for the whole common prefix.
 const SHARED_KEYS: u32 = 2;
 
@@ -212,19 +226,18 @@ fn sort_from(depth: usize, places: &mut [Place], keys: &mut [u64], names: &[u8],
 fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64], names: &[u8], mut case: Case) {
     let mut shared_keys = 0;
     while places.len() > FEW {
-        if keys.is_sorted_by(|a, b| a < b) {
+        let (ascend, descend, differing_bits) = compare_neighbours(keys);
+        if ascend {
             return;
         }
-        if keys.is_sorted_by(|a, b| a > b) {
+        if descend {
             return places.reverse();
         }
-        let first = keys[0];
-        let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ first);
         let shared_bits = differing_bits.leading_zeros();
         let shared_bytes = (shared_bits / u8::BITS) as usize;
         // The first name stands for all: a wrong guess costs time, not the order.
         let goes_on = places[0].len() > depth + size_of::<u64>();
-        if differing_bits == 0 && first.to_be_bytes()[7] == 0 {
+        if differing_bits == 0 && keys[0].to_be_bytes()[7] == 0 {
             if case == Case::Sensitive {
                 return; // All names are equal.
             }
@@ -262,8 +275,33 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64]
     sort_by_comparing(places, names, case);
 }
 
+/// Whether the keys strictly ascend, whether they strictly descend, and the bits in which they differ.
+#[inline]
+fn compare_neighbours(keys: &[u64]) -> (bool, bool, u64) {
+    if keys.len() > SMALL {
+        let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ keys[0]);
+        return (keys.is_sorted_by(|a, b| a < b), keys.is_sorted_by(|a, b| a > b), differing_bits);
+    }
+    // To look at all of so few keys takes less time than a mispredicted branch where the order breaks off.
+    let (mut ascend, mut descend, mut differing_bits) = (true, true, 0);
+    for pair in keys.windows(2) {
+        ascend &= pair[0] < pair[1];
+        descend &= pair[0] > pair[1];
+        differing_bits |= pair[0] ^ pair[1];
+    }
+    (ascend, descend, differing_bits)
+}
+
 fn sort_by_comparing(places: &mut [Place], names: &[u8], case: Case) {
     places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+}
+
+/// Writes the keys at depth 0 of names that have at least one byte.
+#[inline(never)] // In the frame that reads a directory, registers are short.
+pub(crate) fn write_first_keys(keys: &mut [u64], places: &[Place], names: &[u8]) {
+    for (key, place) in keys.iter_mut().zip(places) {
+        *key = place.first_key(names);
+    }
 }
 
 fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
@@ -292,8 +330,14 @@ fn common_prefix(depth: usize, places: &[Place], names: &[u8], case: Case) -> us
 /// Sorts the places by their keys, from which the shared bits are shifted out and the lowest bits are displaced by the index
 /// of the place.
 ///
-/// Marks each place that ties with the one before it, and returns whether there is such a tie.
+/// Returns whether a place ties with the one before it. If so, each of these is marked.
 fn sort_by_indexed_keys(places: &mut [Place], keys: &mut [u64], shared_bits: u32) -> bool {
+    match places.len() {
+        0..=8 => return sort_by_network::<8>(places, keys, shared_bits),
+        9..=16 => return sort_by_network::<16>(places, keys, shared_bits),
+        17..=SMALL => return sort_by_network::<SMALL>(places, keys, shared_bits),
+        _ => {}
+    }
     let index_mask = u64::MAX >> (places.len() as u64 - 1).leading_zeros();
     for (key, index) in keys.iter_mut().zip(0..) {
         *key = *key << shared_bits & !index_mask | index;
@@ -316,9 +360,63 @@ fn sort_by_indexed_keys(places: &mut [Place], keys: &mut [u64], shared_bits: u32
     any_tied
 }
 
+/// [`sort_by_indexed_keys`] for at most `N` places, a power of two.
+fn sort_by_network<const N: usize>(places: &mut [Place], keys: &[u64], shared_bits: u32) -> bool {
+    let index_mask = N as u64 - 1;
+    let mut sorted = [u64::MAX; N];
+    for ((indexed, key), index) in sorted.iter_mut().zip(keys).zip(0..) {
+        *indexed = *key << shared_bits & !index_mask | index;
+    }
+    merge_exchange(&mut sorted);
+    let mut unsorted = [Place::default(); N];
+    unsorted[..places.len()].copy_from_slice(places);
+    let mut any_tied = false;
+    let mut key_before = !sorted[0];
+    for (place, key) in places.iter_mut().zip(&sorted) {
+        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a place")]
+        let index = (*key & index_mask) as usize;
+        *place = unsorted[index];
+        any_tied |= *key ^ key_before <= index_mask;
+        key_before = *key;
+    }
+    if any_tied {
+        for (place, pair) in places[1..].iter_mut().zip(sorted.windows(2)) {
+            *place = place.with_tied(pair[0] ^ pair[1] <= index_mask);
+        }
+    }
+    any_tied
+}
+
+/// Sorts by Batcher's odd-even merge: pairs of sorted runs of `p` keys become one, by comparing keys that stand `k` apart, for
+/// each `k` from `p` down to 1. `N` is a power of two.
+///
+/// Which keys are compared does not depend on the keys. So the compiler makes minima and maxima of the comparisons, unrolls
+/// the loops, and leaves no branch to mispredict.
+///
+/// K. E. Batcher, *Sorting networks and their applications*, 1968; D. E. Knuth, *The Art of Computer Programming*, volume 3,
+/// algorithm 5.2.2M.
+fn merge_exchange<const N: usize>(keys: &mut [u64; N]) {
+    let mut p = 1;
+    while p < N {
+        let mut k = p;
+        while k > 0 {
+            for j in (k % p..N - k).step_by(2 * k) {
+                for i in j..j + k {
+                    if i / (2 * p) == (i + k) / (2 * p) {
+                        let (a, b) = (keys[i], keys[i + k]);
+                        (keys[i], keys[i + k]) = (a.min(b), a.max(b));
+                    }
+                }
+            }
+            k /= 2;
+        }
+        p *= 2;
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Case, FEW, Place, sort};
+    use super::{Case, FEW, Place, SMALL, merge_exchange, sort};
 
     /// Sorts the names, and compares the result with a stable sort of `std`.
     fn check(names: &[Vec<u8>], case: Case) {
@@ -336,6 +434,9 @@ pub(crate) mod tests {
             Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
         let mut keys: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
+        for (place, key) in places.iter().zip(&keys).filter(|(place, _)| place.len() > 0) {
+            assert_eq!(place.first_key(&arena), *key);
+        }
         sort(&mut places, &mut keys, &arena, case);
         assert_eq!(arena, before);
         for ((name, place), sorted) in expected.into_iter().zip(places) {
@@ -440,12 +541,32 @@ pub(crate) mod tests {
     fn few_names_and_many() {
         let mut random = Random(3);
         let many = if cfg!(miri) { 65 } else { 20_000 };
-        for count in [0, 1, 2, 3, FEW, FEW + 1, 8, 9, 33, many] {
+        let counts =
+            if cfg!(miri) { vec![0, 1, FEW, FEW + 1, 8, 9, 17, SMALL, SMALL + 1] } else { (0..=2 * SMALL).collect() };
+        for count in counts.into_iter().chain([many]) {
             for alphabet in ALPHABETS {
                 let names: Vec<_> = (0..count).map(|_| random.name(16, alphabet)).collect();
                 check_both(&names);
             }
         }
+    }
+
+    /// A network that sorts all sequences of 0 and 1 sorts all sequences (Knuth, 5.3.4, theorem Z).
+    #[test]
+    #[cfg_attr(miri, ignore = "65,536 sequences are too many for Miri")]
+    fn networks_sort_all_sequences_of_0_and_1() {
+        fn check<const N: usize>(sequences: impl Iterator<Item = u32>) {
+            for sequence in sequences {
+                let mut keys: [_; N] = std::array::from_fn(|index| u64::from(sequence >> index & 1));
+                merge_exchange(&mut keys);
+                assert!(keys.is_sorted(), "{sequence:#b}");
+            }
+        }
+        check::<8>(0..1 << 8);
+        check::<16>(0..1 << 16);
+        // The same network sorts each half of 32. What is left is the last merge.
+        let sorted = |ones: u32| 0xffff << (16 - ones) & 0xffff;
+        check::<SMALL>((0..=16).flat_map(|low| (0..=16).map(move |high| sorted(low) | sorted(high) << 16)));
     }
 
     #[test]

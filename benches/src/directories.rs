@@ -3,15 +3,19 @@
 use crate::contender::{Oracle, hash};
 use crate::is_long;
 use rustix::fs::{FileType, Mode, mknodat, statfs};
-use std::ffi::{CString, OsStr};
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An existing directory. One that was made for a benchmark is removed on drop.
+/// An existing directory, or many alike that take turns. What was made for a benchmark is removed on drop.
 pub struct Directory {
     pub label: String,
     pub path: CString,
+    others: Vec<CString>,
+    turn: Cell<usize>,
     _made: Option<TempDir>,
     _processes: Option<Processes>,
 }
@@ -30,7 +34,26 @@ pub enum Answer {
 impl Directory {
     /// One that exists already.
     pub fn at(label: String, path: &str) -> Self {
-        Self { label, path: CString::new(path).expect("no NUL"), _made: None, _processes: None }
+        Self::new(label, vec![CString::new(path).expect("no NUL")])
+    }
+
+    fn new(label: String, mut paths: Vec<CString>) -> Self {
+        let path = paths.pop().expect("BUG: no directory");
+        Self { label, path, others: paths, turn: Cell::new(0), _made: None, _processes: None }
+    }
+
+    /// The path of the one whose turn it is. Then it is the turn of the next.
+    #[inline]
+    pub fn turn(&self) -> &CStr {
+        let path = self.path_in_turn();
+        let turn = self.turn.get();
+        self.turn.set(if turn == self.others.len() { 0 } else { turn + 1 });
+        path
+    }
+
+    #[inline]
+    fn path_in_turn(&self) -> &CStr {
+        self.others.get(self.turn.get()).unwrap_or(&self.path)
     }
 
     pub fn path(&self) -> &Path {
@@ -45,7 +68,7 @@ impl Directory {
     /// Answers as `std::fs::read_dir` does.
     pub fn oracle(&self, answer: Answer) -> Oracle<'_> {
         let by_std = move || {
-            let mut names = names_by_std(self.path());
+            let mut names = names_by_std(Path::new(OsStr::from_bytes(self.path_in_turn().to_bytes())));
             match answer {
                 Answer::Names => hash(names),
                 Answer::Sorted => {
@@ -55,7 +78,7 @@ impl Directory {
                 Answer::Records => records(names.iter().map(Vec::as_slice)),
             }
         };
-        Oracle::new(&self.label, self.is_proc(), by_std)
+        Oracle::new(&self.label, self.is_proc(), by_std).of_many(1 + self.others.len())
     }
 }
 
@@ -86,6 +109,11 @@ impl Fixture {
             Self::System(path) => (*path).into(),
             Self::Proc(more) => format!("/proc, {more} processes more"),
         }
+    }
+
+    /// As [`make`](Self::make), but many alike where it is made.
+    pub fn make_many(&self) -> Option<Directory> {
+        if let Self::Made(shape) = self { Some(shape.make_many()) } else { self.make() }
     }
 
     /// `None` where the system lacks it.
@@ -136,6 +164,10 @@ impl Shape {
         Self { made: Made::Shuffled, ..self }
     }
 
+    pub fn is_of_a_source_tree(&self) -> bool {
+        matches!(self.names, Names::Source)
+    }
+
     /// The label without the number of entries.
     pub fn kind(&self) -> String {
         format!("{}, {}", self.root.file_system, self.describe())
@@ -149,23 +181,45 @@ impl Shape {
         format!("{}{}", self.names.describe(), if self.made == Made::Shuffled { ", shuffled" } else { "" })
     }
 
+    /// One directory. A processor that reads it over and over learns its branches by heart.
     pub fn make(&self) -> Directory {
+        self.take_turns(1)
+    }
+
+    /// As many alike as it takes for nothing to be learnt by heart.
+    pub fn make_many(&self) -> Directory {
+        self.take_turns((65_536 / self.count.max(1)).clamp(1, 2048))
+    }
+
+    fn take_turns(&self, directories: usize) -> Directory {
         let made = self.root.temporary();
-        let dir = lendir::open(made.path()).expect("the directory just made");
-        let mut indices: Vec<_> = (0..self.count).collect();
+        let paths = (0..directories).map(|number| {
+            let path = made.path().join(format!("{number:04}"));
+            rustix::fs::mkdir(&path, Mode::RWXU).expect("a directory to read");
+            self.fill(&path, number);
+            CString::new(path.into_os_string().into_encoded_bytes()).expect("BUG: a path without NUL")
+        });
+        let directory = Directory::new(self.label(), paths.collect());
+        Directory { _made: Some(made), ..directory }
+    }
+
+    fn fill(&self, path: &Path, number: usize) {
+        let dir = lendir::open(path).expect("the directory just made");
+        let mut names: Vec<_> = self.names.of_directory(number).take(self.count).collect();
         if self.made == Made::Shuffled {
-            indices.sort_by_key(|index| mix(*index as u64));
+            let mut index = (number * self.count) as u64;
+            names.sort_by_cached_key(|_| {
+                index += 1;
+                mix(index)
+            });
         }
-        for index in indices {
-            let name = self.names.name(index);
+        for name in names {
             match self.names {
                 Names::Pids => rustix::fs::mkdirat(&dir, name, Mode::RWXU),
                 _ => mknodat(&dir, name, FileType::RegularFile, Mode::RUSR, 0),
             }
             .expect("an entry to read");
         }
-        let path = CString::new(made.path().as_os_str().as_bytes()).expect("BUG: a path without NUL");
-        Directory { label: self.label(), path, _made: Some(made), _processes: None }
     }
 }
 
@@ -227,16 +281,38 @@ pub enum Names {
     Photos,
     /// 16 hexadecimal digits without order.
     Hex,
+    /// One to three words and mostly an ending, without order.
+    Source,
+}
+
+/// One of some 200,000 names.
+fn source_name(number: u64) -> String {
+    const WORDS: [&str; 48] = [
+        "main", "lib", "mod", "test", "tests", "util", "error", "config", "parse", "lexer", "token", "buffer", "entry",
+        "path", "walk", "tree", "node", "list", "hash", "map", "set", "string", "format", "print", "io", "net", "http",
+        "socket", "thread", "sync", "lock", "queue", "task", "time", "date", "math", "matrix", "vector", "image",
+        "color", "font", "text", "shader", "index", "README", "Makefile", "arch", "x86",
+    ];
+    const ENDINGS: [&str; 12] = [".rs", ".rs", ".c", ".c", ".h", ".h", ".py", ".md", ".txt", ".json", ".toml", ""];
+    #[allow(clippy::cast_possible_truncation, reason = "12 bits")]
+    let bits = |from: u32| (number >> from & 0xfff) as usize;
+    let words: Vec<_> =
+        [0, 12, 24].into_iter().take(1 + bits(36) % 3).map(|from| WORDS[bits(from) % WORDS.len()]).collect();
+    words.join("_") + ENDINGS[bits(48) % ENDINGS.len()]
 }
 
 impl Names {
-    fn name(self, index: usize) -> String {
-        match self {
-            Self::Pids => (1000 + 7 * index).to_string(),
-            Self::Sixteen => format!("file_{index:011}"),
-            Self::Photos => format!("IMG_20240101_{index:06}.jpg"),
-            Self::Hex => format!("{:016x}", mix(index as u64)),
-        }
+    /// Without end. Of directory 0, those that a single directory has.
+    fn of_directory(self, number: usize) -> impl Iterator<Item = String> {
+        let mut given = HashSet::new();
+        let name = move |index: usize| match self {
+            Self::Pids => (1000 + number + 7 * index).to_string(),
+            Self::Sixteen => format!("file_{:011}", number + index),
+            Self::Photos => format!("IMG_20240101_{:06}.jpg", number + index),
+            Self::Hex => format!("{:016x}", mix((number << 32 | index) as u64)),
+            Self::Source => source_name(mix((number << 32 | index) as u64)),
+        };
+        (0..).map(name).filter(move |name| given.insert(name.clone()))
     }
 
     fn describe(self) -> &'static str {
@@ -245,6 +321,7 @@ impl Names {
             Self::Sixteen => "with 16-byte names",
             Self::Photos => "sharing 13 bytes",
             Self::Hex => "random hex",
+            Self::Source => "as in a source tree",
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::is_long;
 use crate::readers::{FLAGS, bare_loop_over, drain, lendir_over, listing_over, marker};
 use lendir::{Buffer, EndMarker, Listing, Order};
 use rustix::fs::{Mode, openat};
-use std::ffi::{CStr, CString, OsString, c_char};
+use std::ffi::{CStr, OsStr, OsString, c_char};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::{mem, ptr};
@@ -23,7 +23,9 @@ use std::{mem, ptr};
 pub fn shapes() -> Vec<Shape> {
     let root = fastest_root();
     let mut shapes: Vec<_> = roots().iter().rev().map(|root| root.shape(32, Names::Sixteen)).collect();
+    shapes.extend([8, 32, 128, 1024].map(|count| root.shape(count, Names::Source)));
     shapes.extend([
+        root.shape(32, Names::Hex),
         root.shape(32, Names::Sixteen).shuffled(),
         root.shape(1024, Names::Pids),
         root.shape(1024, Names::Pids).shuffled(),
@@ -68,19 +70,19 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     all
 }
 
-/// Opens the directory relative to its parent.
-fn opener(dir: &Directory) -> impl Fn() -> OwnedFd + 'static {
-    let path = dir.path();
-    let parent = lendir::open(path.parent().expect("BUG: made in another directory")).expect("the parent");
-    let name = CString::new(path.file_name().expect("BUG: a made directory has a name").as_bytes()).expect("no NUL");
-    move || openat(&parent, &*name, FLAGS, Mode::empty()).expect("a directory")
+/// Opens the directory relative to its parent, which all that take turns have in common.
+fn opener(dir: &Directory) -> impl Fn() -> OwnedFd {
+    let parent = dir.path().parent().expect("BUG: made in another directory");
+    let name_from = parent.as_os_str().len() + 1;
+    let parent = lendir::open(parent).expect("the parent");
+    move || openat(&parent, &dir.turn()[name_from..], FLAGS, Mode::empty()).expect("a directory")
 }
 
 fn v1(dir: &Directory) -> Contender<'_> {
     let read = move |names: &mut Vec<Vec<u8>>| {
         *names = Vec::new();
         // SAFETY: the path ends with NUL, and the stream is new.
-        unsafe { drain(libc::opendir(dir.path.as_ptr()), |name| names.push(name.to_bytes().to_vec())) };
+        unsafe { drain(libc::opendir(dir.turn().as_ptr()), |name| names.push(name.to_bytes().to_vec())) };
         names.sort_unstable();
     };
     Contender::filling("v1 readdir, owned strings", dir.oracle(Answer::Sorted), Vec::new(), read, |names| hash(names))
@@ -123,7 +125,7 @@ impl Arena {
 
 fn v2(dir: &Directory) -> Contender<'_> {
     // SAFETY: the path ends with NUL, the stream is new.
-    let read = move |arena: &mut Arena| unsafe { arena.read(libc::opendir(dir.path.as_ptr())) };
+    let read = move |arena: &mut Arena| unsafe { arena.read(libc::opendir(dir.turn().as_ptr())) };
     Contender::filling("v2 one arena", dir.oracle(Answer::Sorted), Arena::default(), read, Arena::hash)
 }
 
@@ -221,10 +223,12 @@ fn v5(dir: &Directory) -> Contender<'_> {
 }
 
 fn std_sorted(dir: &Directory) -> Contender<'_> {
-    let read = |names: &mut Vec<OsString>| {
+    let read = move |names: &mut Vec<OsString>| {
         drop(mem::take(names));
-        *names =
-            std::fs::read_dir(dir.path()).expect("a directory").map(|e| e.expect("an entry").file_name()).collect();
+        *names = std::fs::read_dir(OsStr::from_bytes(dir.turn().to_bytes()))
+            .expect("a directory")
+            .map(|e| e.expect("an entry").file_name())
+            .collect();
         names.sort_unstable();
     };
     let oracle = dir.oracle(Answer::Sorted);

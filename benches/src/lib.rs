@@ -4,10 +4,12 @@
 //! - [`directories`] and [`trees`]: what is read, and the oracles over it.
 //! - [`readers`], [`ladder`] and [`walkers`]: the contenders that read a directory, sort it, and walk a tree.
 //! - [`turns`]: measures contenders in turn. [`table`] prints ratios of what was measured.
+//! - [`counters`]: cycles and mispredicted branches, where the processor tells.
 
 #![allow(clippy::missing_panics_doc, clippy::must_use_candidate, reason = "a benchmark that cannot run panics")]
 
 pub mod contender;
+pub mod counters;
 pub mod directories;
 pub mod ladder;
 pub mod readers;

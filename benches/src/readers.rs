@@ -4,10 +4,9 @@ use crate::contender::{Contender, Reader, hash};
 use crate::directories::{Answer, Directory};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 pub const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -77,7 +76,7 @@ fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
 
 /// open, `getdents64` until it returns 0, close: what every other contender is measured against.
 pub fn bare_loop(dir: &Directory) -> Contender<'_> {
-    bare_loop_over("bare loop", dir, || open(&dir.path))
+    bare_loop_over("bare loop", dir, || open(dir.turn()))
 }
 
 pub fn bare_loop_over<'a>(
@@ -92,18 +91,18 @@ pub fn bare_loop_over<'a>(
 /// `RawDir` of rustix, with a caller that skips the dots.
 pub fn raw_dir(dir: &Directory) -> Contender<'_> {
     let buffer = Vec::with_capacity(Buffer::DEFAULT_CAPACITY);
-    Contender::reading("RawDir", dir.oracle(Answer::Names), Raw { path: &dir.path, buffer })
+    Contender::reading("RawDir", dir.oracle(Answer::Names), Raw { dir, buffer })
 }
 
 struct Raw<'a> {
-    path: &'a CStr,
+    dir: &'a Directory,
     buffer: Vec<u8>,
 }
 
 impl Reader for Raw<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = open(self.path);
+        let dir = open(self.dir.turn());
         let mut entries = RawDir::new(&dir, self.buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry.expect("an entry");
@@ -116,7 +115,7 @@ impl Reader for Raw<'_> {
 }
 
 pub fn lendir(dir: &Directory) -> Contender<'_> {
-    lendir_over("lendir", dir, Buffer::DEFAULT_CAPACITY, || lendir::open(&*dir.path).expect("a directory"))
+    lendir_over("lendir", dir, Buffer::DEFAULT_CAPACITY, || lendir::open(dir.turn()).expect("a directory"))
 }
 
 pub fn lendir_over<'a>(
@@ -132,14 +131,14 @@ pub fn lendir_over<'a>(
 pub fn lendir_by_capacity(dir: &Directory) -> impl Iterator<Item = (usize, Contender<'_>)> {
     let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
     named.into_iter().map(move |(kib, name)| {
-        (kib, lendir_over(name, dir, kib * 1024, || lendir::open(&*dir.path).expect("a directory")))
+        (kib, lendir_over(name, dir, kib * 1024, || lendir::open(dir.turn()).expect("a directory")))
     })
 }
 
 /// `None` where the file system has no end marker.
 pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
     let marker = marker(dir)?;
-    let open = || lendir::open(&*dir.path).expect("a directory");
+    let open = || lendir::open(dir.turn()).expect("a directory");
     Some(lending("lendir, EndMarker", dir, Buffer::DEFAULT_CAPACITY, open, move |e| e.with_end_marker(marker)))
 }
 
@@ -195,7 +194,7 @@ pub fn listing_over<'a>(
 }
 
 pub fn listing<'a>(name: &'static str, dir: &'a Directory) -> Contender<'a> {
-    listing_over(name, dir, Listing::new(), EndMarker::NONE, || lendir::open(&*dir.path).expect("a directory"))
+    listing_over(name, dir, Listing::new(), EndMarker::NONE, || lendir::open(dir.turn()).expect("a directory"))
 }
 
 /// `lseek` to the beginning, and `getdents64` until it returns 0.
@@ -245,15 +244,15 @@ impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Rewinding<S> {
 }
 
 pub fn rustix_dir(dir: &Directory) -> Contender<'_> {
-    Contender::reading("rustix::fs::Dir", dir.oracle(Answer::Names), Rustix(&dir.path))
+    Contender::reading("rustix::fs::Dir", dir.oracle(Answer::Names), Rustix(dir))
 }
 
-struct Rustix<'a>(&'a CStr);
+struct Rustix<'a>(&'a Directory);
 
 impl Reader for Rustix<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        for entry in Dir::new(open(self.0)).expect("a directory") {
+        for entry in Dir::new(open(self.0.turn())).expect("a directory") {
             let entry = entry.expect("an entry");
             let name = entry.file_name().to_bytes();
             if !is_dots(name) {
@@ -264,16 +263,16 @@ impl Reader for Rustix<'_> {
 }
 
 pub fn libc_readdir(dir: &Directory) -> Contender<'_> {
-    Contender::reading("readdir of libc", dir.oracle(Answer::Names), Libc(&dir.path))
+    Contender::reading("readdir of libc", dir.oracle(Answer::Names), Libc(dir))
 }
 
-struct Libc<'a>(&'a CStr);
+struct Libc<'a>(&'a Directory);
 
 impl Reader for Libc<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         // SAFETY: the path ends with NUL, and the stream is new.
-        unsafe { drain(libc::opendir(self.0.as_ptr()), |name| take(name.to_bytes())) };
+        unsafe { drain(libc::opendir(self.0.turn().as_ptr()), |name| take(name.to_bytes())) };
     }
 }
 
@@ -302,15 +301,15 @@ pub unsafe fn drain(stream: *mut libc::DIR, mut take: impl FnMut(&CStr)) {
 }
 
 pub fn std_read_dir(dir: &Directory) -> Contender<'_> {
-    Contender::reading("std::fs::read_dir", dir.oracle(Answer::Names), Std(dir.path()))
+    Contender::reading("std::fs::read_dir", dir.oracle(Answer::Names), Std(dir))
 }
 
-struct Std<'a>(&'a Path);
+struct Std<'a>(&'a Directory);
 
 impl Reader for Std<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        for entry in std::fs::read_dir(self.0).expect("a directory") {
+        for entry in std::fs::read_dir(OsStr::from_bytes(self.0.turn().to_bytes())).expect("a directory") {
             take(entry.expect("an entry").file_name().as_bytes());
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::fixture::make_file;
 use crate::machine::skip;
-use crate::support::scan::{ORDERS, Scan};
-use lendir::{Buffer, Entries, FileType, Listing, Order};
+use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -246,6 +246,27 @@ fn read_takes_the_entries_left() {
     assert!(listing.find(&taken).is_none());
     listing.read(Entries::new(&dir, &mut buffer)).unwrap();
     assert!(listing.is_empty());
+}
+
+/// Wherever the caller stopped: before the first batch, within a batch, or at the end of one.
+#[test]
+fn read_takes_the_entries_left_wherever_it_begins() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path(), &many_names());
+    let dir = lendir::open(dir.path()).unwrap();
+    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
+    let mut listing = Listing::with_order(Order::Directory);
+    for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
+        let all = all(&mut Entries::rewound(&dir, &mut buffer).unwrap());
+        for taken in 0..=all.len() {
+            let mut entries = Entries::rewound(&dir, &mut buffer).unwrap().with_end_marker(marker);
+            for entry in &all[..taken] {
+                assert_eq!(entries.next().unwrap().unwrap().name(), entry.name);
+            }
+            listing.read(entries).unwrap();
+            assert!(listed(&listing) == sorted(all[taken..].to_vec(), Order::Directory), "{taken} taken, {marker:?}");
+        }
+    }
 }
 
 #[test]

@@ -80,7 +80,6 @@ fn failed_getdents64_comes_once_after_what_came_before() {
         let crowd = Crowd::new();
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
-        let mut listing = Listing::new();
         let mut cases = 0;
         for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
             trap::count(SYS_getdents64);
@@ -111,19 +110,52 @@ fn failed_getdents64_comes_once_after_what_came_before() {
                     End::Error(_) => assert_eq!(errno(&count.unwrap_err()), fault.errno, "{fault}"),
                     End::Complete | End::Removed => assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}"),
                 }
+                cases += 2;
+            }
+        }
+        let what = "readings by `Entries` and `count`: 13 errors on the first, second, last and every call";
+        report("`getdents64` fails", cases, what);
+    });
+}
 
+/// Its batches are its own: as large as its memory allows.
+#[test]
+fn failed_getdents64_leaves_a_listing_of_what_came_before() {
+    const TEST: &str = "faults::failed_getdents64_leaves_a_listing_of_what_came_before";
+    trapped(TEST, &[SYS_getdents64], || {
+        let crowd = Crowd::new();
+        let dir = crowd.open();
+        let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+        let mut cases = 0;
+        for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
+            listing.read(rewound(&dir, &mut buffer, marker)).unwrap();
+            trap::count(SYS_getdents64);
+            listing.read(rewound(&dir, &mut buffer, marker)).unwrap();
+            let calls = trap::made();
+            assert!(calls > 2, "{calls}");
+            for fault in Fault::sweep(SYS_getdents64, calls) {
                 fault.set();
                 let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
+                let mut expected = crowd.all();
+                let mut expected_calls = calls + fault.interruptions();
+                if fault.errno != EINTR {
+                    let came_before = listed.found.len();
+                    assert_eq!(came_before > 0, fault.first() > 1, "{fault}");
+                    expected = Scan { end: crowd.until(1, fault.errno).end, ..expected };
+                    expected.found.truncate(came_before);
+                    expected_calls = fault.first();
+                }
                 assert!(listed == expected.sorted(Order::Bytes), "{fault}: what came before, sorted");
                 assert_eq!(trap::made(), expected_calls, "{fault}");
                 trap::count(SYS_getdents64);
                 let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
                 assert!(listed == crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
-                cases += 3;
+                assert_eq!(trap::made(), calls, "{fault}");
+                cases += 1;
             }
         }
-        let what = "readings by `Entries`, `count` and `Listing`: 13 errors on the first, second, last and every call";
-        report("`getdents64` fails", cases, what);
+        let what = "readings by `Listing`: 13 errors on the first, second, last and every call";
+        report("`getdents64` fails in a listing", cases, what);
     });
 }
 
