@@ -1,37 +1,41 @@
-//! Adds up what trees take on disk, on all cores: `Walk::spread` and `post_order`, and one `statx` an entry.
+//! Adds up what trees take on disk, on all cores: `Walk::spread`, `post_order`, and a value that goes down with each directory.
 
 const HELP: &str = "\
-Usage: du [-asx] [-j THREADS] [--] [PATH]...
+Usage: du [-achsx] [-d N] [-j N] [--] [PATH]...
 
 Prints how many KiB each directory takes on disk with everything below it, as du -k does. PATH is . by default.
 
-  -a          print files too
-  -s          print only the total of each PATH
-  -x          stay on the file system of PATH
-  -j THREADS  use this many threads; by default one for each core
-  --help      print this text
+  -a      print files too
+  -c      print the total of all PATHs at the end
+  -d N    print what is at most N levels below PATH
+  -h      print sizes as 4.0K, 17M or 1.2G, rounded up
+  -s      print only PATH itself, as -d 0
+  -x      stay on the file system of PATH
+  -j N    use N threads; by default one for each core
+  --help  print this text
 
-A file with several links is counted once, where it is found first: in a directory's own entries, then below it. With several
-threads, chance decides that and the order of lines, but not the total of a PATH. On a terminal, control characters are printed
-as ?. Exit status: 0, or 1 for an error.
+A file with several links is counted once, where it is found first: in a directory's own entries, then below it. A directory
+that is mounted below itself is counted once. With several threads, chance decides where a file is counted and the order of
+lines, but not the total of a PATH. On a terminal, control characters are printed as ?. Exit status: 0, or 1 for an error.
 ";
 
-use lendir::{Dir, Walk};
-use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
-use rustix::path::Arg;
-use std::collections::{HashMap, HashSet};
+use lendir::rustix::fd::BorrowedFd;
+use lendir::rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
+use lendir::rustix::path::Arg;
+use lendir::{Dir, OFlags, Walk};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
+use std::mem;
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -49,68 +53,93 @@ fn main() -> ExitCode {
 
 /// Does what the arguments ask for, and returns whether it could read all of it. An error is one of output or of usage.
 fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
-    let (mut lines, mut one_device, mut paths) = (Lines::Directories, false, Vec::new());
+    let (mut all, mut total, mut human, mut one_device) = (false, false, false, false);
+    let (mut summary, mut depth, mut paths) = (false, None, Vec::new());
     let mut threads = thread::available_parallelism().map_or(1, NonZero::get);
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
             b"--help" => return io::stdout().write_all(HELP.as_bytes()).map(|()| true),
             b"--" => paths.extend(args.by_ref()),
+            [b'-', b'-', ..] => return Err(usage(format!("unknown option {arg:?}"))),
             [b'-', letters @ ..] if !letters.is_empty() => {
-                for letter in letters {
+                let mut letters = letters;
+                while let [letter, rest @ ..] = letters {
+                    letters = rest;
                     match letter {
-                        b'a' => lines = Lines::All,
-                        b's' => lines = Lines::Totals,
+                        b'a' => all = true,
+                        b'c' => total = true,
+                        b'd' => {
+                            let levels = number(value(&mut letters, &mut args));
+                            depth = Some(levels.ok_or_else(|| usage("-d needs a number of levels"))?);
+                        }
+                        b'h' => human = true,
+                        b's' => summary = true,
                         b'x' => one_device = true,
-                        b'j' => threads = number(&args.next().unwrap_or_default())?,
-                        _ => return Err(usage(format!("unknown option {arg:?}"))),
+                        b'j' => {
+                            let count = number::<NonZero<u8>>(value(&mut letters, &mut args));
+                            threads = count.ok_or_else(|| usage("-j needs a number from 1 to 255"))?.get().into();
+                        }
+                        _ => return Err(usage(format!("unknown option -{}", letter.escape_ascii()))),
                     }
                 }
             }
             _ => paths.push(arg),
         }
     }
+    if summary && all {
+        return Err(usage("-s prints PATH alone, -a all below it"));
+    }
+    if summary && depth.is_some_and(|depth| depth > 0) {
+        return Err(usage("-s prints PATH alone, as -d 0"));
+    }
     if paths.is_empty() {
         paths.push(".".into());
     }
 
-    let (seen, sums, keys, visited, failed) = Default::default();
+    let depth = if summary { 0 } else { depth.unwrap_or(usize::MAX) };
+    let (seen, visited, failed) = Default::default();
     let out = Mutex::new(BufWriter::with_capacity(1 << 16, io::stdout()));
     let (many, terminal) = (paths.len() > 1, io::stdout().is_terminal());
-    let run = Run { lines, many, threads, terminal, seen, sums, keys, out, visited, failed };
-    run.with_progress(|| paths.iter().try_for_each(|path| run.path(path.as_ref(), one_device)))?;
+    let size = if human { human_size } else { |blocks: u64| blocks.div_ceil(2).to_string() };
+    let run = Run { all, depth, size, many, threads, terminal, seen, out, visited, failed };
+    run.with_progress(|| {
+        let sums = paths.iter().map(|path| run.path(path.as_ref(), one_device));
+        let sum = sums.sum::<io::Result<u64>>()?;
+        if total { run.print(sum, Path::new("total")) } else { Ok(()) }
+    })?;
     run.out.lock().unwrap().flush()?;
     Ok(!run.failed.into_inner())
 }
 
-fn number(threads: &OsStr) -> io::Result<usize> {
-    let number = threads.to_str().and_then(|text| text.parse::<NonZero<u8>>().ok());
-    number.map(|number| number.get().into()).ok_or_else(|| usage("-j needs a number from 1 to 255"))
+/// What belongs to an option: the other letters, as in -j2, or else the next argument.
+fn value(letters: &mut &[u8], args: &mut impl Iterator<Item = OsString>) -> Option<OsString> {
+    match mem::take(letters) {
+        [] => args.next(),
+        letters => Some(OsStr::from_bytes(letters).into()),
+    }
+}
+
+fn number<T: FromStr>(arg: Option<OsString>) -> Option<T> {
+    arg?.to_str()?.parse().ok()
 }
 
 fn usage(error: impl Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("{error}; try --help"))
 }
 
-#[derive(PartialEq)]
-enum Lines {
-    Totals,
-    Directories,
-    All,
-}
-
 /// What is asked for, and what the threads share. For most entries they take no lock.
 struct Run {
-    lines: Lines,
+    all: bool,
+    /// The deepest level that is printed; the roots are level 0.
+    depth: usize,
+    /// How a number of blocks is printed.
+    size: fn(u64) -> String,
     /// The trees of several paths can overlap.
     many: bool,
     threads: usize,
     terminal: bool,
     /// What may come again.
     seen: Mutex<HashSet<(Device, u64)>>,
-    /// For each directory that has not had its second visit: its own blocks, those of its files, and the sums of the
-    /// directories in it that have had theirs.
-    sums: Mutex<HashMap<Key, u64>>,
-    keys: [RandomState; 2],
     out: Mutex<BufWriter<Stdout>>,
     /// Directories.
     visited: AtomicU64,
@@ -119,76 +148,85 @@ struct Run {
 
 type Device = (u32, u32);
 
-/// 128 bits that stand for a path. The paths themselves would take memory by the square of the depth.
-type Key = [u64; 2];
+/// A directory that is printed. Those below it that are not printed share it.
+struct Sum {
+    above: Option<Arc<Sum>>,
+    depth: usize,
+    /// Of all entries below it, except those in directories that have a `Sum` of their own and no second visit yet.
+    blocks: AtomicU64,
+}
 
 impl Run {
-    fn path(&self, path: &Path, one_device: bool) -> io::Result<()> {
-        let Some(root) = self.count(CWD, path, None, || path.into()) else { return Ok(()) };
-        let mut blocks = root.stx_blocks;
-        if let Some(walk) = is_dir(&root).then(|| Walk::open(path)).and_then(|walk| self.value(walk)) {
-            let walk = if self.lines == Lines::Totals { walk } else { walk.post_order(true) };
-            let only = one_device.then(|| device(&root));
-            for part in walk.spread(self.threads, |walk| self.part(walk, only)) {
-                blocks += part?;
+    /// Returns the blocks of the path with everything below it.
+    fn path(&self, path: &Path, one_device: bool) -> io::Result<u64> {
+        let Some(root) = self.count(CWD, path, None, || path.into()) else { return Ok(0) };
+        let sum = Arc::new(Sum { above: None, depth: 0, blocks: root.stx_blocks.into() });
+        if is_dir(&root) {
+            // What was a directory is not followed, should it be a link by now.
+            let dir = lendir::open_with(path, OFlags::NOFOLLOW);
+            if let Some(dir) = self.value(dir.map_err(|error| format!("{}: {error}", path.display()))) {
+                let walk = Walk::new(dir, path).post_order(self.depth > 0).with_state(Arc::clone(&sum));
+                let only = one_device.then(|| device(&root));
+                for part in walk.spread(self.threads, |walk| self.part(walk, only, root.stx_mnt_id)) {
+                    part?;
+                }
             }
         }
-        self.print(blocks, path)
-    }
-
-    /// Visits the directories that `walk` lends to this thread. Returns the blocks of all their entries.
-    fn part(&self, walk: &mut Walk, only: Option<Device>) -> io::Result<u64> {
-        let mut blocks = 0;
-        while let Some(dir) = walk.next().transpose() {
-            match self.value(dir) {
-                Some(dir) if dir.is_second_visit() => self.leave(&dir)?,
-                Some(dir) => blocks += self.enter(dir, only)?,
-                None => {}
-            }
-        }
+        let blocks = sum.blocks.load(Relaxed);
+        self.print(blocks, path)?;
         Ok(blocks)
     }
 
-    fn enter(&self, mut dir: Dir<'_>, only: Option<Device>) -> io::Result<u64> {
+    /// Visits the directories that `walk` lends to this thread.
+    fn part(&self, walk: &mut Walk<Arc<Sum>>, only: Option<Device>, mount: u64) -> io::Result<()> {
+        while let Some(dir) = walk.next_or(|error| self.complain(error)) {
+            if dir.is_second_visit() { self.leave(&dir)? } else { self.enter(dir, only, mount)? }
+        }
+        Ok(())
+    }
+
+    /// Adds the blocks of its entries to its sum, or to that of the directory above.
+    fn enter(&self, mut dir: Dir<'_, Arc<Sum>>, only: Option<Device>, mount: u64) -> io::Result<()> {
         self.visited.fetch_add(1, Relaxed);
-        let (path, mut files, mut dirs, mut below) = (dir.path(), 0, 0, Vec::new());
-        while let Some(entry) = dir.next().transpose() {
-            let Some(entry) = self.value(entry) else { continue };
+        let (path, depth, mut blocks) = (dir.path(), dir.depth(), 0);
+        if (1..=self.depth).contains(&depth) {
+            let above = Some(Arc::clone(dir.state()));
+            *dir.state_mut() = Arc::new(Sum { above, depth, blocks: 0.into() });
+        }
+        while let Some(entry) = dir.next_or(|error| self.complain(error)) {
             let entry_path = || path.join(entry.name_os());
             match self.count(entry.dir(), entry.name_cstr(), only, entry_path) {
-                None => dir.skip_entry(),
-                Some(stat) if is_dir(&stat) => {
-                    dirs += stat.stx_blocks;
-                    if self.lines != Lines::Totals {
-                        below.push((self.key(&entry_path()), stat.stx_blocks));
-                    }
-                }
+                // Only what is mounted can be above itself. Linux tells mounts apart since 5.8.
+                Some(stat) if stat.stx_mnt_id != mount && is_above(&stat, entry.dir(), depth) => dir.skip_entry(),
                 Some(stat) => {
-                    files += stat.stx_blocks;
-                    if self.lines == Lines::All {
+                    blocks += stat.stx_blocks;
+                    if self.all && depth < self.depth && !is_dir(&stat) {
                         self.print(stat.stx_blocks, &entry_path())?;
                     }
                 }
+                None => dir.skip_entry(),
             }
         }
-        if self.lines != Lines::Totals {
-            let mut sums = self.sums.lock().unwrap();
-            sums.extend(below);
-            if let Some(sum) = sums.get_mut(&self.key(path)) {
-                *sum += files;
-            }
-        }
-        Ok(files + dirs)
+        dir.state().blocks.fetch_add(blocks, Relaxed);
+        Ok(())
     }
 
-    /// All below the directory has been counted, by whichever threads: adds it to the directory above.
-    fn leave(&self, dir: &Dir<'_>) -> io::Result<()> {
-        let mut sums = self.sums.lock().unwrap();
-        let Some(blocks) = sums.remove(&self.key(dir.path())) else { return Ok(()) }; // the root, whose sum the threads return
-        if let Some(sum) = dir.path().parent().and_then(|above| sums.get_mut(&self.key(above))) {
-            *sum += blocks;
+    /// All below the directory has been counted, by whichever threads: adds it to the directory above, which has counted the
+    /// directory itself.
+    fn leave(&self, dir: &Dir<'_, Arc<Sum>>) -> io::Result<()> {
+        if !(1..=self.depth).contains(&dir.depth()) {
+            return Ok(());
         }
-        drop(sums);
+        let stat = statx(dir, "", AtFlags::EMPTY_PATH, StatxFlags::BLOCKS);
+        let stat = self.value(stat.map_err(|error| format!("{}: {error}", dir.path().display())));
+        let mut blocks = stat.map_or(0, |stat| stat.stx_blocks);
+        // A directory that could not be read has none, but that of the one above.
+        let sum = Some(dir.state()).filter(|sum| sum.depth == dir.depth());
+        if let Some(Sum { above: Some(above), blocks: below, .. }) = sum.map(AsRef::as_ref) {
+            let below = below.load(Relaxed);
+            above.blocks.fetch_add(below, Relaxed);
+            blocks += below;
+        }
         self.print(blocks, dir.path())
     }
 
@@ -201,7 +239,7 @@ impl Run {
         path: impl Fn() -> PathBuf,
     ) -> Option<Statx> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        let mask = StatxFlags::TYPE | StatxFlags::NLINK | StatxFlags::INO | StatxFlags::BLOCKS;
+        let mask = StatxFlags::TYPE | StatxFlags::NLINK | StatxFlags::INO | StatxFlags::BLOCKS | StatxFlags::MNT_ID;
         let answer = statx(dir, name, flags, mask).map_err(|error| format!("{}: {error}", path().display()));
         self.value(answer).filter(|stat| {
             let may_come_again = self.many || (stat.stx_nlink > 1 && !is_dir(stat));
@@ -210,13 +248,9 @@ impl Run {
         })
     }
 
-    fn key(&self, path: &Path) -> Key {
-        self.keys.each_ref().map(|key| key.hash_one(path.as_os_str()))
-    }
-
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
         let mut out = self.out.lock().unwrap();
-        write!(out, "{}\t", blocks.div_ceil(2))?; // a block has 512 bytes
+        write!(out, "{}\t", (self.size)(blocks))?;
         if self.terminal {
             return writeln!(out, "{}", without_controls(path.display()));
         }
@@ -224,18 +258,20 @@ impl Run {
         out.write_all(b"\n")
     }
 
-    /// The value, or else the error is reported: the sums are not complete.
+    /// The value, or else the error is reported.
     fn value<T>(&self, result: Result<T, impl Display>) -> Option<T> {
-        let report = |error| {
-            self.failed.store(true, Relaxed);
-            let _ = writeln!(io::stderr(), "du: {}", without_controls(error));
-        };
-        result.map_err(report).ok()
+        result.map_err(|error| self.complain(error)).ok()
+    }
+
+    /// Reports an error, after which the sums are not complete.
+    fn complain(&self, error: impl Display) {
+        self.failed.store(true, Relaxed);
+        let _ = writeln!(io::stderr(), "du: {}", without_controls(error));
     }
 
     /// Shows each second, until `work` is done, how far it is. Lines on a terminal show it, too.
     fn with_progress<T>(&self, work: impl FnOnce() -> T) -> T {
-        if !io::stderr().is_terminal() || (self.terminal && self.lines != Lines::Totals) {
+        if !io::stderr().is_terminal() || (self.terminal && self.depth > 0) {
             return work();
         }
         let (working, done) = channel::<()>();
@@ -253,12 +289,40 @@ impl Run {
     }
 }
 
+/// Whether it is the directory `dir`, which is `depth` levels below the root, or one above it.
+fn is_above(stat: &Statx, dir: BorrowedFd<'_>, depth: usize) -> bool {
+    let mut above = String::from(".");
+    is_dir(stat)
+        && (0..=depth).any(|_| {
+            let found = statx(dir, &above, AtFlags::NO_AUTOMOUNT, StatxFlags::INO);
+            above.push_str("/..");
+            found.is_ok_and(|found| (device(&found), found.stx_ino) == (device(stat), stat.stx_ino))
+        })
+}
+
 fn device(stat: &Statx) -> Device {
     (stat.stx_dev_major, stat.stx_dev_minor)
 }
 
 fn is_dir(stat: &Statx) -> bool {
     FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory
+}
+
+/// As 4.0K, 17M or 1.2G: rounded up, and with two digits at least.
+fn human_size(blocks: u64) -> String {
+    let bytes = u128::from(blocks) * 512;
+    let mut unit = 1;
+    for letter in ["", "K", "M", "G", "T", "P", "E"] {
+        let (tenths, whole) = ((bytes * 10).div_ceil(unit), bytes.div_ceil(unit));
+        if unit > 1 && tenths < 100 {
+            return format!("{}.{}{letter}", tenths / 10, tenths % 10);
+        }
+        if whole < 1024 {
+            return format!("{whole}{letter}");
+        }
+        unit <<= 10;
+    }
+    format!("{}Z", bytes.div_ceil(unit))
 }
 
 /// Control characters in a name could be commands to a terminal.

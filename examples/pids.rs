@@ -1,12 +1,12 @@
 //! Scans procfs: `numeric_name` finds the PIDs, and `/proc/PID/comm` is opened relative to the open directory.
 
 const HELP: &str = "\
-Usage: pids [-qx] [--proc DIR] [--] [NAME]
+Usage: pids [-qx] [--proc DIR] [--] [NAME]...
 
 Lists the processes of this system by ascending PID: the PID and the command name of each.
 
-  NAME        list only processes whose command name contains NAME, and never pids itself
-  -x          list only processes whose whole command name is NAME
+  NAME        list only processes whose command name contains one of these, and never pids itself
+  -x          list only processes whose whole command name is a NAME
   -q          print PIDs only
   --proc DIR  read the procfs that is mounted on DIR instead of /proc
   --help      print this text
@@ -16,10 +16,10 @@ printed as ?.
 Exit status: 0 if a process was listed, 1 if none was, 2 for an error.
 ";
 
-use lendir::{Buffer, Entries};
-use rustix::fs::{Mode, OFlags, openat};
-use rustix::io::Errno;
-use std::ffi::{CStr, OsString};
+use lendir::rustix::fs::{Mode, openat};
+use lendir::rustix::io::Errno;
+use lendir::{Buffer, Entries, OFlags};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fmt::Display;
 use std::fs::{File, read_link};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
@@ -48,33 +48,33 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
         match arg.as_bytes() {
             b"--help" => return out.write_all(HELP.as_bytes()).map(|()| true),
             b"--proc" => root = args.next().ok_or_else(|| usage("--proc needs a directory"))?.into(),
+            long if long.starts_with(b"--proc=") => root = OsStr::from_bytes(&long["--proc=".len()..]).into(),
             b"--" => names.extend(args.by_ref()),
+            [b'-', b'-', ..] => return Err(usage(format!("unknown option {arg:?}"))),
             [b'-', letters @ ..] if !letters.is_empty() => {
                 for letter in letters {
                     match letter {
                         b'q' => quiet = true,
                         b'x' => exact = true,
-                        _ => return Err(usage(format!("unknown option {arg:?}"))),
+                        _ => return Err(usage(format!("unknown option -{}", letter.escape_ascii()))),
                     }
                 }
             }
             _ => names.push(arg),
         }
     }
-    let wanted = match names.as_slice() {
-        [] if exact => return Err(usage("-x needs a NAME")),
-        [] => None,
-        [name] => Some(name.as_bytes()),
-        [_, extra, ..] => return Err(usage(format!("unexpected argument {extra:?}"))),
-    };
-    let is_wanted = |name: &[u8]| match wanted {
-        None => true,
-        Some(wanted) if exact => name == wanted,
-        Some(wanted) => wanted.is_empty() || name.windows(wanted.len()).any(|part| part == wanted),
+    if exact && names.is_empty() {
+        return Err(usage("-x needs a NAME"));
+    }
+    let is_wanted = |name: &[u8]| {
+        let is_in_name = |wanted: &[u8]| wanted.is_empty() || name.windows(wanted.len()).any(|part| part == wanted);
+        let is_match =
+            |wanted: &OsString| if exact { name == wanted.as_bytes() } else { is_in_name(wanted.as_bytes()) };
+        names.is_empty() || names.iter().any(is_match)
     };
 
     let proc = lendir::open(&root).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", root.display())))?;
-    let myself = wanted.and_then(|_| read_link(root.join("self")).ok());
+    let myself = names.first().and_then(|_| read_link(root.join("self")).ok());
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&proc, &mut buffer);
     let mut comm = [0; 128];
@@ -84,7 +84,7 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
         if entry.numeric_name().is_none() || myself.as_ref().is_some_and(|myself| myself == entry.name_os()) {
             continue;
         }
-        if quiet && wanted.is_none() {
+        if quiet && names.is_empty() {
             out.write_all(entry.name())?;
         } else {
             let Some(name) = command_name(&proc, entry.name(), &mut comm)? else { continue };

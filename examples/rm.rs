@@ -1,26 +1,27 @@
-//! Removes trees: `Walk::post_order`, and every step relative to an open directory, so that no link can lead it elsewhere.
+//! Removes trees: `Walk::post_order`, and every step relative to an open directory, so no link can lead it elsewhere.
 
 const HELP: &str = "\
-Usage: rm [-fx] [--] PATH...
+Usage: rm [-rfx] [--] PATH...
 
-Removes PATH, and if it is a directory, everything below it, as rm -r does. It never asks. A symbolic link is removed, not
-followed. It refuses /, and a PATH that ends in . or ..
+Removes each PATH. A symbolic link is removed, not followed. It never asks, so there is no -i. It refuses /, and a PATH that
+ends in . or ..
 
+  -r, -R  remove directories too, with everything below them
   -f      say nothing of what is missing
-  -x      do not enter a directory that a file system is mounted on
+  -x      do not enter a directory that a file system is mounted on: name it and leave it
   --help  print this text
 
 If others swap directories for links meanwhile, nothing outside of PATH is removed. Exit status: 0, or 1 for an error.
 ";
 
-use lendir::{Dir, Error, FileType, OFlags, Walk};
-use rustix::fs::{AtFlags, CWD, fstat, stat, unlinkat};
-use rustix::io::Errno;
+use lendir::rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, fstat, stat, statx, unlinkat};
+use lendir::rustix::io::Errno;
+use lendir::{Dir, Entry, Error, FileType, OFlags, Walk};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -37,17 +38,20 @@ fn main() -> ExitCode {
 
 /// Does what the arguments ask for, and returns whether all of it is removed. An error is one of output or of usage.
 fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
-    let (mut force, mut one_mount, mut paths) = (false, false, Vec::new());
+    let (mut recursive, mut force, mut one_mount, mut paths) = (false, false, false, Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
             b"--help" => return io::stdout().write_all(HELP.as_bytes()).map(|()| true),
             b"--" => paths.extend(args.by_ref()),
+            [b'-', b'-', ..] => return Err(usage(format!("unknown option {arg:?}"))),
             [b'-', letters @ ..] if !letters.is_empty() => {
                 for letter in letters {
                     match letter {
+                        b'r' | b'R' => recursive = true,
                         b'f' => force = true,
                         b'x' => one_mount = true,
-                        _ => return Err(usage(format!("unknown option {arg:?}"))),
+                        b'i' => return Err(usage("-i is missing: this rm never asks")),
+                        _ => return Err(usage(format!("unknown option -{}", letter.escape_ascii()))),
                     }
                 }
             }
@@ -59,9 +63,9 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     }
     let mut is_removed = true;
     for path in &paths {
-        let mut removal = Removal { path, force, failed: false, unread: None };
-        if let Err(error) = removal.run(one_mount) {
-            removal.report(Path::new(""), &error);
+        let mut removal = Removal { path, force, one_mount, failed: false, unread: None };
+        if let Err(error) = removal.run(recursive) {
+            removal.report(path.as_ref(), &error);
         }
         is_removed &= !removal.failed;
     }
@@ -75,6 +79,7 @@ fn usage(error: impl Display) -> io::Error {
 struct Removal<'a> {
     path: &'a OsStr,
     force: bool,
+    one_mount: bool,
     failed: bool,
     /// Of a directory that could not be read. Its second visit comes next, if it is still there. If it is empty, it can be
     /// removed, and the error does not matter.
@@ -82,7 +87,7 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    fn run(&mut self, one_mount: bool) -> io::Result<()> {
+    fn run(&mut self, recursive: bool) -> io::Result<()> {
         let path = self.path.as_bytes();
         let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
         let begin = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
@@ -92,12 +97,14 @@ impl Removal<'_> {
         }
 
         let parent = lendir::openat_with(CWD, parent, OFlags::PATH)?;
+        // With the slashes after the name, which ask for a directory.
+        let remove_file = || Ok(unlinkat(&parent, &path[begin..], AtFlags::empty())?);
+        if !recursive {
+            return remove_file();
+        }
         let root = match lendir::openat_with(&parent, name, OFlags::NOFOLLOW) {
             Ok(root) => root,
-            Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                // With the slashes behind the name, which ask for a directory.
-                return Ok(unlinkat(&parent, &path[begin..], AtFlags::empty())?);
-            }
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return remove_file(),
             // An empty directory need not be readable.
             Err(error) => return unlinkat(&parent, name, AtFlags::REMOVEDIR).map_err(|_| error),
         };
@@ -106,30 +113,25 @@ impl Removal<'_> {
             return Err(io::Error::other("refused, as it is /"));
         }
 
-        let walk = Walk::new(root, "").post_order(true);
-        let mut walk = if one_mount { walk.same_mount(true) } else { walk };
-        while let Some(dir) = walk.next().transpose() {
-            match dir {
-                Ok(dir) if dir.is_second_visit() => {
-                    let removed = match dir.parent() {
-                        Some(parent) => unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR),
-                        None if dir.depth() == 0 => unlinkat(&parent, name, AtFlags::REMOVEDIR),
-                        None => Err(Errno::NOENT), // it was moved
-                    };
-                    match removed {
-                        Ok(()) => self.unread = None,
-                        Err(_) if self.report_unread() => {}
-                        Err(errno) => self.report(dir.path(), &errno.into()),
-                    }
-                }
-                Ok(dir) => {
-                    self.report_unread();
-                    self.remove_files(dir);
-                }
-                Err(error) => {
-                    self.report_unread();
-                    self.unread = Some(error).filter(|error| !self.is_ignored(error.io_error()));
-                }
+        let mut walk = Walk::new(root, self.path).post_order(true).same_mount(self.one_mount);
+        while let Some(dir) = walk.next_or(|error| {
+            self.report_unread();
+            self.unread = Some(error).filter(|error| !self.is_ignored(error.io_error()));
+        }) {
+            if !dir.is_second_visit() {
+                self.report_unread();
+                self.remove_files(dir);
+                continue;
+            }
+            let removed = match dir.parent() {
+                Some(parent) => unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR),
+                None if dir.depth() == 0 => unlinkat(&parent, name, AtFlags::REMOVEDIR),
+                None => Err(Errno::NOENT), // it was moved
+            };
+            match removed {
+                Ok(()) => self.unread = None,
+                Err(_) if self.report_unread() => {}
+                Err(errno) => self.report(dir.path(), &errno.into()),
             }
         }
         Ok(())
@@ -137,16 +139,18 @@ impl Removal<'_> {
 
     /// Removes all but the directories.
     fn remove_files(&mut self, mut dir: Dir<'_>) {
-        let path = dir.path();
-        while let Some(entry) = dir.next().transpose() {
-            match entry {
-                Ok(entry) if entry.file_type() == FileType::Directory => {}
-                Ok(entry) => match unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()) {
-                    Ok(()) => dir.skip_entry(), // it might have been a directory, where types are unknown
-                    Err(Errno::ISDIR) => {}
-                    Err(errno) => self.report(&path.join(entry.name_os()), &errno.into()),
-                },
-                Err(error) => self.report(error.path(), error.io_error()),
+        while let Some(entry) = dir.next_or(|error| self.report(error.path(), error.io_error())) {
+            let removed = match entry.file_type() {
+                FileType::Directory => Err(Errno::ISDIR),
+                _ => unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()),
+            };
+            match removed {
+                Ok(()) => dir.skip_entry(), // it might have been a directory, where types are unknown
+                Err(Errno::ISDIR) if self.one_mount && is_mount(&entry) => {
+                    self.report(&entry.path(), &io::Error::other("left, as a file system is mounted on it"));
+                }
+                Err(Errno::ISDIR) => {}
+                Err(errno) => self.report(&entry.path(), &errno.into()),
             }
         }
     }
@@ -161,17 +165,22 @@ impl Removal<'_> {
         self.force && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
     }
 
-    /// Reports an error, with the path from the root of the tree to it.
-    fn report(&mut self, below: &Path, error: &io::Error) {
+    fn report(&mut self, path: &Path, error: &io::Error) {
         // The error that comes first says why.
         let is_explained = self.failed && error.kind() == ErrorKind::DirectoryNotEmpty;
         if is_explained || self.is_ignored(error) {
             return;
         }
         self.failed = true;
-        let path: PathBuf = Path::new(self.path).components().chain(below.components()).collect();
         let text = format!("rm: {}: {error}", path.display());
         // Control characters in a name could be commands to a terminal.
         let _ = writeln!(io::stderr(), "{}", text.replace(char::is_control, "?"));
     }
+}
+
+/// Whether a file system is mounted on this directory. Linux says so since 5.8.
+fn is_mount(entry: &Entry<'_>) -> bool {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    statx(entry.dir(), entry.name_cstr(), flags, StatxFlags::empty())
+        .is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }

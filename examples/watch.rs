@@ -14,9 +14,10 @@ Exit status: 0, or 2 for an error.
 ";
 
 use lendir::{Buffer, Entries};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -37,18 +38,22 @@ fn main() -> ExitCode {
 fn run(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<()> {
     let (mut interval, mut count) = (Duration::from_secs(1), None);
     while let Some(arg) = args.next() {
-        match arg.as_encoded_bytes() {
+        match arg.as_bytes() {
             b"--help" => return out.write_all(HELP.as_bytes()),
-            b"-n" => {
-                let seconds = number(args.next()).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                interval = seconds.ok_or_else(|| usage("-n needs a number of seconds"))?;
-            }
-            b"-c" => {
-                let scans = number(args.next()).filter(|scans| *scans > 0);
-                count = Some(scans.ok_or_else(|| usage("-c needs a number of scans, 1 or more"))?);
-            }
             b"--" => break,
-            [b'-', _, ..] => return Err(usage(format!("unknown option {arg:?}"))),
+            [b'-', letter @ (b'n' | b'c'), value @ ..] => {
+                // -n2 as well as -n 2
+                let value = if value.is_empty() { args.next() } else { Some(OsStr::from_bytes(value).into()) };
+                if *letter == b'n' {
+                    let seconds = number(value).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                    interval = seconds.ok_or_else(|| usage("-n needs a number of seconds"))?;
+                } else {
+                    let scans = number(value).filter(|scans| *scans > 0);
+                    count = Some(scans.ok_or_else(|| usage("-c needs a number of scans, 1 or more"))?);
+                }
+            }
+            [b'-', b'-', ..] => return Err(usage(format!("unknown option {arg:?}"))),
+            [b'-', letter, ..] => return Err(usage(format!("unknown option -{}", letter.escape_ascii()))),
             _ => return Err(usage(format!("unexpected argument {arg:?}"))),
         }
     }
@@ -84,7 +89,7 @@ fn watch(interval: Duration, count: Option<u32>, out: &mut impl Write) -> io::Re
         if scan == 1 {
             writeln!(out, "watching {} processes", now.len())?;
         } else {
-            // procfs lists processes by ascending PID, so that binary search finds one.
+            // procfs lists processes by ascending PID, so binary search finds one.
             for pid in before.iter().filter(|pid| now.binary_search(pid).is_err()) {
                 writeln!(out, "- {pid}")?;
             }

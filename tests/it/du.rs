@@ -2,7 +2,7 @@
 
 use crate::fixture::{
     check_broken_pipe, check_full_device, check_help, check_usage_error, example, in_mount_namespace, run,
-    run_on_terminal, run_unprivileged,
+    run_on_terminal, run_unprivileged, while_root_is_swapped,
 };
 use crate::machine::{can_trace, skip};
 use crate::support::tree::{self, Tree};
@@ -58,8 +58,23 @@ fn assert_same(dir: &Path, args: &[&str]) -> Vec<String> {
 }
 
 fn assert_same_with_each_option(dir: &Path, paths: &[&str]) {
-    for option in [&[][..], &["-a"], &["-s"], &["-x"], &["-ax"], &["-sx"]] {
-        assert_same(dir, &[option, &["--"], paths].concat());
+    for options in [
+        &[][..],
+        &["-a"],
+        &["-s"],
+        &["-x"],
+        &["-ax"],
+        &["-sx"],
+        &["-c"],
+        &["-ach"],
+        &["-schx"],
+        &["-d0"],
+        &["-d", "1"],
+        &["-hd2"],
+        &["-ad", "1"],
+        &["-cad3"],
+    ] {
+        assert_same(dir, &[options, &["--"], paths].concat());
     }
 }
 
@@ -126,6 +141,65 @@ fn agrees_with_the_system() {
     for seed in 0..5 {
         assert_same_with_each_option(Tree::on_disk(|at| tree::random(at, seed)).path(), &["."]);
     }
+}
+
+#[test]
+fn sizes_for_humans_agree_with_the_system() {
+    if !system_has_du("sizes_for_humans_agree_with_the_system") {
+        return;
+    }
+    let tree = Tree::on_disk(|at| {
+        for kibibytes in
+            [0, 1, 4, 8, 9, 10, 11, 12, 99, 100, 101, 1020, 1023, 1024, 1028, 9_999, 10_200, 10_240, 10_244]
+        {
+            write(&at.join(format!("{kibibytes}")), kibibytes * 1024);
+        }
+    });
+    for options in ["-ah", "-sh", "-ch"] {
+        assert_same(tree.path(), &[options]);
+    }
+}
+
+/// A directory that is mounted below itself, directly or deeper, is not counted again; one that is mounted elsewhere is.
+#[test]
+fn cycle_of_mounts_is_counted_once() {
+    const TEST: &str = "cycle_of_mounts_is_counted_once";
+    if !system_has_du(TEST) {
+        return;
+    }
+    for mounts in [
+        "mount --bind a a/b",
+        "mount --bind a/b a/b/c",
+        "mount --bind a a/b/c && mount --rbind a a/d",
+        "mount --bind a/b a/d",
+        "mount --bind a/d a/b/c && mount --rbind a/b a/d/e",
+        "mount -t tmpfs none a/b && mkdir -p a/b/x/y a/b/z && mount --bind a/b a/b/x/y && mount --bind a a/b/z",
+    ] {
+        let tree = Tree::on_disk(|at| {
+            tree::make(at, &["a/b/c/deeper/", "a/b/file", "a/d/e/", "a/d/file"]);
+            write(&at.join("a/d/large"), 100_000);
+            write(&at.join("a/b/c/deeper/large"), 20_000);
+        });
+        let script = format!(
+            r#"{mounts} || exit
+            for options in "-j1 a" "-j8 a" "-sj1 a" "-aj2 a" "-j2 a/b a" "-d1 ." "a/b" "a/d"; do "$0" $options 2>&1 | sort; echo; done
+            for options in "a" "a" "-s a" "-a a" "a/b a" "-d1 ." "a/b" "a/d"; do du -k $options 2>&1 | sort; echo; done"#
+        );
+        let Some(output) = in_mount_namespace(tree.path(), "du", &script) else { return skip(TEST, "user namespaces") };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let parts: Vec<_> = text.split("\n\n").collect();
+        assert!(parts.len() == 17 && !parts[0].is_empty(), "{mounts}: {output:?}");
+        assert_eq!(parts[..8], parts[8..16], "{mounts}");
+    }
+}
+
+/// What others put in the place of the root after it was looked at is not followed.
+#[test]
+fn link_swapped_in_at_the_root_is_not_followed() {
+    let at = Tree::of(&["root/inside", "outside/outside"]);
+    symlink("outside", at.path().join("link")).unwrap();
+    let text = while_root_is_swapped(at.path(), || du(at.path(), &["-a", "root"]));
+    assert!(!text.contains("outside"), "{text}");
 }
 
 #[test]
@@ -323,10 +397,21 @@ fn help_is_the_text_at_the_head() {
 
 #[test]
 fn wrong_usage_is_named() {
-    check_usage_error("du", &["-z"], r#"unknown option "-z""#);
-    check_usage_error("du", &[".", "-sz"], r#"unknown option "-sz""#);
+    check_usage_error("du", &["-z"], "unknown option -z");
+    check_usage_error("du", &[".", "-szx"], "unknown option -z");
+    check_usage_error("du", &["--summarize"], r#"unknown option "--summarize""#);
+    for both in [&["-as"][..], &["-s", "-a", "."], &["-sad0"]] {
+        check_usage_error("du", both, "-s prints PATH alone, -a all below it");
+    }
+    check_usage_error("du", &["-s", "-d1"], "-s prints PATH alone, as -d 0");
+    for depth in [&["-d"][..], &["-d", "-1"], &["-dx"], &["-xd", "x"], &["-da"]] {
+        check_usage_error("du", depth, "-d needs a number of levels");
+    }
     for threads in ["0", "-1", "x", "", "256"] {
         check_usage_error("du", &["-j", threads], "-j needs a number from 1 to 255");
+    }
+    for threads in ["-j0", "-xj-1", "-jx", "-j256", "-j2s"] {
+        check_usage_error("du", &[threads], "-j needs a number from 1 to 255");
     }
     check_usage_error("du", &["-j"], "-j needs a number from 1 to 255");
 }

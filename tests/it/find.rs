@@ -2,12 +2,13 @@
 
 use crate::fixture::{
     check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
-    run_on_terminal, run_unprivileged,
+    run_on_terminal, run_unprivileged, while_root_is_swapped,
 };
-use crate::machine::skip;
+use crate::machine::{passed, runs_long, skip, watchdog};
+use crate::support::tree::{self, Random, Tree};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -41,10 +42,11 @@ fn system_has_find(test: &str) -> bool {
 /// Returns the paths.
 fn assert_same(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) -> Vec<String> {
     let mut system = Command::new("find");
-    let expected = run_unprivileged(system.current_dir(dir).args(roots).args(theirs).arg("-print0"));
+    let system = system.current_dir(dir).env("LC_ALL", "C").args(roots).args(theirs).arg("-print0");
+    let expected = run_unprivileged(system);
     let errors = |output: &Output| String::from_utf8_lossy(&output.stderr).lines().count();
     for threads in ["1", "3"] {
-        let args = [ours, &["-j", threads, "-0", "--"], roots].concat();
+        let args = [roots, ours, &["-j", threads, "-print0"]].concat();
         let output = run_unprivileged(example("find").current_dir(dir).args(&args));
         assert_eq!(sorted_paths(&output), sorted_paths(&expected), "{args:?}");
         assert_eq!(errors(&output), errors(&expected), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -80,17 +82,211 @@ fn agrees_with_the_system_on_every_type_and_name() {
         assert_eq!(assert_same(dir, &["."], &["-s"], &[]).len(), all.len());
     }
     for file_type in ["f", "d", "l", "p", "s"] {
-        let some = assert_same(tree.path(), &["."], &["-t", file_type], &["-type", file_type]);
-        assert!(!some.is_empty());
+        let options = ["-type", file_type];
+        assert!(!assert_same(tree.path(), &["."], &options, &options).is_empty());
     }
     for file_type in ["b", "c"] {
-        assert_same(Path::new("/dev"), &["."], &["-xt", file_type], &["-xdev", "-type", file_type]);
+        let options = ["-xdev", "-type", file_type];
+        assert_same(Path::new("/dev"), &["."], &options, &options);
     }
-    for text in ["", "e", "ir", ".h", "\n"] {
-        let some = assert_same(tree.path(), &["."], &["-n", text], &["-name", &format!("*{text}*")]);
-        assert!(!some.is_empty());
+    for glob in ["*", "*e*", "*ir*", ".h*", "?", "[a-z]?", "[!a-z]", "*\n*", "*.*", "\\*", "*[^a-zA-Z]", "file"] {
+        let options = ["-name", glob];
+        assert!(!assert_same(tree.path(), &["."], &options, &options).is_empty() || glob == "\\*", "{glob}");
     }
-    assert_same(tree.path(), &["."], &["-t", "d", "-n", "e"], &["-type", "d", "-name", "*e*"]);
+    for options in [
+        &["-type", "d", "-name", "*e*"][..],
+        &["-name", "*e*", "-name", "*f*", "-type", "l"],
+        &["-type", "d", "-type", "f"],
+    ] {
+        assert_same(tree.path(), &["."], options, options);
+    }
+}
+
+impl Random {
+    fn byte(&mut self, bytes: &[u8]) -> u8 {
+        bytes[self.below(bytes.len())]
+    }
+
+    /// A star, a question mark, a byte, or a set. What a set without its end means, the system says in several ways.
+    fn part_of_a_glob(&mut self) -> Vec<u8> {
+        let mut part = match self.below(6) {
+            0 | 1 => return vec![b'*'],
+            2 => return vec![b'?'],
+            3 => return vec![self.byte(b"aabbcz-]!^\xff")],
+            4 => return vec![b'\\', self.byte(b"aabbcz.-*?[]\\!^\xff")],
+            _ => vec![b'['],
+        };
+        part.extend_from_slice([&b""[..], b"!", b"^", b"]", b"!]", b"-", b"^-"][self.below(7)]);
+        for _ in 0..=self.below(3) {
+            let byte = self.byte(b"aabbcz*?[!^\xff");
+            let end = self.byte(b"abcz\xff");
+            part.extend_from_slice(
+                [&[byte][..], &[b'\\', byte], &[byte, b'-', end], &[byte, b'-', b'\\', end]][self.below(4)],
+            );
+        }
+        part.extend_from_slice([&b"]"[..], b"-]"][self.below(2)]);
+        part
+    }
+}
+
+#[test]
+fn globs_agree_with_the_system() {
+    const TEST: &str = "globs_agree_with_the_system";
+    if !system_has_find(TEST) {
+        return;
+    }
+    let mut random = Random(1);
+    let root = tempfile::tempdir().unwrap();
+    for _ in 0..1000 {
+        let name: Vec<u8> = (0..=random.below(6)).map(|_| random.byte(b"aabbcz.-*?[]\\!^\xff")).collect();
+        if name != b"." && name != b".." {
+            let _ = File::create(root.path().join(OsStr::from_bytes(&name)));
+        }
+    }
+    let found = |mut command: Command, glob: &[u8]| {
+        let output = run(command
+            .current_dir(root.path())
+            .env("LC_ALL", "C")
+            .args([OsStr::new("-name"), OsStr::from_bytes(glob)]));
+        assert!(output.status.success(), "{}: {output:?}", glob.escape_ascii());
+        output.stdout
+    };
+    let (count, mut matched) = (if runs_long() { 10_000 } else { 200 }, 0);
+    for _ in 0..count {
+        let glob: Vec<u8> = (0..=random.below(5)).flat_map(|_| random.part_of_a_glob()).collect();
+        let ours = found(example("find"), &glob);
+        let theirs = found(Command::new("find"), &glob);
+        let lines = |text: &[u8]| {
+            let mut lines: Vec<_> =
+                text.split(|byte| *byte == b'\n').map(|line| line.escape_ascii().to_string()).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(lines(&ours), lines(&theirs), "{}", glob.escape_ascii());
+        matched += usize::from(!ours.is_empty());
+    }
+    assert!(matched > count / 10, "{matched} of {count} globs match something");
+    passed(TEST, count, "globs, each on a thousand names");
+}
+
+#[test]
+fn agrees_with_the_system_on_depths() {
+    if !system_has_find("agrees_with_the_system_on_depths") {
+        return;
+    }
+    let tree = Tree::new(|at| tree::random(at, 1));
+    let depths = ["0", "1", "2", "3", "5", "100"];
+    let counts = depths.map(|depth| {
+        let options = ["-maxdepth", depth];
+        assert_same(tree.path(), &[".", "missing"], &["-s", "-maxdepth", depth], &options);
+        assert_same(tree.path(), &["."], &options, &options).len()
+    });
+    assert!(counts[0] == 1 && counts.is_sorted(), "{counts:?}");
+    assert_same(tree.path(), &["."], &["-maxdepth", "3", "-type", "d"], &["-maxdepth", "3", "-type", "d"]);
+}
+
+#[test]
+fn agrees_with_the_system_on_links_that_are_followed() {
+    const TEST: &str = "agrees_with_the_system_on_links_that_are_followed";
+    if !system_has_find(TEST) {
+        return;
+    }
+    let _watchdog = watchdog();
+    let links = Tree::new(|at| {
+        tree::make(at, &["r/a/b/c/file", "r/x/y/file", "r/x/z/", "out/below/file", "locked/in/file"]);
+        for (link, target) in [
+            ("r/self", "self"),
+            ("r/one", "two"),
+            ("r/two", "one"),
+            ("r/dangling", "nowhere"),
+            ("r/not a directory", "a/b/c/file/x"),
+            ("r/denied", "../locked/in"),
+            ("r/locked", "../locked"),
+            ("r/loop", "."),
+            ("r/a/loop", ".."),
+            ("r/a/b/to x", "../../x"),
+            ("r/x/to a", "../a"),
+            ("r/x/y/to b", "../../a/b"),
+            ("r/x/z/out", "../../../out"),
+            ("r/to out", "../out/below"),
+            ("r/file", "a/b/c/file"),
+            ("r/again", "file"),
+            ("link", "r"),
+        ] {
+            symlink(target, at.join(link)).unwrap();
+        }
+        fs::set_permissions(at.join("locked"), Permissions::from_mode(0o000)).unwrap();
+    });
+    for roots in [&["r"][..], &["link"], &["link/"], &["r/self", "r/dangling", "r/file", "r/denied"]] {
+        for options in [
+            &[][..],
+            &["-xdev"],
+            &["-maxdepth", "2"],
+            &["-type", "d"],
+            &["-type", "f"],
+            &["-type", "l"],
+            &["-name", "*o*"],
+        ] {
+            assert_same_following(links.path(), roots, options, options);
+            assert_same_following(links.path(), roots, &[options, &["-s"]].concat(), options);
+        }
+    }
+    fs::set_permissions(links.path().join("locked"), Permissions::from_mode(0o700)).unwrap();
+    // The system goes there, and round once.
+    let above = find(links.path(), &["-L", "r/a", "-name", "loop*"]);
+    assert_eq!(String::from_utf8(above.stdout).unwrap(), "r/a/loop\n");
+    assert!(String::from_utf8(above.stderr).unwrap().contains("find: r/a/loop: Too many levels of symbolic links"));
+
+    assert_same_following(tree().path(), &["."], &[], &[]);
+    for seed in 0..3 {
+        let tree = Tree::new(|at| {
+            tree::random(at, seed);
+            for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_symlink() {
+                    fs::remove_file(entry.path()).unwrap(); // it leads out of the tree
+                }
+            }
+        });
+        assert_same_following(tree.path(), &["."], &[], &[]);
+    }
+    // Without a limit, neither ends on all of it.
+    let depth = ["-maxdepth", if runs_long() { "4" } else { "2" }];
+    assert_same_following(Path::new("/"), &["/sys/class"], &depth, &depth);
+    if runs_long() {
+        assert_same_following(Path::new("/"), &["/usr"], &[], &[]);
+    }
+}
+
+/// As [`assert_same`], with `-L`, which must come first for the system.
+fn assert_same_following(dir: &Path, roots: &[&str], ours: &[&str], theirs: &[&str]) {
+    let paths = assert_same(dir, &[&["-L"], roots].concat(), ours, theirs);
+    assert!(!paths.is_empty() || theirs.contains(&"-type") || theirs.contains(&"-name"), "{roots:?}");
+}
+
+/// What others put in the place of the root after it was looked at is not followed.
+#[test]
+fn link_swapped_in_at_the_root_is_not_followed() {
+    let at = Tree::of(&["root/inside", "outside/outside"]);
+    symlink("outside", at.path().join("link")).unwrap();
+    let text = while_root_is_swapped(at.path(), || find(at.path(), &["root"]));
+    assert!(!text.contains("outside"), "{text}");
+}
+
+/// The first lesson, `count`.
+#[test]
+fn count_counts_every_entry() {
+    let tree = tree();
+    let all = find(tree.path(), &["-print0"]).stdout.split_inclusive(|byte| *byte == 0).count();
+    let output = run(example("count").arg(tree.path()));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", all - 1));
+    assert!(output.status.success() && output.stderr.is_empty());
+
+    let locked = tree.path().join("directory");
+    fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
+    let output = run_unprivileged(example("count").current_dir(tree.path()));
+    fs::set_permissions(&locked, Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "count: ./directory: Permission denied (os error 13)\n");
+    assert!(output.status.success() && output.stdout.len() > 1);
 }
 
 #[test]
@@ -122,17 +318,21 @@ fn agrees_with_the_system_on_every_root() {
         &["file", "missing", ".hidden", "new\nline", "link", ".hidden"],
     ] {
         assert_same(&dir, roots, &[], &[]);
-        // The name of this root is `.hidden` to us and `.` to the system.
-        if roots != [".hidden/."] {
-            assert_same(&dir, roots, &["-n", "d"], &["-name", "*d*"]);
+        for glob in ["*d*", ".", "..", "[.]", "link"] {
+            assert_same(&dir, roots, &["-name", glob], &["-name", glob]);
+        }
+        for depth in ["0", "1"] {
+            assert_same(&dir, roots, &["-maxdepth", depth], &["-maxdepth", depth]);
         }
     }
     assert_same(Path::new("/"), &["//sys/class//"], &[], &[]);
+    let slash = ["-maxdepth", "0", "-name", "/"];
+    assert_eq!(assert_same(Path::new("/"), &["/", "//", "/."], &slash, &slash).len(), 2);
 }
 
 #[test]
 fn slash_of_the_root_directory_is_not_doubled() {
-    let mut find = example("find").args(["-xs", "/"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut find = example("find").args(["-xdev", "-s", "/"]).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(find.stdout.take().unwrap()).lines().map(Result::unwrap);
     let first = fs::read_dir("/").unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
     assert!(lines.take(2).eq(["/", first.to_str().unwrap()]));
@@ -155,7 +355,7 @@ fn agrees_with_the_system_beyond_path_max() {
         openat(&dir, "before/file", OFlags::CREATE | OFlags::CLOEXEC, Mode::RWXU).unwrap();
         dir = lendir::openat(&dir, &name).unwrap();
     }
-    for ours in [&[][..], &["-s"], &["-x"]] {
+    for ours in [&[][..], &["-s"], &["-xdev"]] {
         assert_eq!(assert_same(root.path(), &["."], ours, &[]).len(), 401);
     }
 }
@@ -195,8 +395,8 @@ fn agrees_with_the_system_on_one_mount() {
     }
     let mut is_crossed = false;
     for root in ["/dev", "/sys/fs"] {
-        let one_mount = assert_same(Path::new("/"), &[root], &["-x"], &["-xdev"]);
-        is_crossed |= one_mount.len() < sorted_paths(&find(Path::new("/"), &["-0", root])).len();
+        let one_mount = assert_same(Path::new("/"), &[root], &["-xdev"], &["-xdev"]);
+        is_crossed |= one_mount.len() < sorted_paths(&find(Path::new("/"), &["-print0", root])).len();
     }
     if !is_crossed {
         skip(TEST, "a mount below /dev or /sys/fs that is not empty");
@@ -239,7 +439,7 @@ fn control_characters_are_question_marks_on_a_terminal() {
     };
     assert_eq!(text, "new?line\r\nnew?line/?[31mred?\u{fffd}\r\n");
     assert!(errors.starts_with("find: miss?ing: No such file"), "{errors}");
-    assert_eq!(shown(&["-0t", "d", "new\nline"]).unwrap().0, "new\r\nline\0");
+    assert_eq!(shown(&["-print0", "-type", "d", "new\nline"]).unwrap().0, "new\r\nline\0");
 }
 
 #[test]
@@ -250,11 +450,23 @@ fn help_is_the_text_at_the_head() {
 #[test]
 fn wrong_usage_is_named() {
     check_usage_error("find", &["-z"], r#"unknown option "-z""#);
-    check_usage_error("find", &["-sz", "."], r#"unknown option "-sz""#);
+    check_usage_error("find", &[".", "-mindepth", "1"], r#"unknown option "-mindepth""#);
     check_usage_error("find", &[".", "--sort"], r#"unknown option "--sort""#);
-    check_usage_error("find", &["-t"], "-t needs one of f, d, l, p, s, b, c");
-    check_usage_error("find", &["-t", "fd"], "-t needs one of f, d, l, p, s, b, c");
-    check_usage_error("find", &["-n"], "-n needs a TEXT");
+    for file_type in [&["-type"][..], &["-type", "fd"], &["-type", "F"]] {
+        check_usage_error("find", file_type, "-type needs one of f, d, l, p, s, b, c");
+    }
+    check_usage_error("find", &["-name"], "-name needs a GLOB");
+    check_usage_error(
+        "find",
+        &["-name", "[[:alpha:]]*"],
+        r#"-name knows no [: :], [. .] or [= =], as in "[[:alpha:]]*""#,
+    );
+    for depth in [&["-maxdepth"][..], &["-maxdepth", "-1"], &["-maxdepth", "x", "."]] {
+        check_usage_error("find", depth, "-maxdepth needs a number");
+    }
+    for threads in [&["-j"][..], &["-j", "0"], &["-j0"], &["-jx"], &["-j", "256"], &["-j", ""]] {
+        check_usage_error("find", threads, "-j needs a number from 1 to 255");
+    }
 }
 
 #[test]
@@ -282,6 +494,7 @@ fn errors_that_nobody_reads_end_nothing() {
 #[test]
 fn broken_pipe_is_quiet() {
     check_broken_pipe("find", &["/sys/class"]);
+    check_broken_pipe("find", &["-j2", "/sys/class"]);
 }
 
 #[test]

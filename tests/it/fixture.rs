@@ -1,7 +1,8 @@
 //! Directories to read, and the examples that read them.
 
+use crate::machine::runs_long;
 use crate::support::process::in_thread;
-use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::OsStr;
@@ -12,6 +13,8 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::{str, thread};
 use tempfile::TempDir;
 
 /// A temporary directory with `count` empty files, named by numbers as processes are.
@@ -79,6 +82,24 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
     let can_mount = unshare(&["mount", "-t", "tmpfs", "none", "/tmp"]).status.success();
     let example = example(name);
     can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("a path in UTF-8")]))
+}
+
+/// All that `run` wrote to its standard output while others exchanged `root` with `link` in `dir`, back and forth.
+pub fn while_root_is_swapped(dir: &Path, run: impl Fn() -> Output) -> String {
+    let (root, link, done) = (dir.join("root"), dir.join("link"), AtomicBool::new(false));
+    let mut text = String::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                renameat_with(CWD, &root, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        for _ in 0..if runs_long() { 3000 } else { 300 } {
+            text += str::from_utf8(&run().stdout).unwrap();
+        }
+        done.store(true, Relaxed);
+    });
+    text
 }
 
 /// All that the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.

@@ -6,27 +6,32 @@ use crate::fixture::{
 };
 use crate::machine::{can_trace, skip};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 fn ls(dir: &Path, args: &[&str]) -> Output {
     run(example("ls").current_dir(dir).args(args))
 }
 
 fn system_ls(dir: &Path, args: &[&str]) -> Output {
-    run(Command::new("ls").current_dir(dir).env("LC_ALL", "C").args(args))
+    run(Command::new("ls").current_dir(dir).env("LC_ALL", "C").env("TZ", "UTC").args(args))
 }
 
 /// Where both print the same to the last byte and agree that there was, or was not, trouble.
 fn assert_same(dir: &Path, ours: &[&str], theirs: &[&str], paths: &[&str]) {
     let ours = ls(dir, &[ours, paths].concat());
     let theirs = system_ls(dir, &[theirs, paths].concat());
-    assert_eq!(ours.stdout.escape_ascii().to_string(), theirs.stdout.escape_ascii().to_string(), "{paths:?}");
+    let text = |output: &Output| {
+        let text = output.stdout.escape_ascii().to_string();
+        // The columns of files are as wide as those of the directories beside them need, with the system's.
+        if paths.len() > 1 { text.split_inclusive(' ').filter(|word| *word != " ").collect() } else { text }
+    };
+    assert_eq!(text(&ours), text(&theirs), "{paths:?}");
     assert_eq!(ours.status.code(), theirs.status.code(), "{paths:?}");
     assert_eq!(ours.stderr.is_empty(), theirs.stderr.is_empty(), "{paths:?}");
 }
@@ -37,7 +42,13 @@ const SAME: [(&[&str], &[&str]); 5] = [
     (&["-A"], &["-1A"]),
     (&["-p", "--sort=name"], &["-1p"]),
     (&["-A", "--sort=none"], &["-1AU"]),
-    (&["--sort=none", "-pA"], &["-1AUp"]),
+    (&["--sort", "none", "-1pA"], &["-1AUp"]),
+];
+
+const LONG: [(&[&str], &[&str]); 3] = [
+    (&["-l"], &["-n", "--time-style=long-iso"]),
+    (&["-lA", "-p"], &["-nAp", "--time-style=long-iso"]),
+    (&["-Ali", "--sort=none"], &["-nAUi", "--time-style=long-iso"]),
 ];
 
 fn system_has_ls(test: &str) -> bool {
@@ -62,6 +73,11 @@ fn agrees_with_the_system_on_every_type_and_name() {
             assert_same(Path::new("/"), ours, theirs, &[dir.to_str().unwrap()]);
         }
     }
+    for (ours, theirs) in LONG {
+        for dir in [root.path(), many.path(), Path::new("/sys")] {
+            assert_same(dir, ours, theirs, &[]);
+        }
+    }
 }
 
 #[test]
@@ -76,7 +92,7 @@ fn agrees_with_the_system_on_several_operands() {
     for file in ["-", "directory/program", "Directory/text"] {
         make_file(&root.path().join(file));
     }
-    for (ours, theirs) in SAME {
+    for (ours, theirs) in [&SAME[..], &LONG].concat() {
         for paths in [
             &["directory", "Directory"][..],
             &["plain"],
@@ -98,6 +114,77 @@ fn agrees_with_the_system_on_several_operands() {
             assert_same(root.path(), ours, theirs, paths);
         }
     }
+}
+
+#[test]
+fn modes_times_and_sizes_agree_with_the_system() {
+    if !system_has_ls("modes_times_and_sizes_agree_with_the_system") {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for mode in (0..=0o7777).step_by(73) {
+        let path = root.path().join(format!("mode {mode:o}"));
+        make_file(&path);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // Ends of months, leap years and centuries, before 1902 and after 2400.
+    let days = [-24_900, -1, 0, 58, 59, 365, 789, 790, 10_956, 10_957, 11_015, 11_016, 17_956, 47_540, 47_541, 157_113];
+    for (day, seconds) in days.iter().flat_map(|day| [0, 4242, 86_399, 86_400].map(|seconds| (day, seconds))) {
+        let file = File::create(root.path().join(format!("{day} {seconds}"))).unwrap();
+        file.set_len(seconds * 1_000_003).unwrap();
+        let days = Duration::from_secs(86_400) * i32::unsigned_abs(*day);
+        let midnight = if *day < 0 { SystemTime::UNIX_EPOCH - days } else { SystemTime::UNIX_EPOCH + days };
+        file.set_modified(midnight + Duration::from_secs(seconds)).unwrap();
+    }
+    assert_same(root.path(), &["-l"], &["-n", "--time-style=long-iso"], &[]);
+}
+
+/// As numbers of devices have columns of their own, the spaces are not compared.
+#[test]
+fn devices_agree_with_the_system_but_for_spaces() {
+    if !system_has_ls("devices_agree_with_the_system_but_for_spaces") {
+        return;
+    }
+    let devices = |output: Output| {
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines = text.lines().filter(|line| line.starts_with(['b', 'c']));
+        lines.map(|line| line.split_whitespace().map(String::from).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let theirs = devices(system_ls(Path::new("/dev"), &["-n", "--time-style=long-iso"]));
+    assert_eq!(devices(ls(Path::new("/dev"), &["-l"])), theirs);
+}
+
+#[test]
+fn an_entry_that_cannot_be_asked_has_question_marks() {
+    if !system_has_ls("an_entry_that_cannot_be_asked_has_question_marks") {
+        return;
+    }
+    let root = mixed();
+    let locked = root.path().join("directory");
+    make_file(&locked.join("file"));
+    fs::create_dir(locked.join("below")).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o444)).unwrap();
+    let outcome = |command: &mut Command, args: &[&str]| {
+        let output = run_unprivileged(command.current_dir(root.path()).args(args).arg("directory"));
+        (String::from_utf8(output.stdout).unwrap(), output.status.code(), output.stderr.is_empty())
+    };
+    let ours = outcome(&mut example("ls"), &["-l"]);
+    let theirs = outcome(&mut Command::new("ls"), &["-n", "--time-style=long-iso"]);
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(ours, theirs);
+    assert_eq!((ours.1, ours.2), (Some(1), false));
+}
+
+/// The first lesson, `sorted`.
+#[test]
+fn sorted_prints_all_names_by_bytes() {
+    let root = mixed();
+    let output = run(example("sorted").arg(root.path()));
+    assert!(output.status.success());
+    assert_eq!(output.stdout, ls(root.path(), &["-A"]).stdout);
+    assert_eq!(run(example("sorted").current_dir(root.path())).stdout, output.stdout);
+    let output = run(example("sorted").arg("/nowhere"));
+    assert_eq!((output.status.code(), output.stdout.len(), output.stderr.is_empty()), (Some(1), 0, false));
 }
 
 #[test]
@@ -230,10 +317,12 @@ fn help_is_the_text_at_the_head() {
 
 #[test]
 fn wrong_usage_is_named() {
-    check_usage_error("ls", &["-z"], r#"unknown option "-z""#);
-    check_usage_error("ls", &["-Az", "plain"], r#"unknown option "-Az""#);
-    check_usage_error("ls", &[".", "--sort=size"], r#"unknown option "--sort=size""#);
-    check_usage_error("ls", &["--sort"], r#"unknown option "--sort""#);
+    check_usage_error("ls", &["-z"], "unknown option -z");
+    check_usage_error("ls", &["-Azl", "plain"], "unknown option -z");
+    check_usage_error("ls", &["--long"], r#"unknown option "--long""#);
+    for sort in [&[".", "--sort=size"][..], &["--sort="], &["--sort"], &["--sort", "-l"]] {
+        check_usage_error("ls", sort, "--sort needs one of name, caseless, path, inode, none");
+    }
 }
 
 #[test]

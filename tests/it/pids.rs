@@ -99,6 +99,22 @@ fn x_matches_whole_names() {
 }
 
 #[test]
+fn any_of_several_names_is_enough() {
+    let children = Children::named(&[b"lendir one", b"lendir two", b"lendir three"]);
+    let [one, two, three] = children.ids().try_into().unwrap();
+    for (args, found) in [
+        (&["lendir one", "dir thr", "no process"][..], &[one, three][..]),
+        (&["-x", "lendir two", "lendir", "lendir three"], &[two, three]),
+        (&["lendir two", "--", "lendir two", "--no process"], &[two]),
+    ] {
+        let output = run(pids().arg("-q").args(args));
+        assert!(output.status.success());
+        let expected: String = found.iter().flat_map(|pid| [pid.to_string(), "\n".into()]).collect();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected, "{args:?}");
+    }
+}
+
+#[test]
 fn control_characters_match_and_print_as_question_marks() {
     let children = Children::named(&[b"a\tb\nc\x1b\x7f"]);
     let output = run(pids().arg("a\tb\nc\x1b\x7f"));
@@ -147,9 +163,11 @@ fn an_empty_name_is_part_of_every_name() {
 
 #[test]
 fn a_procfs_that_cannot_be_read_is_status_2() {
-    let output = run(pids().args(["--proc", "/nowhere"]));
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-    assert!(output.stderr.starts_with(b"pids: /nowhere: No such file"));
+    for args in [&["--proc", "/nowhere"][..], &["--proc=/nowhere"], &["-q", "--proc=/nowhere", "name"]] {
+        let output = run(pids().args(args));
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+        assert_eq!(output.stderr, b"pids: /nowhere: No such file or directory (os error 2)\n");
+    }
 }
 
 #[test]
@@ -159,13 +177,12 @@ fn help_is_the_text_at_the_head() {
 
 #[test]
 fn wrong_usage_is_named() {
-    check_usage_error("pids", &["-z"], r#"unknown option "-z""#);
-    check_usage_error("pids", &["-qz", "name"], r#"unknown option "-qz""#);
+    check_usage_error("pids", &["-z"], "unknown option -z");
+    check_usage_error("pids", &["-qzx", "name"], "unknown option -z");
     check_usage_error("pids", &["--quiet"], r#"unknown option "--quiet""#);
-    check_usage_error("pids", &["-\x1b"], r#"unknown option "-\u{1b}""#);
+    check_usage_error("pids", &["--process"], r#"unknown option "--process""#);
+    check_usage_error("pids", &["-\x1b"], r"unknown option -\x1b");
     check_usage_error("pids", &["--proc"], "--proc needs a directory");
-    check_usage_error("pids", &["one", "two"], r#"unexpected argument "two""#);
-    check_usage_error("pids", &["--", "one", "-q"], r#"unexpected argument "-q""#);
     check_usage_error("pids", &["-x"], "-x needs a NAME");
 }
 
@@ -195,9 +212,12 @@ fn fake_proc(processes: &[(&str, Option<&[u8]>)]) -> (tempfile::TempDir, [OsStri
 #[test]
 fn a_process_that_ends_midway_is_left_out() {
     let (_dir, args) = fake_proc(&[("7", None), ("4294967295", Some(b"still here\n")), ("sys", None), ("08", None)]);
-    let output = run(pids().args(&args));
-    assert!(output.status.success() && output.stderr.is_empty());
-    assert_eq!(output.stdout, b"4294967295 still here\n");
+    let [option, dir] = args.each_ref().map(|arg| arg.to_str().unwrap());
+    for args in [&args[..], &[format!("{option}={dir}").into()]] {
+        let output = run(pids().args(args));
+        assert!(output.status.success() && output.stderr.is_empty());
+        assert_eq!(output.stdout, b"4294967295 still here\n");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The example `rm`, as a program: against `rm -r` of the system, and while others change the tree.
+//! The example `rm`, as a program: against the system's `rm`, and while others change the tree.
 
 use crate::fixture::{
     check_broken_pipe, check_full_device, check_help, check_usage_error, example, in_mount_namespace, run,
@@ -46,7 +46,7 @@ fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
         (left(tree.path()), errors, output.status.code(), output)
     };
     let ours = outcome(&mut example("rm"));
-    let system = outcome(Command::new("rm").arg("-r"));
+    let system = outcome(&mut Command::new("rm"));
     assert_eq!((&ours.0, ours.1, ours.2), (&system.0, system.1, system.2), "{args:?}: {:?} {:?}", ours.3, system.3);
     ours.0
 }
@@ -71,7 +71,7 @@ fn removes_what_the_system_removes() {
         }
         symlink("../other", at.join("dir/link")).unwrap();
     };
-    let all = assert_same(make, &["missing"]).len();
+    let all = assert_same(make, &["-r", "missing"]).len();
     for (args, removed) in [
         (&["dir"][..], 6),
         (&["dir//"], 6),
@@ -93,6 +93,23 @@ fn removes_what_the_system_removes() {
         (&["dir/..", "dir/../"], 0),
         (&["-f"], 0),
     ] {
+        assert_eq!(assert_same(make, &[&["-r"], args].concat()).len(), all - removed, "{args:?}");
+    }
+    for (args, removed) in [
+        (&["dir"][..], 0),
+        (&["dir/", "file", "other/."], 1),
+        (&["-f", "dir", "missing", "file"], 1),
+        (&["dir/below/empty"], 0),
+        (&["file", "link", "link to a file", "dangling"], 4),
+        (&["link/file", "dir/.hidden"], 2),
+        (&["link to a file/", "file/", "file/below", "missing", ""], 0),
+        (&[".", "..", "dir/..", "file"], 1),
+        (&["-rf", "dir", "missing", "other"], 8),
+        (&["-fr", "dir"], 6),
+        (&["-R", "dir"], 6),
+        (&["dir", "-r", "-f"], 6),
+        (&["-f", "--", "-f", "dir"], 1),
+    ] {
         assert_eq!(assert_same(make, args).len(), all - removed, "{args:?}");
     }
 }
@@ -103,9 +120,11 @@ fn link_with_a_slash_is_not_followed() {
     let tree = Tree::of(&["dir/file"]);
     symlink("dir", tree.path().join("link")).unwrap();
     let all = left(tree.path());
-    let output = rm(tree.path(), &["link/"]);
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "rm: link: Not a directory (os error 20)\n");
-    assert_eq!((left(tree.path()), output.status.code()), (all, Some(1)));
+    for options in ["-r", "--"] {
+        let output = rm(tree.path(), &[options, "link/"]);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "rm: link/: Not a directory (os error 20)\n");
+        assert_eq!((left(tree.path()), output.status.code()), (all.clone(), Some(1)));
+    }
 }
 
 #[test]
@@ -124,11 +143,11 @@ fn removes_what_the_system_removes_where_permissions_are_missing() {
             }
         }
     };
-    let kept = assert_same(make, &["all"]);
+    let kept = assert_same(make, &["-r", "all"]);
     assert!(kept.contains(&"all/file 0/f".into()) && !kept.contains(&"all/empty 0".into()), "{kept:?}");
     for mode in modes {
         for kind in ["empty", "file", "dir", "deep"] {
-            assert_same(make, &[&format!("all/{kind} {mode:o}")]);
+            assert_same(make, &["-r", &format!("all/{kind} {mode:o}")]);
         }
     }
 }
@@ -138,17 +157,34 @@ fn error_has_its_path() {
     let tree = Tree::of(&["dir/locked/below/file"]);
     let locked = tree.path().join("dir/locked");
     fs::set_permissions(&locked, Permissions::from_mode(0o000)).unwrap();
-    let output = rm(tree.path(), &["./dir/"]);
+    let output = rm(tree.path(), &["-r", "./dir/"]);
     fs::set_permissions(&locked, Permissions::from_mode(0o700)).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "rm: ./dir/locked: Permission denied (os error 13)\n");
 
     fs::set_permissions(locked.join("below"), Permissions::from_mode(0o500)).unwrap();
-    let output = rm(tree.path(), &["dir"]);
+    let output = rm(tree.path(), &["-r", "dir"]);
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
         "rm: dir/locked/below/file: Permission denied (os error 13)\n"
     );
+}
+
+#[test]
+fn message_has_the_path_as_typed() {
+    let tree = Tree::of(&["dir/file", "file"]);
+    for (args, report) in [
+        (&["-r", "dir/."][..], "dir/.: refused"),
+        (&["-r", "./dir/..//"], "./dir/..//: refused"),
+        (&["dir//"], "dir//: Is a directory (os error 21)"),
+        (&["./dir"], "./dir: Is a directory (os error 21)"),
+        (&["-r", "dir/../file/"], "dir/../file/: Not a directory (os error 20)"),
+        (&["-r", ".//missing/"], ".//missing/: No such file or directory (os error 2)"),
+    ] {
+        let output = rm(tree.path(), args);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("rm: {report}\n"));
+        assert_eq!((left(tree.path()).len(), output.status.code()), (3, Some(1)));
+    }
 }
 
 #[test]
@@ -161,12 +197,13 @@ fn root_of_all_is_refused() {
     }
     let tree = Tree::of(&["dir/"]);
     for path in ["/", "//", "/.", "/..", "/proc/../"] {
-        let output = run(Command::new("strace").args(REMOVE_NOTHING).arg(example("rm").get_program()).arg(path));
+        let output =
+            run(Command::new("strace").args(REMOVE_NOTHING).arg(example("rm").get_program()).args(["-r", path]));
         assert_eq!(output.status.code(), Some(1));
         let report = String::from_utf8(output.stderr).unwrap();
         assert!(report.starts_with("rm: /") && report.ends_with(": refused\n"), "{report}");
     }
-    let script = format!("mount --rbind / dir && exec strace {} \"$0\" dir", REMOVE_NOTHING.join(" "));
+    let script = format!("mount --rbind / dir && exec strace {} \"$0\" -r dir", REMOVE_NOTHING.join(" "));
     match in_mount_namespace(tree.path(), "rm", &script) {
         Some(output) => assert_eq!(String::from_utf8(output.stderr).unwrap(), "rm: dir: refused, as it is /\n"),
         None => skip(TEST, "user namespaces"),
@@ -177,16 +214,16 @@ fn root_of_all_is_refused() {
 fn one_mount() {
     let tree = Tree::of(&["a/b/mount/", "a/b/file", "a/file"]);
     let script = r#"mount -t tmpfs none a/b/mount && touch a/b/mount/file || exit
-        "$0" -x a; echo $?; ls a a/b a/b/mount; "$0" a; echo $?; ls a/b a/b/mount"#;
+        "$0" -rx a; echo $?; ls a a/b a/b/mount; "$0" -r a; echo $?; ls a/b a/b/mount"#;
     let Some(output) = in_mount_namespace(tree.path(), "rm", script) else {
         return skip("one_mount", "user namespaces");
     };
     let listed = "1\na:\nb\n\na/b:\nmount\n\na/b/mount:\nfile\n1\na/b:\nmount\n\na/b/mount:\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), listed);
-    let [not_empty, busy] = [libc::ENOTEMPTY, libc::EBUSY].map(io::Error::from_raw_os_error);
-    let errors = format!("rm: a/b: {not_empty}\nrm: a/b/mount: {busy}\n");
+    let busy = io::Error::from_raw_os_error(libc::EBUSY);
+    let errors = format!("rm: a/b/mount: left, as a file system is mounted on it\nrm: a/b/mount: {busy}\n");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), errors);
-    assert!(rm(tree.path(), &["a"]).status.success());
+    assert!(rm(tree.path(), &["-r", "a"]).status.success());
 }
 
 #[test]
@@ -210,7 +247,7 @@ fn assert_removes_all(what: &str, make: impl Fn(&Path)) {
         fs::create_dir(at.join("tree")).unwrap();
         make(&at.join("tree"));
     });
-    let output = rm(tree.path(), &["tree"]);
+    let output = rm(tree.path(), &["-r", "tree"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{what}: {output:?}");
     assert!(left(tree.path()).is_empty());
 }
@@ -252,7 +289,7 @@ fn while_others_change(change: impl Fn(&Path, &mut Random) -> bool + Sync) {
             let is_growing = growing.lock();
             grow(&at.path().join("tree"));
             drop(is_growing);
-            let output = rm(at.path(), &["tree"]);
+            let output = rm(at.path(), &["-r", "tree"]);
             for line in String::from_utf8(output.stderr).unwrap().lines() {
                 let expected = ["(os error 2)", "(os error 20)", "(os error 39)"]; // ENOENT, ENOTDIR, ENOTEMPTY
                 assert!(line.starts_with("rm: tree") && expected.iter().any(|end| line.ends_with(end)), "{line}");
@@ -262,7 +299,7 @@ fn while_others_change(change: impl Fn(&Path, &mut Random) -> bool + Sync) {
     });
     assert!(changes > 1000, "{changes} changes");
     assert_eq!(left(&at.path().join("outside")), outside);
-    assert!(rm(at.path(), &["-f", "tree"]).status.success());
+    assert!(rm(at.path(), &["-rf", "tree"]).status.success());
     assert!(!at.path().join("tree").exists());
 }
 
@@ -294,7 +331,7 @@ fn success_means_that_all_is_gone() {
         let modified = || fs::metadata(&large).and_then(|metadata| metadata.modified()).ok();
         let before = modified();
         let mut removal =
-            example("rm").args(["-f", "tree"]).current_dir(at.path()).stderr(Stdio::null()).spawn().unwrap();
+            example("rm").args(["-rf", "tree"]).current_dir(at.path()).stderr(Stdio::null()).spawn().unwrap();
         while modified() == before {}
         for other in &others {
             let other = at.path().join(other);
@@ -325,8 +362,11 @@ fn help_is_the_text_at_the_head() {
 
 #[test]
 fn wrong_usage_is_named() {
-    check_usage_error("rm", &["-z", "missing"], r#"unknown option "-z""#);
-    check_usage_error("rm", &["missing", "-fz"], r#"unknown option "-fz""#);
+    check_usage_error("rm", &["-z", "missing"], "unknown option -z");
+    check_usage_error("rm", &["missing", "-fzr"], "unknown option -z");
+    check_usage_error("rm", &["-r\x1b", "missing"], r"unknown option -\x1b");
+    check_usage_error("rm", &["--recursive"], r#"unknown option "--recursive""#);
+    check_usage_error("rm", &["-ri", "missing"], "-i is missing: this rm never asks");
     check_usage_error("rm", &[], "a PATH is missing");
     check_usage_error("rm", &["-x", "--"], "a PATH is missing");
 }

@@ -66,8 +66,12 @@ fn control_characters_are_printed_as_question_marks() {
 #[test]
 fn ends_after_a_number_of_scans_and_says_their_cost() {
     let _watchdog = watchdog();
-    for (count, begin, end) in [("1", "1 scan took ", "s\n"), ("3", "3 scans took ", "s each\n")] {
-        let output = run(example("watch").args(["-n", "0.01", "-c", count]));
+    for (args, begin, end) in [
+        (&["-n", "0.01", "-c", "1"][..], "1 scan took ", "s\n"),
+        (&["-n", "0.01", "-c", "3"], "3 scans took ", "s each\n"),
+        (&["-c3", "-n.01"], "3 scans took ", "s each\n"),
+    ] {
+        let output = run(example("watch").args(args));
         assert_eq!(output.status.code(), Some(0));
         assert!(output.stdout.starts_with(b"watching "));
         let cost = String::from_utf8(output.stderr).unwrap();
@@ -88,7 +92,10 @@ fn wrong_usage_is_named() {
     for count in [&["-c"][..], &["-c", "0"], &["-c", "-1"], &["-c", "1.5"], &["-c", "4294967296"]] {
         check_usage_error("watch", count, "-c needs a number of scans, 1 or more");
     }
-    check_usage_error("watch", &["-z"], r#"unknown option "-z""#);
+    check_usage_error("watch", &["-c0"], "-c needs a number of scans, 1 or more");
+    check_usage_error("watch", &["-nsoon"], "-n needs a number of seconds");
+    check_usage_error("watch", &["-z"], "unknown option -z");
+    check_usage_error("watch", &["-zn1"], "unknown option -z");
     check_usage_error("watch", &["--count"], r#"unknown option "--count""#);
     check_usage_error("watch", &["sleep"], r#"unexpected argument "sleep""#);
     check_usage_error("watch", &["--", "-n"], r#"unexpected argument "-n""#);
