@@ -39,12 +39,13 @@ impl<S> Worker<S> {
 }
 
 impl<S: Clone> Walk<S> {
-    /// Walks on several threads: each runs `work`, the same loop as ever, on a `Walk` of its own. Returns what they return.
+    /// Walks on several threads: each runs `work`, the usual loop, on a `Walk` of its own. Returns what they return. 0
+    /// `threads` means one for each core.
     ///
     /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Which thread gets a directory is left to chance, and so is the order, except that a directory is lent before those
-    /// below it, and for the last time after them under [`post_order`](Self::post_order). To add up, let each thread return
-    /// its part and fold:
+    /// left. Which thread gets a directory is left to chance. So is the order, except that a directory is lent before those
+    /// below it, and under [`post_order`](Self::post_order) for the last time after them. To add up, let each thread return its
+    /// part and fold:
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -66,24 +67,22 @@ impl<S: Clone> Walk<S> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// [`next`](Self::next) waits where another thread is busy and this one has nothing to do: hold no lock across it that
-    /// another closure takes.
+    /// Do not hold a lock across [`next`](Self::next) that another closure needs: `next` may wait for that thread.
     ///
     /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
     /// thread, not the walk. Once all closures have returned, the walk is over, and what is left is not walked.
-    /// [`Dir::stop`](super::Dir::stop) ends it for all. A panic in one of them ends it for all, and is passed on once they
-    /// have returned.
+    /// [`Dir::stop`](super::Dir::stop) ends it for all. So does a panic, which is passed on once all closures have returned. If
+    /// a thread cannot be started, the walk continues with fewer threads and returns fewer results.
     ///
-    /// It pays where the kernel has to do much for each directory and `work` for each entry. A chain of directories, or one
-    /// huge directory, is read by one thread at a time.
+    /// It pays where the kernel does much for each directory, or `work` for each entry. A chain of directories, or one huge
+    /// directory, is read by one thread at a time.
     ///
-    /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
-    /// [`max_open`](Self::max_open) descriptors, and one more for what another thread gives it; in post-order, one for the
-    /// root. A thread without work raises a flag and sleeps. Another one, which looks at the flag once a directory, gives it
-    /// half of the directories that are left at its shallowest level, with a copy of their names and a duplicate of that
-    /// level's descriptor; in post-order with a `statx` too, and an allocation, for each level above that no thread shares
-    /// yet. One thread costs what [`next`](Self::next) costs without this. 0 `threads` are 1; once the system refuses to start
-    /// one, the walk makes do with those before it, and there are fewer results.
+    /// Costs: `threads - 1` threads, because the caller's is one of them. Each has a [`Buffer`], at most
+    /// [`max_open`](Self::max_open) descriptors, and one more for work on its way to another thread; in post-order there is one
+    /// for the root. A thread without work raises a flag and sleeps. A busy thread looks at the flag once a directory, and
+    /// gives away half of the directories left at its shallowest level, with a copy of their names and a duplicate of that
+    /// level's descriptor. In post-order that also takes a `statx` and an allocation for each level above that is not shared
+    /// yet. One thread costs what [`next`](Self::next) costs without `spread`.
     pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R>
     where
         S: Send,
@@ -98,12 +97,12 @@ impl<S: Clone> Walk<S> {
             }
             drop(walk);
             if let Some(worker) = worker {
-                worker.leave(); // where `work` has moved the walk elsewhere
+                worker.leave(); // if `work` has moved the walk elsewhere
             }
             result
         };
         let results: Vec<_> = thread::scope(|scope| {
-            // First of all, or the others could find that there is nobody to give them work.
+            // This thread joins first, or the others could find nobody to wait for.
             let worker = Worker::join(&handover);
             let start = |_| {
                 let worker = Worker::join(&handover);
@@ -122,7 +121,7 @@ impl<S: Clone> Walk<S> {
         results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
 
-    /// Another thread has nothing to do: gives it a share, or stops if that was the end.
+    /// Another thread has nothing to do: gives it a share. Stops if all of them are done.
     #[cold]
     #[inline(never)]
     pub(super) fn give_share(&mut self) {
@@ -134,7 +133,8 @@ impl<S: Clone> Walk<S> {
         }
     }
 
-    /// Nothing is left here: waits for work of another thread. A thread that left may have a directory half read.
+    /// Nothing is left here: waits for work from another thread. If that thread has left, it may have left a directory half
+    /// read.
     #[cold]
     #[inline(never)]
     pub(super) fn take_work(&mut self) -> Result<Step, Error> {
@@ -145,7 +145,7 @@ impl<S: Clone> Walk<S> {
 }
 
 impl<S> Walk<S> {
-    /// Leaves the other threads, if there are any, and the rest of the tree to them.
+    /// Leaves the rest of the tree to the other threads, if there are any.
     #[cold]
     #[inline(never)]
     pub(super) fn leave(&mut self) {
