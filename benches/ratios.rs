@@ -1,10 +1,9 @@
 //! `cargo bench --bench ratios`: every contender in turn, round by round, in one process.
 //!
-//! Criterion measures one contender after the other, so that the drift of a busy machine decides between them. Here the
-//! drift meets all of them alike. Small directories and sorted ones take turns too, so that the processor learns none by heart. As
-//! each row is measured, standard error shows the ratios of the medians to that of the
-//! bare loop, and in brackets the middle half of the ratios round by round. At the end, standard output has them in
-//! Markdown tables, as in `benches/README.md`.
+//! Criterion measures one contender after the other, so the drift of a busy machine decides between them. Here the drift
+//! affects all of them alike. Small directories and sorted ones take turns too, so the processor learns none by heart. As each
+//! row is measured, standard error shows the ratios of the medians to that of the bare loop, and in brackets the middle half of
+//! the ratios round by round. At the end, standard output has them in Markdown tables, as in `benches/README.md`.
 //!
 //! Words after `--` choose the rows whose label has one of them: `cargo bench --bench ratios -- ext4 /proc`.
 

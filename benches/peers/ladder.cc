@@ -1,5 +1,5 @@
 // The lowest and the highest rung of the ladder that https://github.com/romkatv/gitstatus/blob/master/docs/listdir.md
-// climbs, written anew. What is said on standard input and output stands in src/programs.rs.
+// climbs, written from scratch. src/programs.rs says what goes over standard input and output.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -48,7 +48,7 @@ struct V1 {
 // v5: the kernel writes to where the names stay, and the first 8 bytes of a name are a number while it is sorted.
 struct V5 {
   static constexpr size_t block_size = 8192;
-  // More than a name has, so that 8 bytes can be read from the last one.
+  // More than a name has, so 8 bytes can be read even from the last one.
   static constexpr size_t slack = 256;
 
   std::vector<std::unique_ptr<char[]>> blocks;
@@ -65,7 +65,7 @@ struct V5 {
     std::memcpy(name, &turned, sizeof turned);
   }
 
-  // What is behind the NUL of a name never decides: no two names are equal, and they differ at the NUL at the latest.
+  // Bytes after the NUL never decide: no two names are equal, and they differ at the NUL at the latest.
   static bool before(const char* a, const char* b) {
     const uint64_t x = word(a), y = word(b);
     return x != y ? x < y : a != b && std::strcmp(a + 8, b + 8) < 0;

@@ -1,4 +1,4 @@
-// Reads a directory in two of Go's ways. What is said on standard input and output stands in src/programs.rs.
+// Reads a directory in two of Go's ways. src/programs.rs says what goes over standard input and output.
 package main
 
 import (

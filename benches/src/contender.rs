@@ -39,7 +39,7 @@ pub trait Reader {
 struct Reading<R>(R);
 
 impl<R: Reader> Work for Reading<R> {
-    // Monomorphised, so that the reader, the loop over the names and the loop that is timed can be one frame.
+    // Monomorphised: so the reader, the loop over the names and the timed loop can be one frame.
     fn time(&mut self, times: u64) -> Duration {
         let begin = Instant::now();
         for _ in 0..times {
@@ -133,8 +133,8 @@ impl<'a> Contender<'a> {
 
     /// Panics unless it answers as the oracle does, the second time too, and of each directory that takes turns.
     ///
-    /// Where other processes change what is read, a difference tells something only if the oracle answers the same before
-    /// and after. Of five such tries three must agree: in between, a process may have come and gone.
+    /// Where other processes change what is read, a difference means something only if the oracle answers the same before
+    /// and after. Three of five such tries must agree: in between, a process may have come and gone.
     pub fn check(&mut self) {
         let Oracle { subject, changes, many, answer: expected } = &self.oracle;
         let (tries, needed) = if *changes { (5, 3) } else { (1 + many, 1 + many) };

@@ -361,7 +361,7 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in &self.0 {
-            // SAFETY: they are our children, not waited for yet, so that the numbers are still theirs.
+            // SAFETY: they are our children, not waited for yet, so the numbers are still theirs.
             unsafe {
                 libc::kill(*pid, libc::SIGKILL);
                 libc::waitpid(*pid, std::ptr::null_mut(), 0);

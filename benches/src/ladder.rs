@@ -146,7 +146,7 @@ struct Blocks {
 impl Blocks {
     /// As in the article.
     const SIZE: usize = 8 * 1024;
-    /// What v5 keeps free at the end of each block, so that it may read past a name.
+    /// What v5 keeps free at the end of each block, because it reads past a name.
     const SPARE: usize = 256;
 
     /// Gives each name but dots to `prepare` and keeps it.

@@ -43,7 +43,7 @@ impl Table {
         })
     }
 
-    /// A contender that only some rows have, such as `EndMarker`, stands behind the one that it follows there.
+    /// A contender that only some rows have, such as `EndMarker`, comes after the one that it follows there.
     fn columns(&self) -> Vec<&'static str> {
         let mut columns = Vec::new();
         for row in &self.rows {

@@ -1,4 +1,4 @@
-//! Contenders measured in turn, round by round, so that the drift of a busy machine meets all of them alike.
+//! Contenders measured in turn, round by round, so the drift of a busy machine affects all of them alike.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "statistics")]
 
@@ -57,7 +57,7 @@ impl Turns {
         for _ in 0..rounds {
             shuffle(&mut order, &mut random);
             for &index in &order {
-                // Not timed, so that it does not pay for what the contender before it left in the caches.
+                // Not timed: it would pay for what the previous contender left in the caches.
                 contenders[index].time(1);
                 samples[index].push(contenders[index].time(times).as_secs_f64() / times as f64);
             }

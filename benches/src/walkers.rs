@@ -132,7 +132,7 @@ pub fn std_recursive(tree: &Tree) -> Contender<'_> {
 
 const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
 
-/// Goes below once a directory is read and closed, so that a long chain does not exhaust the descriptors.
+/// Goes below only once a directory is read and closed, or a long chain would exhaust the descriptors.
 struct Recursive<'a>(&'a Path);
 
 impl Reader for Recursive<'_> {

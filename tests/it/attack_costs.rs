@@ -1,4 +1,4 @@
-//! What a walk costs if others move directories so that it does not find its way back: it grows with the depth of the tree, not
+//! What a walk costs if others move directories to make it lose its way back: the cost grows with the depth of the tree, not
 //! with its square.
 
 use crate::support::tree::{self, Tree};
@@ -130,7 +130,7 @@ fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
     walk
 }
 
-/// What a walk calls, but for `close`, and what tells the walks apart.
+/// What a walk calls, but for `close`, and what distinguishes the walks.
 const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
 /// Stands in the log before and after what is counted of each walk.
 const BORDER: &str = "/where a walk is counted";

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// 2000 records of 24 bytes, so that even 32 KiB take two batches.
+/// 2000 records of 24 bytes: two batches even with 32 KiB.
 const MANY: usize = 2000;
 
 fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {

@@ -241,7 +241,7 @@ fn listing_memory_is_bounded_and_reused() {
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
-            // The path is copied to the stack, so that opening allocates nothing either.
+            // The path is copied to the stack, so opening allocates nothing either.
             let dir = lendir::open(path).unwrap();
             listing.read(Entries::new(&dir, &mut buffer)).unwrap();
             assert!(listing.find(b"IMG_20240101_000299.jpg").is_some());

@@ -65,7 +65,7 @@ pub fn run(command: &mut Command) -> Output {
     command.output().expect("the program runs")
 }
 
-/// Runs it so that even root is refused what the permissions refuse.
+/// Runs it without root's privileges: what the permissions refuse is refused.
 pub fn run_unprivileged(command: &mut Command) -> Output {
     in_thread(|| {
         for capability in [CapabilitySet::DAC_OVERRIDE, CapabilitySet::DAC_READ_SEARCH] {

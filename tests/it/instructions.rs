@@ -18,7 +18,7 @@ const TEST: &str = "one_frame_with_the_callers_loop";
 const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
 /// Of the instructions of `RawDir` with the caller skipping the dots.
 const AT_MOST: f64 = 1.06;
-/// Of those of a walk by hand in directories of 32 entries. `Walk` has a path and a way back up besides.
+/// Of those of a walk by hand in directories of 32 entries. `Walk` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
 /// The functions of `lendir` on the way to a system call.
 const INLINED: [&str; 5] = ["next", "find", "lend", "step", "enter"];

@@ -59,7 +59,7 @@ fn each_order_is_as_stated() {
     }
 }
 
-/// git sorts its index by whole paths, and each tree so that the paths below it come out sorted.
+/// git sorts its index by whole paths, and each tree in the order that keeps the paths below it sorted.
 #[test]
 fn order_path_is_the_order_of_git() {
     const NAMES: [&str; 6] = ["a", "a-", "a.b", "a0", "aa", "a\u{1}"];

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::{io, mem, thread};
 
-/// 24 bytes each, so that 32 KiB take three batches.
+/// 24 bytes each: three batches of 32 KiB.
 const MANY: usize = 3000;
 
 fn by_entries(path: &Path) -> Vec<Found> {

@@ -269,7 +269,7 @@ fn any_dir(random: &mut Random) -> String {
     (0..=random.below(3)).fold("tree".into(), |path, _| format!("{path}/{}", random.below(4)))
 }
 
-/// Removes `tree` again and again while `change` changes it: each time it grows anew, and in the end it must be gone.
+/// Removes `tree` again and again while `change` changes it: each time it grows back, and in the end it must be gone.
 /// `change` is called with the directory that it is in, and returns whether it did something. Beside it is `outside`, which is
 /// as `tree` was at first, and must stay so.
 fn while_others_change(change: impl Fn(&Path, &mut Random) -> bool + Sync) {

@@ -105,7 +105,7 @@ fn most_memory() -> usize {
     1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("a number")
 }
 
-/// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so that each is lost.
+/// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so each is lost.
 /// Returns how much memory that takes, and the errors.
 fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);

@@ -16,7 +16,7 @@ use std::process::Command;
 pub struct Counted;
 
 impl Counted {
-    // Paths that nobody else asks for, so that the log shows where the counted part begins and ends.
+    // Paths that nobody else asks for: in the log they mark where the counted part begins and ends.
     const BEGIN: &str = "/begin of the counted part";
     const END: &str = "/end of the counted part";
 
@@ -59,8 +59,8 @@ fn system_calls(test: &str, part: impl FnOnce()) -> Option<Vec<String>> {
     Some(lines.iter().map(|line| name_of(line).to_owned()).collect())
 }
 
-/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO, where a process has 32 bits; and before
-/// it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
+/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO, where a process has 32 bits; and
+/// before it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
 const OF_OTHERS: [&str; 7] =
     ["brk", "futex", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
 
@@ -249,8 +249,8 @@ fn reads() -> usize {
     if end_marker == EndMarker::NONE { 2 } else { 1 }
 }
 
-/// The root is opened by `openat` and asked for its end marker. Nothing is asked about an entry. What the caller does not read the walk reads, and begins again where the caller stopped
-/// midway.
+/// The root is opened by `openat` and asked for its end marker. Nothing is asked about an entry. What the caller does not read
+/// the walk reads, and begins again where the caller stopped midway.
 #[test]
 fn walk_takes_three_calls_a_directory_or_four_without_an_end_marker() {
     const TEST: &str = "walk_takes_three_calls_a_directory_or_four_without_an_end_marker";

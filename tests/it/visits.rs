@@ -151,7 +151,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
         }
         match dir.next() {
             Ok(None) => {
-                dir.skip_entry(); // nor is there behind the last
+                dir.skip_entry(); // nor is there after the last
                 dir.skip_name("no such name");
                 break;
             }

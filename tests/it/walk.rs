@@ -172,7 +172,7 @@ fn skipped_names_are_found_in_any_order() {
     }
 }
 
-/// It must not look on in the midst of a longer name, which took the place of the one that was skipped.
+/// It must not go on from the middle of a longer name that took the place of the one that was skipped.
 #[test]
 fn skip_after_skip_name_forgets_where_it_looked() {
     let long: BTreeSet<_> = (b'A'..=b'H').map(|letter| char::from(letter).to_string().repeat(6)).collect();

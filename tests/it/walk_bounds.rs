@@ -162,7 +162,7 @@ fn process_with_too_few_descriptors_gets_errors() {
     });
 }
 
-/// Levels with directories left to do may be thousands of levels apart: more `..` than one path can have.
+/// Thousands of levels may lie between two that have directories left to do: more `..` than one path can have.
 #[test]
 fn way_back_is_found_across_a_long_chain() {
     let levels = [(tree::COMB, 6), (tree::CHAIN, 3000), (tree::COMB, 6)];
@@ -174,7 +174,7 @@ fn way_back_is_found_across_a_long_chain() {
     }
 }
 
-/// Each `a` and each `z` is changed when the walk is in it, so that `..` leads elsewhere or is refused: the walk still finds
+/// Each `a` and each `z` is changed when the walk is in it, to make `..` lead elsewhere or be refused: the walk still finds
 /// every level above them.
 #[test]
 fn way_back_is_found_if_the_directory_below_is_changed() {
@@ -234,7 +234,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                 let lost = expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
                 let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
                 if is_post_order {
-                    // Its second visit is lost too. That of the directory below it comes behind the error.
+                    // Its second visit is lost too. That of the directory below it comes after the error.
                     expected.drain(lost..lost + 3);
                     expected.insert(lost - 1, error);
                 } else {

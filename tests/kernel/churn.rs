@@ -1,4 +1,4 @@
-//! Scans while entries are made, removed and renamed beside those that stay: none of these is missing or comes twice.
+//! Scans while entries are made, removed and renamed among others that stay: none of those is missing or comes twice.
 //!
 //! There is one exception, which the last test reproduces: when all entries that the kernel has yet to return are removed
 //! between two batches, tmpfs begins again, and returns those that stay a second time. Elsewhere the churn leaves thousands
@@ -97,7 +97,7 @@ fn scan(mounted: &Mounted, until: Instant) -> usize {
 /// Makes, renames and removes entries, a few hundred at a time, until it is over.
 fn churn(path: &Path, is_over: &AtomicBool) {
     let dir = lendir::open(path).unwrap();
-    // Names of several lengths, so that records and blocks are split and merged.
+    // Names of several lengths, which make the file system split and merge records and blocks.
     let name = |stem: &str, index: usize| format!("{stem}{index:0>width$}", width = index % 7 * 20);
     for round in 0_usize.. {
         let indices = || (round * 100..).take(100 + round % 300);

@@ -159,7 +159,7 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
     });
 }
 
-/// In the middle of a batch, at the end, and behind an error.
+/// In the middle of a batch, at the end, and after an error.
 #[test]
 fn failed_seek_keeps_position() {
     trapped("faults::failed_seek_keeps_position", &[SYS_lseek, SYS_getdents64], || {
@@ -192,7 +192,7 @@ fn failed_seek_keeps_position() {
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
             assert_eq!(trap::made(), 0, "fused as before");
         }
-        report("`lseek` fails", cases, "rewinds that fail and change nothing: midway, at the end, behind an error");
+        report("`lseek` fails", cases, "rewinds that fail and change nothing: midway, at the end, after an error");
     });
 }
 
@@ -262,7 +262,7 @@ fn other_failed_calls_return_their_error() {
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
-        trap::count(SYS_openat); // let go: the report opens the scoreboard
+        trap::count(SYS_openat); // no longer fails: the report opens the scoreboard
         let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`, `statx`";
         report("other calls fail", cases + 3, what);
     });

@@ -1,6 +1,5 @@
-//! A FUSE server that misbehaves as a test tells it to, written against the protocol of `/dev/fuse` itself.
-//!
-//! The libraries for it check what a server sends: an odd `d_type`, chosen cookies and a NUL in a name do not pass.
+//! A FUSE server that misbehaves as a test tells it to. It speaks the protocol of `/dev/fuse` directly, because the libraries
+//! check what a server sends: an odd `d_type`, chosen cookies and a NUL in a name do not pass.
 
 use crate::signals;
 use libc::c_int;
@@ -27,7 +26,7 @@ pub struct Directory {
     /// end by the server's own count, whatever is asked, and has nothing when that is through.
     pub cookie: Option<fn(u64) -> u64>,
     pub batch: Batch,
-    /// The node that a name leads to, or an error. Each lookup asks anew, so a tree can be endless.
+    /// The node that a name leads to, or an error. Each lookup asks again, so a tree can be endless.
     pub lookup: Arc<Lookup>,
     /// An operation on it, [`OPENDIR`] or [`GETATTR`], that ends with an error.
     pub refuses: Option<(u32, c_int)>,

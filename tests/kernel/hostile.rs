@@ -1,4 +1,4 @@
-//! A file system that misbehaves: what `lendir` delivers, and `std::fs::read_dir` and other readers beside it.
+//! A misbehaving file system: what `lendir`, `std::fs::read_dir` and other readers deliver.
 //!
 //! `LENDIR_LONG=1` makes the endless directory ten million entries long.
 
@@ -264,7 +264,7 @@ fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) 
     cases
 }
 
-/// By `Listing`s, each reused from scenario to scenario.
+/// By `Listing`s, each of them reused for every scenario.
 fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: &Path, case: &str) -> usize {
     let expected = scenario.expected(scenario.lendir);
     let mut buffer = Buffer::with_capacity(0);
@@ -333,7 +333,7 @@ fn publish(differences: &[String]) {
 
 /// In no scenario does `std`, Go, Python or find see more entries than `lendir`, or report a loss that `lendir` does not.
 ///
-/// Readers that make up a name are left out: they make it of an entry without one, at which `lendir` ends with an error.
+/// Readers that make up a name are left out: they make it from an entry without one, where `lendir` ends with an error.
 #[test]
 fn no_other_reader_sees_more() {
     served("hostile::no_other_reader_sees_more", 240, || {
@@ -370,7 +370,7 @@ fn no_other_reader_sees_more() {
             }
         }
         machine::table("readers", &comparison.to_text(alike));
-        let what = "readings by others: none saw more, apart from names made up";
+        let what = "readings by others: none saw more, except made-up names";
         machine::passed("hostile server: beside other readers", cases, what);
     });
 }
@@ -511,13 +511,13 @@ fn wrong_marker_is_believed_at_the_end_of_a_batch_only() {
 #[test]
 fn marker_is_believed_only_with_room_for_the_largest_record() {
     served("hostile::marker_is_believed_only_with_room_for_the_largest_record", 60, || {
-        const ROW: &str = "hostile server: room behind the marker";
+        const ROW: &str = "hostile server: room after the marker";
         const LARGEST: usize = record_len(4095);
         let Some(marker) = marker_of_another_file_system(ROW) else { return };
         if !long_names_pass() {
             return machine::skip(ROW, LONG_NAMES);
         }
-        // The name of the marked record ends 4120 bytes before the end of the buffer; the record itself ends behind that.
+        // The name of the marked record ends 4120 bytes before the end of the buffer; the record itself ends after that.
         let nearly = 8192 - LARGEST - 2 * record_len(2) - 19;
         let lens = nearly - 10..=nearly + 3;
         let scenario = |len: usize| {
@@ -619,7 +619,7 @@ pub fn resident_pages() -> u64 {
 
 /// Runs `part` of `test` in a process of its own, where it may mount a server.
 ///
-/// The server shares the process with its reader, so that it can interrupt it. No other test does, so that the process can be
+/// The server shares the process with its reader, to be able to interrupt it. No other test runs there, so the process can be
 /// ended when a reader hangs.
 pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
     process::run(test, seconds, || {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// A program that prints the names in the directories it is given, a NUL behind each.
+/// A program that prints the names in the directories it is given, a NUL after each.
 pub struct Reader {
     pub name: &'static str,
     program: OsString,
@@ -94,12 +94,12 @@ impl Reader {
         command.args(self.before).args(directories).args(self.after).stderr(Stdio::null());
         let output = command.output().unwrap();
         let mut names: Vec<_> = output.stdout.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
-        assert_eq!(names.pop(), Some(vec![]), "{}: a NUL behind the last name", self.name);
+        assert_eq!(names.pop(), Some(vec![]), "{}: a NUL after the last name", self.name);
         Told { names, is_content: output.status.success() }
     }
 }
 
-/// The program built, by way of a descriptor that stays open, so that no file is left.
+/// The program built, by way of a descriptor that stays open; no file is left.
 fn go() -> io::Result<OsString> {
     let scratch = tempfile::tempdir()?;
     fs::write(scratch.path().join("list.go"), GO)?;
@@ -109,7 +109,7 @@ fn go() -> io::Result<OsString> {
     Ok(format!("/proc/{}/fd/{descriptor}", std::process::id()).into())
 }
 
-/// The interpreter itself, and no script that looks for one.
+/// The interpreter itself, not a script that looks for one.
 fn python() -> io::Result<OsString> {
     let itself = answer(Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]))?;
     Ok(Path::new(&itself).into())

@@ -204,7 +204,7 @@ fn make(dir: &Path, name: &OsStr, file_type: FileType) {
     }
 }
 
-/// Directories to be removed. They hold only directories, so that cgroup2 can have them too.
+/// Directories to be removed. They hold only directories, so cgroup2 can have them too.
 fn fill_doomed(at: &Path, part: Part) {
     for dir in ["before", "tree/a/b", "after", "saved", "midway"] {
         fs::create_dir_all(at.join(dir)).unwrap();

@@ -52,7 +52,7 @@ impl Fault {
         self.errno != EINTR && (self.at == At::Every || number == self.first())
     }
 
-    /// How many interrupted calls there are besides those that go through.
+    /// How many calls are interrupted, in addition to those that go through.
     pub fn interruptions(self) -> u32 {
         match (self.errno, self.at) {
             (EINTR, At::Every) => BURST * self.calls,
@@ -105,14 +105,14 @@ pub fn count(call: c_long) {
     fail(call, 0, |_| false);
 }
 
-/// Besides, `getdents64` tells no types.
+/// In addition, `getdents64` tells no types.
 pub fn hide_types() {
     if let Some(plan) = plan().as_mut() {
         plan.hides_types = true;
     }
 }
 
-/// Besides, every `call` fails with `errno`.
+/// In addition, every `call` fails with `errno`.
 pub fn refuse(call: c_long, errno: c_int) {
     if let Some(plan) = plan().as_mut() {
         plan.refused = Some((call, errno));

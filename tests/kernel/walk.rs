@@ -1,4 +1,4 @@
-//! The walk where others change the tree, calls fail, or the file system lies. Shared here: the ways to walk, what a walk told,
+//! Walks while others change the tree, calls fail, or the file system lies. Shared here: the ways to walk, what a walk told,
 //! and what it must tell.
 
 mod changes;

@@ -45,7 +45,7 @@ fn explore(what: &str, schedules: usize, test: impl Fn() + Send + Sync + 'static
     machine::passed(&format!("spread: {what}"), 2 * schedules, "schedules of threads");
 }
 
-/// Some levels with something to do on the way back up, so that four descriptors are not enough; one unlike the others.
+/// Some levels with something to do on the way back up, more than four descriptors can hold; one is unlike the others.
 fn make(at: &Path) {
     tree::comb(at, 6);
     tree::make(at, &["a/b/c/", "a/d/", "z/file", "m/m/file"]);

@@ -91,7 +91,7 @@ pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Runs `test` in a new thread, so that the changes it makes to its thread end with it.
+/// Runs `test` in a new thread: the changes it makes to its thread end with it.
 pub fn in_thread<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(test).join()).unwrap_or_else(|panic| resume_unwind(panic))
 }

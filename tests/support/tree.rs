@@ -71,7 +71,7 @@ pub fn chain(at: &Path, depth: usize) {
     nest(at, iter::repeat_n(CHAIN, depth));
 }
 
-/// The same, with a directory `a` and a directory `z` beside each, so that a walk has to come back to each level.
+/// The same, with a directory `a` and a directory `z` next to each, so a walk has to come back to each level.
 pub fn comb(at: &Path, depth: usize) {
     nest(at, iter::repeat_n(COMB, depth));
 }

@@ -170,7 +170,7 @@ impl Work for Whole<'_> {
     }
 }
 
-/// In a list of paths. Some programs list the root too, and some write `/` behind directories.
+/// In a list of paths. Some programs list the root too, and some write `/` after directories.
 pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     let paths = output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
     let below = paths.filter(|path| *path != root.as_os_str().as_bytes());

@@ -1,4 +1,5 @@
-//! A file system that takes a millisecond for each call, as one behind a network does. This process serves it through `/dev/fuse`.
+//! A file system that takes a millisecond for each call, as one over a network does. This process serves it through
+//! `/dev/fuse`.
 
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
@@ -181,7 +182,7 @@ fn serve(shape: Shape, mut device: &File, waited_for: &AtomicU64) {
 }
 
 impl Shape {
-    /// All is valid for no time, so that each program asks for everything, whoever asked before.
+    /// All of it expires at once, so each program has to ask for everything, whoever asked before.
     fn answer(self, operation: u32, node: Node, body: &[u8]) -> Result<Vec<u8>, Errno> {
         match operation {
             INIT => Ok([

@@ -7,7 +7,7 @@
 //! processes of their own and time themselves. Tables of their own follow: what monitors read of processes, and whole programs
 //! that list or add up a tree, the last of them on a slow file system.
 //!
-//! Behind `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` does one round,
+//! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` does one round,
 //! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
 
 mod again;

@@ -1,5 +1,5 @@
-//! What programs ask that show processes: as it is read today, and with `lendir`, which opens files relative to the directory
-//! that lists them, and reads files and links into memory that is used again.
+//! What programs that show processes ask of the kernel: as they read it today, and with `lendir`, which opens files relative to
+//! the directory that lists them, and reads files and links into reused memory.
 
 use crate::answers;
 use crate::sleepers::{DESCRIPTORS, PROCESSES, Sleepers, THREADS};
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Tells this program to answer a question in one way, so that the system calls can be counted: which one, how, how often.
+/// Tells this program to answer a question in one way, to count the system calls: which question, which way, how often.
 pub const ANSWER: &str = "--answer";
 
 struct Question {
@@ -19,7 +19,7 @@ struct Question {
     ways: &'static [Way],
 }
 
-/// Below a directory it finds what is asked for, and writes a line for each. The line begins with a PID.
+/// Finds what is asked for below a directory, and writes a line for each. The line begins with a PID.
 struct Way {
     name: &'static str,
     write: fn(&Path, &mut Vec<u8>),

@@ -32,7 +32,7 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("lendir")
 }
 
-// Neither light nor dark, so that each can be seen on white and on black.
+// Neither light nor dark: each can be seen on white and on black.
 const TEXT: RGBColor = RGBColor(0x7d, 0x85, 0x90);
 const KERNEL: RGBColor = RGBColor(0x9a, 0xa3, 0xad);
 const ADDED: RGBColor = RGBColor(0xdb, 0x6d, 0x28);
@@ -44,7 +44,7 @@ const HEAD: u32 = 88;
 const FOOT: u32 = 36;
 /// The width of the names.
 const NAMES: u32 = 236;
-/// The width of the figure behind the longest bar.
+/// The width of the figure after the longest bar.
 const FIGURE: u32 = 56;
 const MARGIN: i32 = 16;
 

@@ -1,7 +1,7 @@
 //! The same work in other languages: programs built here and now, which read when they are told to.
 //!
-//! Told a number on its standard input, such a program reads its directory as often, and answers with the nanoseconds that
-//! took and the bytes of all names. Told 0, it answers with the length of all names, each with a NUL behind it, and then
+//! Given a number on its standard input, such a program reads its directory that many times, and answers with the nanoseconds
+//! that took and the bytes of all names. Given 0, it answers with the length of all names, each with a NUL after it, and then
 //! with the names, in its own order. So it can take its turn among the contenders of this process.
 
 use lendir_benches::contender::{Contender, Work, hash};
@@ -26,7 +26,7 @@ struct Way {
 
 /// Those that could be built, and a sentence on each that could not.
 ///
-/// They lie beside this program: the directory for temporary files may be one from which nothing can be run.
+/// They are put next to this program, because nothing may be executable in the directory for temporary files.
 pub fn build() -> (Vec<Program>, Vec<String>) {
     let into = directory();
     let source = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name);

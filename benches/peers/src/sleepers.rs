@@ -1,4 +1,4 @@
-//! Processes that sleep, so that there are some whose threads, descriptors and cgroups are known and stay.
+//! Processes that sleep: their threads, descriptors and cgroups are known and stay.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -11,9 +11,9 @@ use std::thread;
 pub const SLEEP: &str = "--sleep";
 
 pub const PROCESSES: usize = 64;
-/// Besides the one that each process begins with. They are named `idle-0`, `idle-1`, …
+/// In addition to the one that each process begins with. They are named `idle-0`, `idle-1`, …
 pub const THREADS: usize = 8;
-/// Besides those of standard input, output and error.
+/// In addition to those of standard input, output and error.
 pub const DESCRIPTORS: usize = 16;
 
 /// Children of this process. Each ends when its standard input does: if this process is killed, too.

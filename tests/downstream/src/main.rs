@@ -2,7 +2,7 @@
 //! then a tree, with `Walk` and with `RawDir`.
 //!
 //! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop
-//! runs in one call of `measured`, so that callgrind can count the instructions of that call alone.
+//! runs in one call of `measured`, so callgrind can count the instructions of that call alone.
 
 mod entries;
 mod raw_dir;

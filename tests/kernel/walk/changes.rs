@@ -1,4 +1,4 @@
-//! What a walk tells if the test itself changes the tree between two steps, so that each outcome is known.
+//! What a walk tells if the test itself changes the tree between two steps: each outcome is known.
 
 use super::{SORTED, Told, comb, level};
 use crate::mounted::in_own_namespace;

@@ -322,7 +322,7 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
         match outcome {
             Ok(cases) => {
                 let what =
-                    "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts told apart, without an end marker";
+                    "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
                 machine::passed(row, cases, what);
             }
             Err(missing) => machine::skip(row, &missing),

@@ -68,7 +68,7 @@ fn comb(levels: usize, depth: usize, change: &dyn Fn(Directory) -> Directory) ->
         .expect("BUG: a level at least")
 }
 
-/// The same entries on every level, for ever.
+/// The same entries on every level, without end.
 pub fn endless(names: &'static [&'static str]) -> Directory {
     let answers: Vec<_> = dots().into_iter().chain(names.iter().map(|name| record(name.as_bytes(), DT_DIR))).collect();
     let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
@@ -76,7 +76,7 @@ pub fn endless(names: &'static [&'static str]) -> Directory {
     Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
 }
 
-/// Nothing but the caller ends it: `leave` at a depth of their choice, or `stop`. Until then it costs the path.
+/// Only the caller ends it: by `skip_all` at a depth of their choice, or by `stop`. Until then it costs the path.
 #[test]
 fn depth_without_end_is_bounded_by_the_caller() {
     served(
@@ -207,7 +207,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ];
     for (name, errno) in ERRNOS {
         if errno == EINTR {
-            continue; // if it came for ever, so would the walk ask
+            continue; // if it came without end, the walk would never stop asking
         }
         let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
         let rest = ["a", "a/file", "b", "z", "z/file"];

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A process that ends takes its directories with it, and only its owner may look into some of them. The namespaces of a
-/// zombie are gone, so that its `net` cannot be read.
+/// zombie are gone, so its `net` cannot be read.
 const EXPLAINED: [c_int; 5] = [ENOENT, ESRCH, EACCES, EPERM, EINVAL];
 
 #[test]
@@ -111,7 +111,7 @@ fn net_of_a_zombie_is_one_error_with_its_path() {
     );
 }
 
-/// The directory that a process leaves behind is gone, and so is what is left to do in it.
+/// The directory of a process that has ended is gone, and so is what was left to do in it.
 #[test]
 fn process_that_is_reaped_midway_is_missed() {
     let _watchdog = machine::watchdog();

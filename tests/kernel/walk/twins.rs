@@ -26,13 +26,13 @@ const WAYS: [Way; 4] = [
     Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
 ];
 
-/// As many as are made for each way to walk, in the hope that most are within a tick.
+/// How many are made for each way to walk, in the hope that most are within a tick.
 const TWINS: usize = 40;
 
 /// What a walk knows a directory by.
 type Identity = (u64, i64, u32);
 
-/// Where a tree gets its directory `d` once the walk has begun. All by descriptors, so that it takes a few microseconds.
+/// Where a tree gets its directory `d` once the walk has begun. All by descriptors, so it takes only a few microseconds.
 struct Place {
     tree: OwnedFd,
     beside: OwnedFd,
