@@ -123,6 +123,10 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Those of [`Entries::next`], with the path of this directory: once, then `Ok(None)`. The walk then goes below the
     /// directories that came before the error.
+    ///
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), once, after the last entry, if there was no memory to note the names of all
+    /// directories: the walk goes below those that were noted. If the `Dir` is dropped before, [`Walk::next`](super::Walk::next)
+    /// answers it.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
@@ -201,7 +205,10 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and
-    /// the walk goes below these.
+    /// the walk goes below these. [`OutOfMemory`](io::ErrorKind::OutOfMemory) also where there is no memory to note the names of
+    /// directories: the walk goes below those that were noted. In [`Order::Path`](crate::Order::Path) the first failed
+    /// `fstatat` of an entry of unknown type has the path of this directory too, although the listing is complete; the walk then
+    /// tries to enter that entry, and may report it again with its own path.
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
