@@ -238,8 +238,8 @@ impl<S> Walk<S> {
     /// entered, as it is no mount. `find -xdev` does the opposite of both, because it compares `st_dev`.
     ///
     /// A directory whose opening is refused with `EXDEV` is passed over in silence, even if it is a FUSE server that says so. To
-    /// name the directories that were passed over, ask an entry for its `stx_mnt_id` by [`Entry::statx`], and compare it with
-    /// that of its directory; the examples `rm -x` and `du -x` do.
+    /// name the directories that were passed over, ask each directory's entry by [`Entry::statx`] whether it is the root of a
+    /// mount (`STATX_ATTR_MOUNT_ROOT`, since Linux 5.8), as the example `rm -x` does.
     ///
     /// Costs: nothing, where there is `openat2`: [`RESOLVE_NO_XDEV`] refuses mount points by itself. Elsewhere one `statx` more for
     /// each directory. Before Linux 5.8 that can tell devices only, so bind mounts of the same file system are entered.
