@@ -13,11 +13,26 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on.
 ///
+/// ```
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+///     println!("{}:", dir.path().display());
+///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+///         println!("  {}", entry.name().escape_ascii());
+///         if entry.name() == b"power" {
+///             dir.skip_entry(); // do not go below it
+///         }
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
 /// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. It is a directory's first visit, or, with
-/// [`Walk::post_order`](super::Walk::post_order), [its second](Self::is_second_visit), when it has no entries. [`AsFd`] gives its descriptor, for `*at` calls
-/// on its entries. At a second visit it is one with `O_PATH` if the directory may not be read. Whoever reads entries through
-/// the descriptor, or a duplicate, moves the position that the walk reads from: open the directory anew for that, as
-/// `openat(&dir, c".")`.
+/// [`Walk::post_order`](super::Walk::post_order), [its second](Self::is_second_visit), when it has no entries.
+///
+/// [`AsFd`] gives its descriptor, for `*at` calls on its entries. At a second visit it is one with `O_PATH` if the directory
+/// may not be read. Reading through this descriptor, or a duplicate, moves the walk's position. To read the directory yourself,
+/// reopen it: `openat(&dir, c".")`.
 ///
 /// If it is dropped midway, the walk reads the directory again from its beginning, to find the directories that it has not seen
 /// yet: one `lseek`, and memory for the names of those that it has. It does not go on from a cookie: on tracefs cookies lead
@@ -125,8 +140,8 @@ impl<'a, S> Dir<'a, S> {
     /// directories that came before the error.
     ///
     /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), once, after the last entry, if there was no memory to note the names of all
-    /// directories: the walk goes below those that were noted. If the `Dir` is dropped before, [`Walk::next`](super::Walk::next)
-    /// answers it.
+    /// directories: the walk goes below those that were noted. If the `Dir` is dropped before,
+    /// [`Walk::next`](super::Walk::next) answers it.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
@@ -205,10 +220,10 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and
-    /// the walk goes below these. [`OutOfMemory`](io::ErrorKind::OutOfMemory) also where there is no memory to note the names of
-    /// directories: the walk goes below those that were noted. In [`Order::Path`](crate::Order::Path) the first failed
-    /// `fstatat` of an entry of unknown type has the path of this directory too, although the listing is complete; the walk then
-    /// tries to enter that entry, and may report it again with its own path.
+    /// the walk goes below these. [`OutOfMemory`](io::ErrorKind::OutOfMemory) also where there is no memory to note the names
+    /// of directories: the walk goes below those that were noted. In [`Order::Path`](crate::Order::Path) the first failed
+    /// `fstatat` of an entry of unknown type has the path of this directory too, although the listing is complete; the walk
+    /// then tries to enter that entry, and may report it again with its own path.
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -230,8 +245,8 @@ impl<'a, S> Dir<'a, S> {
         result.map_err(|error| self.spot.error(self.path, error))
     }
 
-    /// Does not go below the entry that was just lent. For a file it does nothing, nor does it before the first entry, after the
-    /// end, or after [`read`](Self::read), which lends none: [`skip_name`](Self::skip_name) is for a listing,
+    /// Does not go below the entry that was just lent. For a file it does nothing, nor does it before the first entry, after
+    /// the end, or after [`read`](Self::read), which lends none: [`skip_name`](Self::skip_name) is for a listing,
     /// [`skip_all`](Self::skip_all) for the whole directory.
     ///
     /// Costs: nothing.
@@ -243,8 +258,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read). Returns whether that changed
-    /// anything: not for a file, nor for a name that was skipped before. If a broken file system gives the name twice, each call
-    /// skips one of the two.
+    /// anything: not for a file, nor for a name that was skipped before. If a broken file system gives the name twice, each
+    /// call skips one of the two.
     ///
     /// Costs: next to nothing if names are skipped in the order in which they were lent or stand in the listing, and are those
     /// of directories. For any other name, once the directory has been read to its end, a binary search in an index that the
@@ -280,8 +295,8 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of the ancestors that the
-    /// walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor.
+    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of the ancestors that
+    /// the walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {
@@ -289,8 +304,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the entry of this name, which was [read](Self::read) or lent, even if it is a symbolic link: see
-    /// [`follow_entry`](Self::follow_entry). Of links that were lent by [`next`](Self::next), only the last one is known by name.
-    /// Returns whether there is such a link.
+    /// [`follow_entry`](Self::follow_entry). Of links that were lent by [`next`](Self::next), only the last one is known by
+    /// name. Returns whether there is such a link.
     ///
     /// Costs: as [`skip_name`](Self::skip_name).
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
@@ -320,9 +335,9 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is no directory, which a
-    /// symbolic link is not, `EINVAL` for what is no name: empty, `.`, `..`, with a slash or a NUL. It does nothing at
-    /// [`Walk::max_depth`](super::Walk::max_depth).
+    /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is
+    /// no directory, which a symbolic link is not, `EINVAL` for what is no name: empty, `.`, `..`, with a slash or a NUL. It
+    /// does nothing at [`Walk::max_depth`](super::Walk::max_depth).
     ///
     /// Costs: the name is copied.
     #[allow(clippy::missing_panics_doc, reason = "only a bug would")]
@@ -343,9 +358,9 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries, and
-    /// [`Walk::post_order`](super::Walk::post_order) the second visit; [`enter`](Self::enter) still enters. It holds wherever it is called: before
-    /// the first entry, after [`read`](Self::read), at the end.
+    /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries,
+    /// and [`Walk::post_order`](super::Walk::post_order) the second visit; [`enter`](Self::enter) still enters. It holds
+    /// wherever it is called: before the first entry, after [`read`](Self::read), at the end.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -373,10 +388,12 @@ impl<'a, S> Dir<'a, S> {
         self.search = Search::new(self.spot.names_at);
     }
 
-    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from here on. [`next`](Self::next) still lends the entries of this directory.
-    /// The other threads of [`Walk::spread`](super::Walk::spread) end once this one calls [`Walk::next`](super::Walk::next) or its closure returns.
+    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from here on. [`next`](Self::next) still lends the entries of
+    /// this directory. The other threads of [`Walk::spread`](super::Walk::spread) end once this one calls
+    /// [`Walk::next`](super::Walk::next) or its closure returns.
     ///
-    /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`](super::Walk::next), or when the walk is dropped.
+    /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`](super::Walk::next), or when the walk is
+    /// dropped.
     #[inline]
     pub fn stop(&mut self) {
         self.skip_all();

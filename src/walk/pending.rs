@@ -149,8 +149,8 @@ impl Pending {
         }
     }
 
-    /// Drops the record that begins at `at` if it is the last one, and one of a link that is not followed. Returns where the next
-    /// record begins.
+    /// Drops the record that begins at `at` if it is the last one, and one of a link that is not followed. Returns where the
+    /// next record begins.
     #[inline]
     pub(super) fn drop_link(&mut self, at: usize) -> usize {
         if at < self.len() {

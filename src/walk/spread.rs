@@ -38,95 +38,46 @@ impl<S> Worker<S> {
     }
 }
 
-impl<S: Clone> Walk<S> {
-    /// Walks on several threads: each runs `work`, the same loop as ever, on a `Walk` of its own. Returns what they return.
-    ///
-    /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Which thread gets a directory is left to chance, and so is the order, except that a directory is lent before those
-    /// below it, and for the last time after them under [`post_order`](Self::post_order). To add up, let each thread return
-    /// its part and fold:
-    ///
-    /// ```
-    /// use lendir::{Error, Walk};
-    ///
-    /// let parts = Walk::open("/sys/class")?.spread(2, |walk| {
-    ///     let mut count = 0;
-    ///     while let Some(mut dir) = walk.next()? {
-    ///         while let Some(_entry) = dir.next()? {
-    ///             count += 1;
-    ///         }
-    ///     }
-    ///     Ok::<u64, Error>(count)
-    /// });
-    /// let mut count = 0;
-    /// for part in parts {
-    ///     count += part?;
-    /// }
-    /// # assert!(count > 0);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// [`next`](Self::next) waits where another thread is busy and this one has nothing to do. So do not hold a lock across
-    /// `next` that another closure needs. A closure that waits for the others without calling `next` hangs them all, because
-    /// they wait for its share. So does a pool of threads whose workers call `spread` with closures that use that pool (rayon,
-    /// two threads): no worker is left for what the closures wait for.
-    ///
-    /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
-    /// thread, not the walk. The same happens if a closure puts another walk in the place of its own, or drops it. Once all
-    /// closures have returned, the walk is over, and what is left is not walked; **a walk that was moved out of its closure lends
-    /// nothing more**. [`Dir::stop`](super::Dir::stop) ends it for all. A panic in one of them ends it for all, and is
-    /// passed on once they have returned.
-    ///
-    /// `threads` 0 takes one for each core that this process may use. More pay where each call waits: on network file systems,
-    /// and on FUSE (with 1 ms a call, 16 threads take a tenth of the time of one). A local disk gains nothing beyond about 8,
-    /// a rotating one nothing beyond the first. A chain of directories, or one huge directory, is read by one thread at a time.
-    ///
-    /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
-    /// [`max_open`](Self::max_open) descriptors, and one more for what another thread gives it; in post-order, one for the
-    /// root. A thread without work raises a flag and sleeps. Another one, which looks at the flag once a directory, gives it
-    /// half of the directories that are left at its shallowest level, with a copy of their names, the part of the path that has
-    /// not been given before, and a duplicate of that level's descriptor; in post-order with a `statx` and an allocation
-    /// for each level above that no thread shares yet. One thread costs what [`next`](Self::next) costs without this. If a
-    /// thread cannot be started, the walk continues with fewer threads and returns fewer results.
-    #[doc(alias = "build_parallel")]
-    pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R>
-    where
-        S: Send,
-    {
-        let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
-        let handover = Arc::new(Handover::new());
-        let run = |mut walk: Self| {
-            let worker = walk.worker.clone();
-            let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
-            if result.is_err() {
-                handover.end();
-            }
-            drop(walk);
-            if let Some(worker) = worker {
-                worker.leave(); // where `work` has moved the walk elsewhere
-            }
-            result
-        };
-        let results: Vec<_> = thread::scope(|scope| {
-            // First of all, or the others could find that there is nobody to give them work.
+/// Runs `work` on several threads: see [`Walk::spread`].
+pub(super) fn spread<S: Clone + Send, R: Send>(
+    mut walk: Walk<S>,
+    threads: usize,
+    work: impl Fn(&mut Walk<S>) -> R + Sync,
+) -> Vec<R> {
+    let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    let handover = Arc::new(Handover::new());
+    let run = |mut walk: Walk<S>| {
+        let worker = walk.worker.clone();
+        let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
+        if result.is_err() {
+            handover.end();
+        }
+        drop(walk);
+        if let Some(worker) = worker {
+            worker.leave(); // where `work` has moved the walk elsewhere
+        }
+        result
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        // First of all, or the others could find that there is nobody to give them work.
+        let worker = Worker::join(&handover);
+        let start = |_| {
             let worker = Worker::join(&handover);
-            let start = |_| {
-                let worker = Worker::join(&handover);
-                let (levels, of_the_root) = (self.levels.of_another_thread(), self.of_the_root.clone());
-                let walk = Self { buffer: Buffer::new(), levels, of_the_root, worker: Some(Arc::clone(&worker)) };
-                let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
-                started.inspect_err(|_| worker.leave()).ok()
-            };
-            let others: Vec<_> = (1..threads).map_while(start).collect();
-            self.worker = (!others.is_empty()).then_some(worker);
-            let first = run(self);
-            let join =
-                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            [first].into_iter().chain(others.into_iter().map(join)).collect()
-        });
-        results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    }
+            let (levels, of_the_root) = (walk.levels.of_another_thread(), walk.of_the_root.clone());
+            let walk = Walk { buffer: Buffer::new(), levels, of_the_root, worker: Some(Arc::clone(&worker)) };
+            let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
+            started.inspect_err(|_| worker.leave()).ok()
+        };
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        walk.worker = (!others.is_empty()).then_some(worker);
+        let first = run(walk);
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        [first].into_iter().chain(others.into_iter().map(join)).collect()
+    });
+    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+}
 
+impl<S: Clone> Walk<S> {
     /// Another thread has nothing to do: gives it a share, or stops if that was the end.
     #[cold]
     #[inline(never)]

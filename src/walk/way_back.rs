@@ -1,7 +1,7 @@
 //! `WayBack`: how a level is found again whose descriptor was closed.
 //!
-//! By `..` from the directory below it, or else by names from the topmost directory that is open. Either way it is believed only
-//! if it has the [`Identity`] that was noted when it was closed: others may have moved either directory meanwhile.
+//! By `..` from the directory below it, or else by names from the topmost directory that is open. Either way it is believed
+//! only if it has the [`Identity`] that was noted when it was closed: others may have moved either directory meanwhile.
 //!
 //! What did not lead to one level is remembered for those above it, so that the way back from any depth takes a number of
 //! system calls that grows with the depth, whatever was moved: `..` goes on from where it led to, and no name is tried again
@@ -33,8 +33,8 @@ pub(super) struct From<'a> {
 }
 
 impl WayBack {
-    /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` tells where the way by
-    /// names begins, and the levels from there to this one, each with its identity.
+    /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` tells where the way
+    /// by names begins, and the levels from there to this one, each with its identity.
     pub(super) fn find<'t, Levels: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
         &mut self,
         (spot, identity): (Spot, Identity),
