@@ -73,9 +73,10 @@ use std::{fmt, io, mem};
 /// page](crate#what-the-kernel-promises-while-others-change-the-directory). If a directory is moved while the walk is below
 /// it, the walk goes on in it, under its old path.
 ///
-/// A tree that stays as it is ends: directories have no hard links, and bind mounts are finite. A FUSE server can invent levels
-/// without end, and so can a process that makes directories faster than the walk reads them. [`Dir::depth`] tells how deep it
-/// is, and [`max_depth`](Self::max_depth) bounds it.
+/// A tree that nobody changes comes to an end: directories have no hard links, and bind mounts are finite. A FUSE server can
+/// invent levels without end, and so can a process that makes directories faster than the walk reads them:
+/// [`Dir::depth`] tells how deep it is, and
+/// [`max_depth`](Self::max_depth) bounds it.
 ///
 /// # What it costs
 ///
@@ -110,7 +111,7 @@ pub struct Walk<S = ()> {
     buffer: Buffer,
     levels: Levels<S>,
     of_the_root: S,
-    /// If it is one of the threads of [`spread`](Self::spread).
+    /// `Some` for a thread of [`spread`](Self::spread).
     worker: Option<Arc<Worker<S>>>,
 }
 
@@ -119,7 +120,7 @@ impl Walk {
     ///
     /// If `path` is a symbolic link to a directory, that directory is the root.
     ///
-    /// Costs: one `openat`; the memory of [`new`](Self::new).
+    /// Costs: one `openat`, and the memory of [`new`](Self::new).
     ///
     /// # Errors
     ///
@@ -134,7 +135,7 @@ impl Walk {
     /// A walk of the tree at `root`, from [`open`](crate::open) or [`openat`](crate::openat). The paths that it lends begin
     /// with `path`, which nothing looks up; with `""` they are relative to the root.
     ///
-    /// It is read from its current position: **a descriptor that was read before gives an empty root, without an error**.
+    /// The root is read from its current position: **a descriptor that was read before gives an empty root, without an error**.
     ///
     /// Costs: three allocations, for the [`Buffer`], the path and the first level; the rest of the memory comes with the tree.
     pub fn new(root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {
@@ -148,8 +149,7 @@ impl Walk {
     }
 }
 
-/// A walk without a tree, as if its tree had been walked: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen) or
-/// [`reset`](Walk::reset) begins one.
+/// A walk without a tree: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen) or [`reset`](Walk::reset) begins one.
 impl Default for Walk {
     fn default() -> Self {
         Self { buffer: Buffer::new(), levels: Levels::new(Options::default()), of_the_root: (), worker: None }
@@ -157,12 +157,12 @@ impl Default for Walk {
 }
 
 impl<S> Walk<S> {
-    /// Carries a value down the tree: the root begins with `of_the_root`, and each directory with a clone of the value of the
-    /// directory that it is in, as that was left when the walk went on. [`Dir::state`] and [`Dir::state_mut`] give it. At its
-    /// second visit a directory has its own value again.
+    /// Carries a value down the tree. The root begins with `of_the_root`, and each directory with a clone of its parent's
+    /// value, as the caller left it there. [`Dir::state`] and [`Dir::state_mut`] give it. At its second visit a directory has
+    /// its own value again.
     ///
-    /// The value goes along to other threads, and is there again when a level was closed early. In an [`Arc`](std::sync::Arc)
-    /// it carries sums up as well: the example `du` does. Here it carries the depth of the nearest `.git` down:
+    /// The value follows the work to other threads, and outlives a level's descriptor. In an [`Arc`](std::sync::Arc) it also
+    /// carries sums up, as in the example `du`. Here it carries the depth of the nearest `.git` down:
     ///
     /// ```
     /// use lendir::Walk;
@@ -179,11 +179,11 @@ impl<S> Walk<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// To be called before the first [`next`](Self::next): if the tree has begun, its rest is left. [`reset`](Self::reset) and
+    /// Call it before the first [`next`](Self::next): a tree that has begun is abandoned. [`reset`](Self::reset) and
     /// [`reopen`](Self::reopen) begin with a clone of `of_the_root` again.
     ///
-    /// Costs: a clone for each directory that is not the last one in its own directory (in post-order for each), and the size
-    /// of the value for each level. Without a value, nothing.
+    /// Costs: one clone for each directory that is not the last of its parent's (in post-order, for each directory), and the
+    /// size of the value for each level. Without a value, nothing.
     pub fn with_state<T>(mut self, of_the_root: T) -> Walk<T> {
         self.leave();
         let levels = mem::replace(&mut self.levels, Levels::new(Options::default()));
@@ -208,8 +208,8 @@ impl<S> Walk<S> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// In a closure of [`spread`](Self::spread), the rest of the previous tree goes to the other threads, with its descriptors,
-    /// which count beside theirs until one of them takes it. This thread walks the new tree alone, and nobody waits for it.
+    /// In a closure of [`spread`](Self::spread), the rest of the previous tree goes to the other threads. Its descriptors stay
+    /// open, in addition to theirs, until one of them takes it. This thread walks the new tree alone, and nobody waits for it.
     ///
     /// Costs: the descriptors of the previous tree are closed; no allocation.
     pub fn reset(&mut self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) {
@@ -223,7 +223,7 @@ impl<S> Walk<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open). The previous tree is left then too, and [`next`](Self::next) is `None`.
+    /// Those of [`open`](Self::open). The previous tree is abandoned then too, and [`next`](Self::next) is `None`.
     pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.leave();
         self.levels.clear();
@@ -235,8 +235,8 @@ impl<S> Walk<S> {
 
     /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
     ///
-    /// The mount point of a bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is
-    /// entered, as it is no mount. `find -xdev` does the opposite of both, because it compares `st_dev`.
+    /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
+    /// not a mount. `find -xdev` does the opposite of both, because it compares `st_dev`.
     ///
     /// A directory whose opening is refused with `EXDEV` is passed over in silence, even if it is a FUSE server that says so.
     /// To name the directories that were passed over, ask each directory's entry by [`Entry::statx`] whether it is the root of
@@ -253,11 +253,11 @@ impl<S> Walk<S> {
         self
     }
 
-    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`] and [`Dir::parent`]. Set after
-    /// the root was lent, it holds from the next tree on.
+    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`] and [`Dir::parent`]. If it is
+    /// set after the root was lent, it holds from the next tree on.
     ///
-    /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there and a
-    /// descriptor is to be had.
+    /// A directory that cannot be opened for reading has its error, and then its second visit, if it is still there and
+    /// descriptors have not run out.
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -270,17 +270,17 @@ impl<S> Walk<S> {
 
     /// Sets how many descriptors the walk may hold at once: 32 by default, and 4 at least.
     ///
-    /// It holds one for the directory at hand, and one for each level above that has directories left to do (in post-order for
+    /// It holds one for the current directory, and one for each level above that has directories left to do (in post-order, for
     /// each level). Beyond the limit it closes the shallowest levels, and reopens them by `..` on the way back. It believes
     /// `..` only if the device, inode number and birth time are those of the directory that it closed, and under
-    /// [`same_mount`](Self::same_mount) the mount too; otherwise it goes down by names from the topmost level, which stays
+    /// [`same_mount`](Self::same_mount) the mount too. Otherwise it goes down by names from the topmost level, which stays
     /// open. If neither leads there, the level was moved or removed. That is one error: `ENOENT`, `ENOTDIR` if something else
-    /// has its name, `EACCES` if the way there may not be searched any more, or `EMFILE` or `ENFILE` if no descriptor is left
-    /// to reopen it. The rest of that level is skipped, including its second visit.
+    /// has its name, `EACCES` if a directory on the way can no longer be searched, or `EMFILE` or `ENFILE` if no descriptor is
+    /// left to reopen it. The rest of that level is skipped, including its second visit.
     ///
-    /// Birth times have the grain of the clock's tick. A level that is closed within 11 ms of its birth is therefore kept open
-    /// until these have passed: the walk sleeps so long. Where there is no birth time, a directory that was removed and
-    /// replaced by one of the same inode number is taken for the same: see `SECURITY.md`.
+    /// Birth times are only as fine as the clock's tick. So before the walk closes a level that is less than 11 ms old, it
+    /// sleeps for 11 ms. Where there is no birth time, a directory that was removed and replaced by one of the same inode
+    /// number is taken for the same: see `SECURITY.md`.
     ///
     /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors on the way down, the walk does the same,
     /// and keeps fewer from then on.
@@ -289,7 +289,8 @@ impl<S> Walk<S> {
         self
     }
 
-    /// Lends no entries deeper than `depth`, as `find -maxdepth`: with 1 those of the root only, with 0 the root without any.
+    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 only those of the root, with 0 the root and no
+    /// entries.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.levels.options.max_depth = depth;
         self
@@ -299,29 +300,31 @@ impl<S> Walk<S> {
 impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
-    /// **`while let Ok(Some(dir)) = walk.next()` ends at the first error without a sign**, and so does `?`, with one: of /proc
-    /// an ordinary user would see a few directories. [`next_or`](Self::next_or) is the usual loop.
+    /// **`while let Ok(Some(dir)) = walk.next()` ends silently at the first error**; `?` ends there too, and returns it. An
+    /// ordinary user would see only a few directories of /proc. [`next_or`](Self::next_or) is the usual loop.
     ///
-    /// Costs: `openat`, and `close` for a level that is done; see [the table](Self#what-it-costs). A [`Dir`] that was dropped
+    /// Costs: `openat2`, and `close` for a level that is done; see [the table](Self#what-it-costs). A [`Dir`] that was dropped
     /// before its end is read to its end first. It allocates only while its memory grows, for an error, and to read such a
     /// `Dir` again.
     ///
     /// # Errors
     ///
-    /// Those of [`openat`](crate::openat) for the next directory: `EACCES` if it may not be read, `ENOENT` if it is gone by
-    /// now, `ENOTDIR` (`ELOOP` on old kernels) if it was replaced; under [`same_mount`](Self::same_mount), where `openat2` is
-    /// refused, those of `statx` too. Those of `lseek` and of [`Entries::next`] for the rest of a [`Dir`] that was dropped
-    /// midway. `ENOENT` and others for a level that cannot be reopened: see [`max_open`](Self::max_open). Each comes once, and
-    /// the next call goes on.
+    /// - Those of [`openat`](crate::openat) for the next directory: `EACCES` if it may not be read, `ENOENT` if it is gone by
+    ///   now, `ENOTDIR` (`ELOOP` on old kernels) if it was replaced. Under [`same_mount`](Self::same_mount), where `openat2` is
+    ///   refused, those of `statx` too.
+    /// - Those of `lseek` and of [`Entries::next`] for the rest of a [`Dir`] that was dropped midway.
+    /// - `ENOENT` and others for a level that cannot be reopened: see [`max_open`](Self::max_open).
+    ///
+    /// Each comes once, and the next call goes on.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see below")]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        // Keep the way through `openat` to the first `getdents64` in the caller's frame: see `Entries::find`.
+        // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
         Ok(if self.advance()? { Some(self.lend()) } else { None })
     }
 
-    /// The next directory that can be opened. Each error before it is handed to `on_error`, and ends nothing.
+    /// The next directory that can be opened. `on_error` gets each error before it, and none of them ends the walk.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/proc/self")?;
@@ -346,12 +349,12 @@ impl<S: Clone> Walk<S> {
         }
     }
 
-    /// Walks on several threads: each runs `work`, the same loop as ever, on a `Walk` of its own. Returns what they return.
+    /// Walks on several threads: each runs `work`, the usual loop, on a `Walk` of its own. Returns what they return.
     ///
     /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Which thread gets a directory is left to chance, and so is the order, except that a directory is lent before those
-    /// below it, and for the last time after them under [`post_order`](Self::post_order). To add up, let each thread return
-    /// its part and fold:
+    /// left. Which thread gets a directory is left to chance. So is the order, except that a directory is lent before those
+    /// below it, and under [`post_order`](Self::post_order) for the last time after them. To add up, let each thread return its
+    /// part and fold:
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -426,7 +429,7 @@ impl<S: Clone> Walk<S> {
         Ok(true)
     }
 
-    /// Reads what is unread of the directory at hand. Returns whether it is the root, which is to be lent first.
+    /// Reads what is unread of the current directory. Returns whether that is the root, which has yet to be lent.
     #[cold]
     #[inline(never)]
     fn resume(&mut self) -> Result<bool, Error> {
@@ -455,7 +458,7 @@ impl<S: Clone> Walk<S> {
 }
 
 impl<S> Drop for Walk<S> {
-    /// A walk that was put in the place of one of [`spread`](Self::spread) leaves the rest to the other threads.
+    /// If the caller puts another walk in its place, a thread of [`spread`](Self::spread) leaves the rest to the others.
     #[inline]
     fn drop(&mut self) {
         if self.worker.is_some() {

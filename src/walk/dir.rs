@@ -1,4 +1,4 @@
-//! `Dir`: the directory at hand of a walk, and what the caller says of its entries.
+//! `Dir`: the current directory of a walk, and what the caller says about its entries.
 
 use super::levels::{AtHand, Spot, Unread};
 use super::pending::{Kind, Pending, Search};
@@ -34,8 +34,8 @@ use std::{fmt, io};
 /// may not be read. Reading through this descriptor, or a duplicate, moves the walk's position. To read the directory yourself,
 /// reopen it: `openat(&dir, c".")`.
 ///
-/// If it is dropped midway, the walk reads the directory again from its beginning, to find the directories that it has not seen
-/// yet: one `lseek`, and memory for the names of those that it has. It does not go on from a cookie: on tracefs cookies lead
+/// If it is dropped midway, the walk reads the directory again from the start, to find the directories that it has not seen
+/// yet: one `lseek`, and memory for the names of those that it has. It cannot resume at a cookie: on tracefs cookies lead
 /// elsewhere, and on ramfs too, once an entry before them is removed.
 ///
 /// Two directories cannot be lent at once, because they share the buffer:
@@ -69,16 +69,16 @@ pub struct Dir<'a, S = ()> {
     /// With its NUL.
     path: &'a [u8],
     pending: &'a mut Pending,
-    /// Where the name of the entry lent last stands among the pending ones, if it does.
+    /// Where the name of the entry lent last is among the pending ones, if it is pending.
     last_at: usize,
-    /// Where the last symbolic link stands there.
+    /// Where the last symbolic link is there.
     link_at: usize,
     search: Search,
     below: Below,
     unread: &'a mut Unread,
 }
 
-/// Below which directories the walk goes.
+/// Which directories in this one the walk enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     /// Those that are lent.
@@ -89,7 +89,7 @@ enum Below {
 }
 
 impl<'a, S> Dir<'a, S> {
-    /// Lends the directory at hand, which is read into `buffer`.
+    /// Lends the current directory, which is read into `buffer`.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn lend(at_hand: AtHand<'a, S>, buffer: &'a mut Buffer) -> Self {
@@ -111,7 +111,7 @@ impl<'a, S> Dir<'a, S> {
         if !has_entries {
             entries.end();
         }
-        // At the deepest level, nothing is left to be found in what the caller does not read.
+        // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = !has_entries || is_deepest;
         *unread = if is_dead_end { Unread::Nothing } else { Unread::All };
         Dir {
@@ -180,8 +180,8 @@ impl<'a, S> Dir<'a, S> {
         Ok(())
     }
 
-    /// The next entry of this directory, or `None` at its end. An error is handed to `on_error`, after the entries that came
-    /// before it; there is at most one.
+    /// The next entry of this directory, or `None` at its end. `on_error` gets the error, of which there is at most one, after
+    /// the entries that came before it.
     ///
     /// Costs: as [`next`](Self::next).
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
@@ -245,8 +245,8 @@ impl<'a, S> Dir<'a, S> {
         result.map_err(|error| self.spot.error(self.path, error))
     }
 
-    /// Does not go below the entry that was just lent. For a file it does nothing, nor does it before the first entry, after
-    /// the end, or after [`read`](Self::read), which lends none: [`skip_name`](Self::skip_name) is for a listing,
+    /// Does not go below the entry that was just lent. It does nothing for a file, before the first entry, after the end, or
+    /// after [`read`](Self::read), which lends none: use [`skip_name`](Self::skip_name) for a listing, and
     /// [`skip_all`](Self::skip_all) for the whole directory.
     ///
     /// Costs: nothing.
@@ -258,22 +258,22 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read). Returns whether that changed
-    /// anything: not for a file, nor for a name that was skipped before. If a broken file system gives the name twice, each
+    /// anything: `false` for a file, and for a name that was skipped before. If a broken file system gives the name twice, each
     /// call skips one of the two.
     ///
-    /// Costs: next to nothing if names are skipped in the order in which they were lent or stand in the listing, and are those
-    /// of directories. For any other name, once the directory has been read to its end, a binary search in an index that the
-    /// first such call makes: a place of 8 bytes for each directory in it, sorted. Before the end, a search through all
-    /// directories lent: use [`skip_entry`](Self::skip_entry) there.
+    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Once the
+    /// directory has been read to its end, any other name takes a binary search in an index. The first such search makes it: 8
+    /// bytes for each directory in this one, sorted. Before the end, it takes a scan of all directories lent: use
+    /// [`skip_entry`](Self::skip_entry) there.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
     ///
-    /// **What the walk promises about links, it does not promise below this one**: whoever can change the link decides where it
-    /// leads. Below it, links are lent and not followed, as everywhere. A link to a directory that the walk is in, be it above
-    /// the root, is one error, `ELOOP`, with the path of the link, and is not entered. Under
+    /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
+    /// leads. Links below it are lent and not followed, as everywhere. A link to a directory that the walk is in, or to one
+    /// above the root, is not entered: it is one error, `ELOOP`, with the path of the link. Under
     /// [`Walk::same_mount`](super::Walk::same_mount), a link to another mount is not entered.
     ///
     /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, after [`skip_all`](Self::skip_all), and at
@@ -295,8 +295,8 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of the ancestors that
-    /// the walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor.
+    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of each ancestor that
+    /// the walk has not asked about yet, with an `openat` and a `close` for each; and a comparison with each ancestor.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {
@@ -318,10 +318,10 @@ impl<'a, S> Dir<'a, S> {
         found.inspect(|at| self.pending.set_kind(*at, mark)).is_some()
     }
 
-    /// Goes below the directory `name` in this one, whether it was lent or not. One that is lent as well, and not skipped, is
+    /// Goes below the directory `name` in this one, whether it was lent or not. If it is lent as well, and not skipped, it is
     /// walked twice: call [`skip_all`](Self::skip_all) first.
     ///
-    /// With `skip_all`, a walk need not read a directory whose entries are known from before:
+    /// With `skip_all`, a walk need not read a directory whose entries are already known:
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -336,7 +336,7 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is
-    /// no directory, which a symbolic link is not, `EINVAL` for what is no name: empty, `.`, `..`, with a slash or a NUL. It
+    /// no directory, which a symbolic link is not, `EINVAL` for an invalid name: empty, `.`, `..`, or with a slash or a NUL. It
     /// does nothing at [`Walk::max_depth`](super::Walk::max_depth).
     ///
     /// Costs: the name is copied.
@@ -388,7 +388,7 @@ impl<'a, S> Dir<'a, S> {
         self.search = Search::new(self.spot.names_at);
     }
 
-    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from here on. [`next`](Self::next) still lends the entries of
+    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from now on. [`next`](Self::next) still lends the entries of
     /// this directory. The other threads of [`Walk::spread`](super::Walk::spread) end once this one calls
     /// [`Walk::next`](super::Walk::next) or its closure returns.
     ///
@@ -413,14 +413,14 @@ impl<'a, S> Dir<'a, S> {
         self.state
     }
 
-    /// Its path: that of the root, as the walk was given it, and the names from there to here.
+    /// Its path: that of the root, as it was given to the walk, and the names from there to here.
     ///
     /// It borrows from the walk, not from this `Dir`. Take it before the inner loop, where an entry borrows the `Dir`;
     /// [`Entry::path`] joins it with the name.
     ///
     /// It may be longer than `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor.
     ///
-    /// Costs: nothing; the path is there, as the walk adds a name when it goes down and takes it away when it comes up.
+    /// Costs: nothing, because the walk keeps the path: it adds a name on the way down, and removes it on the way up.
     #[inline]
     #[must_use]
     pub fn path(&self) -> &'a Path {
@@ -449,7 +449,7 @@ impl<'a, S> Dir<'a, S> {
         OsStr::from_bytes(self.name())
     }
 
-    /// How many levels it is below the root, which has depth 0.
+    /// How many levels it is below the root, whose depth is 0.
     #[inline]
     #[must_use]
     pub fn depth(&self) -> usize {
@@ -463,15 +463,15 @@ impl<'a, S> Dir<'a, S> {
         self.is_second_visit
     }
 
-    /// At a second visit, the directory that it is in, for `unlinkat`, `fchmodat` and the like. `None` for the root, at a first
-    /// visit, and if that directory could not be reopened.
+    /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for the root, at a first visit,
+    /// and if the parent could not be reopened.
     #[inline]
     #[must_use]
     pub fn parent(&self) -> Option<BorrowedFd<'a>> {
         self.parent
     }
 
-    /// Whether it was found to be removed while it was read: see [`Entries::removed`].
+    /// Whether it turned out to be removed while it was read: see [`Entries::removed`].
     #[must_use]
     pub fn removed(&self) -> bool {
         self.entries.removed()

@@ -8,7 +8,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 #[derive(Debug)]
 pub(crate) struct Handover<T> {
-    /// Whether a thread waits for work that has not been given yet, or all is over. A hint: the lock has the truth.
+    /// Whether a thread is still waiting for work, or all is over. Only a hint: the truth is under the lock.
     is_asked: AtomicBool,
     /// Changes under the lock only. A busy thread need not take it to look.
     is_over: AtomicBool,
@@ -19,13 +19,13 @@ pub(crate) struct Handover<T> {
 #[derive(Debug)]
 struct State<T> {
     given: Vec<T>,
-    /// All threads that have not left, and those of them that wait.
+    /// How many threads have not left, and how many of those wait.
     threads: usize,
     waiting: usize,
 }
 
 impl<T> Handover<T> {
-    /// For no thread yet.
+    /// Without any thread yet.
     pub(crate) fn new() -> Self {
         let state = State { given: Vec::new(), threads: 0, waiting: 0 };
         let [is_asked, is_over] = [(); 2].map(|()| AtomicBool::new(false));
@@ -67,12 +67,12 @@ impl<T> Handover<T> {
         work
     }
 
-    /// For one more thread, before it starts.
+    /// Adds a thread, before it starts.
     pub(crate) fn join(&self) {
         self.lock().threads += 1;
     }
 
-    /// For a thread that takes part no longer.
+    /// Removes a thread that no longer takes part.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.threads -= 1;
@@ -86,7 +86,7 @@ impl<T> Handover<T> {
         self.settle(&mut state);
     }
 
-    /// To be called after each change.
+    /// Call this after each change.
     fn settle(&self, state: &mut State<T>) {
         if state.given.is_empty() && state.waiting >= state.threads {
             self.is_over.store(true, Relaxed);
@@ -111,7 +111,7 @@ mod tests {
     use std::sync::Mutex;
     use std::thread;
 
-    /// Work is a range of numbers. A thread gives away half of its own if it is asked, and every number is done once.
+    /// Work is a range of numbers. A thread gives away half of its own when asked, and every number is done once.
     #[test]
     fn all_work_is_done_once_and_then_all_threads_end() {
         for threads in [1, 2, 4] {

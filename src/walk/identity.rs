@@ -1,4 +1,4 @@
-//! `Identity`, `FileId`, `Mount`: how a walk knows that a directory is the one it was, and which mount it is on.
+//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on.
 
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
@@ -19,14 +19,14 @@ impl FileId {
     }
 }
 
-/// A directory, to be known again after its descriptor was closed. A file system may give its inode number to another
+/// By this the walk recognises a directory after closing its descriptor. A file system may give its inode number to another
 /// directory at once, so the birth time is part of it: nobody can set that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     id: FileId,
-    /// Since 1970. `None` where the file system has none, as /proc.
+    /// Since 1970. `None` where the file system has none, as on /proc.
     birth: Option<(i64, u32)>,
-    /// If the walk stays on one mount: a mount over a directory has the same root.
+    /// `Some` if the walk stays on one mount: a mount over a directory has the same root.
     mount: Option<Mount>,
 }
 
@@ -36,8 +36,9 @@ const TICK: Duration = Duration::from_millis(11);
 impl Identity {
     /// The identity of a directory that is still open and is about to be closed.
     ///
-    /// Births have the grain of the clock's tick. Within the tick of its birth, a directory could be replaced by a twin of the
-    /// same inode number and birth, so this waits for the next tick: up to 11 ms for a directory that young.
+    /// Birth times are only as fine as the clock's tick. Within the tick of its birth, a directory could be replaced by a twin
+    /// of the same inode number and birth, so this waits for the next tick: it sleeps 11 ms if the directory is younger than
+    /// that.
     pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
         let identity = Self::of(dir, same_mount)?;
         if identity.is_young() {
@@ -96,7 +97,7 @@ fn ask(dir: BorrowedFd<'_>) -> Result<Answer, Errno> {
                 if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
             Ok(Answer { id: FileId { device, ino: stat.stx_ino }, birth, mount })
         }
-        // Before Linux 4.11, and by some seccomp filters.
+        // Before Linux 4.11, and under some seccomp filters.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = retry_on_intr(|| fstat(dir))?;
             let device = (major(stat.st_dev), minor(stat.st_dev));

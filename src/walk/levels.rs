@@ -1,19 +1,19 @@
-//! `Levels`, `Level`, `Spot`, `AtHand`, `Step`: one thread's way from the root to the directory at hand, and what is to do
-//! along it.
+//! `Levels`, `Level`, `Spot`, `AtHand`, `Step`: one thread's way from the root to the current directory, and what is still to
+//! do along it.
 //!
 //! ```text
 //! stack     the levels with something to do     usr            usr/share           usr/share/doc
 //! pending   their names still to do             lib sbin src   icons man           adduser apt bash
 //! closed    how to know a closed one again                     dev, inode, birth
-//! path      of the directory at hand            usr/share/doc
+//! path      of the current directory            usr/share/doc
 //! ```
 //!
 //! A level stays on the stack while it has names pending. Its last child takes its place, and its descriptor is closed as soon
 //! as that child is open: a chain of directories is one level, however long it is. In post-order a level stays until its second
 //! visit.
 //!
-//! When too many descriptors are open, the shallowest level but the first is closed. So the closed levels lie side by side
-//! after the first, and the walk comes back to the last of them first: see [`WayBack`]. One that is not found is lost: it stays
+//! When too many descriptors are open, the shallowest level but the first is closed. So the closed levels are those right after
+//! the first, and the walk comes back to the last of them first: see [`WayBack`]. A level that is not found is lost: it stays
 //! on the stack, without names, until the walk has gone up past it.
 //!
 //! What holds between two steps is in [`Levels::check`].
@@ -50,31 +50,31 @@ pub(super) struct Levels<S> {
     way_back: WayBack,
     links: Links,
     pending: Pending,
-    /// Of the directory at hand.
+    /// Of the current directory.
     path: TreePath,
     pub(super) unread: Unread,
 }
 
-/// What has been found out, or is settled for this tree. Each thread has a copy of the whole.
+/// What the walk has learned, or what is settled for this tree. Each thread has its own copy.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     mounts: Mounts,
     post_order: bool,
-    /// How many descriptors a thread may hold: `max_open`, or fewer once there were no more to be had.
+    /// How many descriptors a thread may hold: `max_open`, or fewer once the system has refused one.
     max_open: usize,
 }
 
-/// The entries of the directory at hand that have not been looked at for directories.
+/// The entries of the current directory in which the walk has not looked for directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     Nothing,
-    /// All: it is the root, and has not been lent.
+    /// All: it is the root, which has not been lent.
     Root,
     /// All: none has been asked for.
     All,
     /// Those after the ones that were lent.
     Rest,
-    /// There was no memory to note a directory. The caller has not been told.
+    /// There was no memory to note a directory. The caller does not know yet.
     OutOfMemory,
     /// The caller stopped the walk.
     Stopped,
@@ -104,10 +104,10 @@ impl Unread {
 struct Level<S> {
     state: State,
     spot: Spot,
-    /// Where the first of its names begins that is still to do.
+    /// Where the first of its names still to do begins.
     next_at: usize,
     end_marker: EndMarker,
-    /// If several threads walk it.
+    /// `Some` if several threads walk it.
     shared: Option<Arc<Shared<S>>>,
     /// The caller's value.
     value: S,
@@ -119,7 +119,7 @@ enum State {
     /// At its second visit.
     Second(OwnedFd),
     Closed,
-    /// It was not found when the walk came back.
+    /// The walk did not find it on the way back.
     Lost,
 }
 
@@ -136,13 +136,13 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    /// Its path, where `path` is its own or that of a directory below it.
+    /// Its path. `path` is its own, or that of a directory below it.
     #[inline]
     pub(super) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         &path[..self.path_end]
     }
 
-    /// An error that belongs to it, where `path` is as for [`path`](Self::path).
+    /// An error that belongs to it. `path` is as for [`path`](Self::path).
     #[cold]
     pub(super) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> Error {
         Error::new(self.path(path), self.depth, cause)
@@ -158,7 +158,7 @@ pub(super) struct AtHand<'a, S> {
     pub(super) parent: Option<BorrowedFd<'a>>,
     pub(super) spot: &'a Spot,
     pub(super) has_entries: bool,
-    /// Whether what is below it is deeper than the walk goes.
+    /// Whether its entries are the deepest ones that are lent.
     pub(super) is_deepest: bool,
     pub(super) value: &'a mut S,
     pub(super) pending: &'a mut Pending,
@@ -169,7 +169,7 @@ pub(super) struct AtHand<'a, S> {
 
 /// What [`Levels::step`] came to.
 pub(super) enum Step {
-    /// A directory is at hand, for its first visit or its second.
+    /// There is a directory to lend, for its first visit or its second.
     AtHand,
     /// There is another step to take.
     More,
@@ -188,11 +188,11 @@ pub(super) struct Share<S> {
     path: GivenPath,
 }
 
-/// Work that a thread gives to another.
+/// Work that one thread gives to another.
 #[derive(Debug)]
 pub(super) enum Work<S> {
     Share(Share<S>),
-    /// All of a thread that leaves.
+    /// Everything, from a thread that leaves.
     All(Levels<S>),
 }
 
@@ -219,14 +219,14 @@ impl<S> Levels<S> {
         Self { known: self.known, ..Self::new(self.options) }
     }
 
-    /// The same tree with values of another type, if it has not begun. Otherwise, nothing is left.
+    /// The same tree with values of another type. A tree that has begun is abandoned.
     pub(super) fn with_values_of<T>(self) -> Levels<T> {
         let Self { options, known, root, path, unread, .. } = self;
         let unread = if root.is_some() { unread } else { Unread::Nothing };
         Levels { known, root, path, unread, ..Levels::new(options) }
     }
 
-    /// Leaves the tree. The memory stays for the next one.
+    /// Abandons the tree. The memory stays for the next one.
     pub(super) fn clear(&mut self) {
         self.root = None;
         self.stack.clear();
@@ -245,7 +245,7 @@ impl<S> Levels<S> {
         self.unread = Unread::Root;
     }
 
-    /// The root is at hand, with this value.
+    /// The root becomes the current directory, with this value.
     pub(super) fn enter_root(&mut self, value: S) {
         let root = self.root.take().expect("BUG: the tree has begun");
         let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
@@ -264,28 +264,28 @@ impl<S> Levels<S> {
         self.known.max_open = self.options.max_open();
     }
 
-    /// The path of the directory at hand.
+    /// The path of the current directory.
     pub(super) fn path(&self) -> &[u8] {
         self.path.until(self.path.len())
     }
 
-    /// Of the directory at hand, or 0.
+    /// Of the current directory, or 0.
     pub(super) fn depth(&self) -> usize {
         self.stack.last().map_or(0, |top| top.spot.depth)
     }
 
-    /// An error of the directory at hand.
+    /// An error of the current directory.
     pub(super) fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.error_at(self.top().spot, cause)
     }
 
-    /// An error of the level at `spot`, which is the one at hand or above it.
+    /// An error of the level at `spot`, which is the current one or above it.
     #[cold]
     fn error_at(&self, spot: Spot, cause: impl Into<io::Error>) -> Error {
         spot.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Rewinds the directory at hand. Returns the names that are noted of it.
+    /// Rewinds the current directory. Returns the names in it that are noted.
     pub(super) fn rewind(&self) -> Result<Pending, Error> {
         let top = self.top();
         match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
@@ -321,20 +321,20 @@ impl<S> Levels<S> {
         }
     }
 
-    /// Closes the directory at hand.
+    /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
         let level = self.stack.pop().expect("BUG: there is no level");
         self.pending.truncate(level.spot.names_at);
     }
 
-    /// Whether the level above the one at hand is closed.
+    /// Whether the level above the current one is closed.
     #[inline]
     fn is_closed_above(&self) -> bool {
         !self.closed.is_empty() && self.closed.len() + 2 == self.stack.len()
     }
 
-    /// Lost levels count too. There are some only while nothing is opened but them.
+    /// Lost levels count too: while there are any, nothing else is opened.
     #[inline]
     fn open_count(&self) -> usize {
         self.stack.len() - self.closed.len()
@@ -352,7 +352,7 @@ impl<S> Levels<S> {
         self.root.is_some() || !self.stack.is_empty()
     }
 
-    /// What holds between two steps. It looks at the deepest levels only, because a tree may have any number of them.
+    /// What holds between two steps. It looks at the deepest levels only, because a tree may have any number of levels.
     fn check(&self) {
         let Some(top) = self.stack.last() else {
             assert!(self.closed.is_empty() && self.pending.len() == 0, "nothing is left");
@@ -396,7 +396,7 @@ impl<S: Clone> Levels<S> {
         }
     }
 
-    /// Opens the first directory that is pending in the level at hand.
+    /// Opens the first directory that is pending in the current one.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
@@ -420,7 +420,7 @@ impl<S: Clone> Levels<S> {
         }
     }
 
-    /// The directory whose name is at the end of the path is at hand now, as `dir`.
+    /// Makes the directory whose name ends the path the current one, as `dir`.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn push(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Step {
@@ -429,7 +429,7 @@ impl<S: Clone> Levels<S> {
         let spot = Spot { depth: top.spot.depth + 1, name_at, path_end: path.len(), names_at: pending.len() };
         links.enter(spot.depth);
         if top.next_at == spot.names_at && !known.post_order {
-            // It takes the place of the level above, with its value. The descriptor of that level is closed.
+            // It replaces the level above, and inherits its value. That level's descriptor is closed.
             top.state = State::First(dir);
             (top.spot, top.next_at, top.end_marker) = (spot, spot.names_at, end_marker);
         } else {
@@ -439,7 +439,7 @@ impl<S: Clone> Levels<S> {
         Step::AtHand
     }
 
-    /// Enters a link that is to be followed, or passes over what is not to be entered.
+    /// Follows a link if the caller asked for that, or passes over what is not entered.
     #[cold]
     #[inline(never)]
     fn enter_unlike_others(&mut self) -> Result<Step, Error> {
@@ -455,7 +455,7 @@ impl<S: Clone> Levels<S> {
         }
     }
 
-    /// Enters the directory to which the link leads whose name is at the end of the path.
+    /// Enters the directory that a link leads to. The link's name ends the path.
     fn follow(&mut self, name_at: usize) -> Result<Step, Error> {
         loop {
             let Self { options, known, stack, links, path, .. } = self;
@@ -479,7 +479,7 @@ impl<S: Clone> Levels<S> {
         }
     }
 
-    /// Deals with `errno`, the answer to opening the directory whose name is at the end of the path.
+    /// Deals with `errno`, the answer to opening the directory whose name ends the path.
     #[cold]
     #[inline(never)]
     fn refused(&mut self, mut errno: Errno, kind: Kind, name_at: usize) -> Result<Step, Error> {
@@ -509,7 +509,7 @@ impl<S: Clone> Levels<S> {
         }
         let error = self.error_below(errno);
         if self.known.post_order {
-            // A directory that cannot be read has its second visit all the same.
+            // A directory that cannot be read still has its second visit.
             if let Ok(dir) = open_path_below(self.top().dir(), self.path.from(name_at)) {
                 self.push(dir, name_at, EndMarker::NONE);
             }
@@ -517,20 +517,20 @@ impl<S: Clone> Levels<S> {
         Err(error)
     }
 
-    /// An error of the directory whose name is at the end of the path, below the one at hand.
+    /// An error of the directory whose name ends the path, in the current one.
     #[cold]
     fn error_below(&self, errno: Errno) -> Error {
         Error::new(self.path(), self.top().spot.depth + 1, errno)
     }
 
-    /// No descriptor is to be had: gives one back and does with fewer from now on.
+    /// Descriptors have run out: gives one back, and makes do with fewer from now on.
     fn keep_fewer_open(&mut self) -> bool {
         let is_closed = self.close_shallowest();
         self.known.max_open = (self.open_count() + 1).max(MIN_OPEN);
         is_closed
     }
 
-    /// Closes the shallowest level but the first, unless it is the one at hand.
+    /// Closes the shallowest level but the first, unless it is the current one.
     #[cold]
     #[inline(never)]
     fn close_shallowest(&mut self) -> bool {
@@ -541,7 +541,7 @@ impl<S: Clone> Levels<S> {
         true
     }
 
-    /// Opens again the level above the one at hand, below which nothing is left. It is lost if it cannot be found.
+    /// Reopens the level above the current one, which is done. A level that cannot be found is lost.
     #[cold]
     #[inline(never)]
     fn come_back(&mut self) -> Result<(), Error> {
@@ -573,8 +573,8 @@ impl<S: Clone> Levels<S> {
         }
     }
 
-    /// Makes the directory at hand ready for its second visit, with the one above it open. If other threads are still below
-    /// it, the visit is theirs. A lost level has none.
+    /// Makes the current directory ready for its second visit, with its parent open. If other threads are still below it, the
+    /// visit is theirs. A lost level has none.
     #[cold]
     #[inline(never)]
     fn visit_again(&mut self) -> Result<Step, Error> {
@@ -600,7 +600,7 @@ impl<S: Clone> Levels<S> {
         Ok(Step::AtHand)
     }
 
-    /// Puts `level`, which is above the first one, on the stack. It is lost if it cannot be found.
+    /// Puts `level`, which is above the first one, on the stack. A level that cannot be found is lost.
     fn come_up(&mut self, level: Arc<Shared<S>>) -> Result<(), Error> {
         let Self { stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };
@@ -622,8 +622,8 @@ impl<S: Clone> Levels<S> {
         result
     }
 
-    /// Takes half of the directories that are pending at the shallowest level that is open, for another thread. A
-    /// single one is given away only if others are left. The level's descriptor is duplicated.
+    /// Takes half of the directories pending at the shallowest open level, for another thread. Gives away a single one only if
+    /// others are left. Duplicates the level's descriptor.
     pub(super) fn give_share(&mut self) -> Option<Share<S>> {
         let shallowest = self.pending_from(0)?;
         let is_closed = (1..=self.closed.len()).contains(&shallowest.0);
@@ -649,8 +649,8 @@ impl<S: Clone> Levels<S> {
         })
     }
 
-    /// The shallowest level with pending names at or after `at`, and their range. It looks only at levels with names, because
-    /// a chain in post-order has any number of levels without.
+    /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
+    /// post-order chain has many.
     fn pending_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
         while at < self.pending.len() {
             let below = self.stack.partition_point(|level| level.spot.names_at <= at);
@@ -664,10 +664,10 @@ impl<S: Clone> Levels<S> {
         None
     }
 
-    /// Makes the level at `index` one that several threads walk, and so those above it.
+    /// Shares the level at `index`, and all above it, with other threads.
     fn share(&mut self, index: usize) -> Option<Arc<Shared<S>>> {
         let Self { options, stack, closed, .. } = self;
-        // Whoever shared a level shared those above it.
+        // The levels above a shared one are shared too.
         for at in stack[..=index].partition_point(|level| level.shared.is_some())..=index {
             let level = &stack[at];
             let identity = match level.open_dir() {
@@ -684,7 +684,7 @@ impl<S: Clone> Levels<S> {
         stack[index].shared.clone()
     }
 
-    /// Takes work of another thread. There is none left of its own.
+    /// Takes work from another thread, once its own is done.
     pub(super) fn take(&mut self, work: Work<S>) {
         match work {
             Work::All(levels) => *self = levels,

@@ -1,4 +1,4 @@
-//! `Links`: the symbolic links that the walk has followed on its way, and the ancestors among which a loop shows.
+//! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
 
 use super::identity::FileId;
 use crate::open::open_path_above;
@@ -8,10 +8,10 @@ use rustix::io::Errno;
 /// Empty in a walk that follows nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Links {
-    /// Those on the path of the directory at hand. Deeper ones may be left over.
+    /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    /// The ancestors of the directory that was asked about last, as the walk came to it: those above the root, and through
-    /// links. Depths count down above the root.
+    /// The ancestors of the directory that was asked about last: those above the root too, and those that the walk came to
+    /// through links. Depths above the root are negative.
     ancestors: Vec<FileId>,
     /// The depth of the first of them.
     top_depth: isize,
@@ -19,7 +19,7 @@ pub(super) struct Links {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Followed {
-    /// Of the directory that the link led to.
+    /// Of the directory that the link leads to.
     depth: usize,
     target: FileId,
 }
@@ -31,7 +31,7 @@ impl Links {
         self.ancestors.clear();
     }
 
-    /// The walk enters a directory of this depth, by no link: forgets those that led as deep.
+    /// The walk enters a directory of this depth, not through a link: forgets the links to this depth and below.
     #[inline]
     pub(super) fn enter(&mut self, depth: usize) {
         if !self.followed.is_empty() {
@@ -45,7 +45,7 @@ impl Links {
         self.followed.truncate(self.followed.partition_point(|link| link.depth < depth));
     }
 
-    /// Those above the level of this depth, and that one.
+    /// The links down to the level of this depth, that one included.
     pub(super) fn down_to(&self, depth: usize) -> Self {
         let mut links = Self::default();
         if !self.followed.is_empty() {
@@ -60,7 +60,7 @@ impl Links {
         self.followed.iter().any(|link| above < link.depth && link.depth <= below)
     }
 
-    /// Where the link led by which the walk came to the directory of this depth.
+    /// What the link by which the walk came to the directory of this depth leads to.
     pub(super) fn target(&self, depth: usize) -> Option<FileId> {
         let at = self.followed.binary_search_by_key(&depth, |link| link.depth).ok()?;
         Some(self.followed[at].target)
@@ -107,7 +107,7 @@ impl Links {
             }
             reached = match open_path_above(here) {
                 Ok(above) => Some(above),
-                Err(_) if depth <= 0 => break None, // what is above the root may be hidden
+                Err(_) if depth <= 0 => break None, // the directories above the root may be out of reach
                 Err(errno) => return Err(errno),
             };
             depth -= 1;
@@ -128,7 +128,7 @@ mod tests {
     use rustix::io::Errno;
     use std::fs;
 
-    /// The ancestors of a directory are those that its real path names, whatever was asked before.
+    /// The ancestors of a directory are those in its real path, whatever was asked before.
     #[test]
     #[cfg_attr(miri, ignore = "asks the kernel")]
     fn ancestors_are_those_of_the_real_path() {

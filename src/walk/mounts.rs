@@ -1,7 +1,7 @@
 //! `Mounts`: opens the next directory of a walk, and knows whether that is on another mount.
 //!
-//! `openat2` with `RESOLVE_NO_XDEV` opens a directory and tells by the same call that it is on the mount of the one above, so
-//! that the [`EndMarker`] still holds. `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
+//! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
+//! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
 
 use super::identity::Mount;
 use crate::EndMarker;
@@ -12,9 +12,9 @@ use std::ffi::CStr;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mounts {
-    /// Not before Linux 5.6, nor under some seccomp filters. Those of Android kill the process, so it is never called there.
+    /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so there it is never called.
     has_openat2: bool,
-    /// The mount to stay on, once somebody had to ask for it.
+    /// The mount to stay on, once a comparison has needed it.
     only: Option<Mount>,
 }
 
@@ -25,7 +25,7 @@ impl Default for Mounts {
 }
 
 impl Mounts {
-    /// Another tree begins, or the walk is to stay on the mount where it is now.
+    /// Another tree begins, or from now on the walk stays on the mount where it is.
     pub(super) fn forget(&mut self) {
         self.only = None;
     }
@@ -37,7 +37,7 @@ impl Mounts {
         if self.has_openat2 { open_below_on_mount(dir, name) } else { self.open_without_openat2(dir, name, same_mount) }
     }
 
-    /// The end marker of a directory that [`open`](Self::open) opened, where the directory above it has this one.
+    /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
     #[inline]
     pub(super) fn pass_down(self, end_marker: EndMarker) -> EndMarker {
         if self.has_openat2 { end_marker } else { EndMarker::NONE }
@@ -85,7 +85,7 @@ impl Mounts {
     fn compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, opened: Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
         let stays = match &opened {
             Ok(opened) => self.stays_on_mount(dir, opened.as_fd())?,
-            // A mount point that may not be read is not entered either.
+            // An unreadable mount point is passed over like any other.
             Err(Errno::ACCESS) => self.stays_on_mount(dir, open_path_below(dir, name)?.as_fd())?,
             Err(errno) => return Err(*errno),
         };
@@ -107,7 +107,7 @@ impl Mounts {
         Ok(Some((opened, end_marker)))
     }
 
-    /// Whether `below` is on the mount that the walk stays on, which is that of `dir`.
+    /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
     fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
         let only = match self.only {
             Some(only) => only,

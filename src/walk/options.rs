@@ -1,9 +1,9 @@
-//! `Options`: what the caller asked of a walk. Each thread of a walk has a copy of the whole.
+//! `Options`: what the caller asked of a walk. Each of its threads has a copy.
 
-/// The first level, the directory at hand, and two more on the way by names to a closed level.
+/// The first level, the current directory, and two more on the way by names to a closed level.
 pub(super) const MIN_OPEN: usize = 4;
 
-/// Each holds from the next directory on, but for `post_order`: from the next root on.
+/// Each applies from the next directory on, except `post_order`, which applies from the next root on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) same_mount: bool,

@@ -1,12 +1,12 @@
-//! `TreePath`: the path of the directory at hand, and how threads share the beginning of theirs.
+//! `TreePath`: the path of the current directory, and how threads share the beginning of theirs.
 //!
 //! A thread that gives work away gives the path of a level with it. It does not copy the path: it cuts what it has not given
-//! before into a [`Segment`], and whoever takes the work copies the segments that it does not have yet.
+//! before into a [`Segment`], and the thread that takes the work copies the segments that it lacks.
 //!
 //! ```text
 //! segments     /usr/share  /doc/a  /b      each knows the one before it, and threads share them
 //! bytes        /usr/share/doc/a/b/c/d NUL
-//! intact                         ^         so much of `bytes` is as the segments have it
+//! intact                         ^         `bytes` is as in the segments up to here
 //! ```
 
 use crate::sync::Arc;
@@ -24,14 +24,14 @@ pub(super) struct TreePath {
 #[derive(Debug)]
 struct Segment {
     before: Option<Arc<Segment>>,
-    /// How many are before it.
+    /// How many segments are before it.
     index: usize,
     /// Where it begins in the path.
     begin: usize,
     bytes: Box<[u8]>,
 }
 
-/// The path of work that is given away.
+/// The path that goes with work given away.
 #[derive(Debug)]
 pub(super) struct GivenPath {
     segment: Option<Arc<Segment>>,
@@ -82,7 +82,7 @@ impl TreePath {
         &self.bytes[..end]
     }
 
-    /// What it has from `at` on: the last name, if that is where it begins.
+    /// The rest of it from `at` on: the last name, if that begins there.
     #[inline]
     pub(super) fn from(&self, at: usize) -> &CStr {
         CStr::from_bytes_with_nul(&self.bytes[at..]).expect("BUG: a path without its NUL")
@@ -130,7 +130,7 @@ impl TreePath {
         GivenPath { segment: self.segments.get(holder).cloned(), end }
     }
 
-    /// Takes the path that another thread gave.
+    /// Takes the path from another thread.
     pub(super) fn take(&mut self, given: GivenPath) {
         let GivenPath { segment, end } = given;
         let mut missing = Vec::new();

@@ -1,11 +1,11 @@
-//! `Pending`: the names of directories that are still to do.
+//! `Pending`: the names of directories still to do.
 
 use crate::FileType;
 use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;
 
-/// Names of directories that are still to do, in runs: the names of a level stand after those of the level above it.
+/// The names of directories still to do, in runs: those of a level come after those of the level above it.
 ///
 /// ```text
 /// record            record
@@ -34,7 +34,7 @@ impl Kind {
     pub(super) const LINK: Self = Self(b'l');
     /// The caller does not want to go below it.
     pub(super) const SKIPPED: Self = Self(b's');
-    /// The caller wants to go below it, and it is no name.
+    /// The caller wants to go below it, but no entry can have this name.
     pub(super) const NO_NAME: Self = Self(b'n');
 
     /// `None` for an entry that the walk never enters.
@@ -68,7 +68,7 @@ pub(super) struct Record<'p> {
     pub(super) end: usize,
 }
 
-/// No memory is to be had.
+/// There is no memory left.
 #[derive(Debug)]
 pub(super) struct OutOfMemory;
 
@@ -108,7 +108,7 @@ impl Pending {
         Record { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
 
-    /// Where the second half of the names in `run` begins; the end of `run` if that is one name.
+    /// Where the second half of the names in `run` begins; the end of `run` if it has one name.
     pub(super) fn half(&self, run: Range<usize>) -> usize {
         let middle = run.start.midpoint(run.end);
         let is_nul = |byte: &u8| *byte == 0;
@@ -121,7 +121,7 @@ impl Pending {
         Self { records: self.records[run].to_vec(), index: Vec::new() }
     }
 
-    /// Drops the records from `names_at` to `next_at` once they take more than those that follow. Returns where these begin.
+    /// Drops the records from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
     #[inline]
     pub(super) fn forget(&mut self, names_at: usize, next_at: usize) -> usize {
         let left = self.records.len() - next_at;
@@ -141,7 +141,7 @@ impl Pending {
         }
     }
 
-    /// Follows the record that begins at `at`, if it is one of a link or may be.
+    /// Marks the record that begins at `at` to be followed, if it is or may be that of a link.
     #[inline]
     pub(super) fn follow(&mut self, at: usize) {
         if at < self.len() && matches!(self.at(at).kind, Kind::LINK | Kind::UNKNOWN) {
@@ -149,7 +149,7 @@ impl Pending {
         }
     }
 
-    /// Drops the record that begins at `at` if it is the last one, and one of a link that is not followed. Returns where the
+    /// Drops the record that begins at `at` if it is the last one, and that of a link that is not followed. Returns where the
     /// next record begins.
     #[inline]
     pub(super) fn drop_link(&mut self, at: usize) -> usize {
@@ -166,7 +166,7 @@ impl Pending {
         self.records_from(0).map(|(_, record)| record.name)
     }
 
-    /// From the record that begins at `at` on, where each begins, and what it is.
+    /// Each record from the one that begins at `at` on, with where it begins.
     fn records_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Record<'_>)> {
         iter::from_fn(move || {
             let begin = at;
@@ -177,14 +177,14 @@ impl Pending {
     }
 }
 
-/// A search for names among those of one level. Names that are searched for in the order in which they stand are found at
-/// once. Any other takes a scan of them all, or once all are there, a binary search in an index.
+/// A search for names among those of one level. A name that follows the one found last is found at once. Any other takes a scan
+/// of them all, or, once all are there, a binary search in an index.
 #[derive(Debug)]
 pub(super) struct Search {
     names_at: usize,
-    /// Where the record begins after the one found last.
+    /// Where the record after the one found last begins.
     next_at: usize,
-    /// The index has the names up to here, if it has been made.
+    /// How far the index reaches, if it has been made.
     indexed: Option<usize>,
 }
 
@@ -193,7 +193,7 @@ impl Search {
         Self { names_at, next_at: names_at, indexed: None }
     }
 
-    /// Where the record of this name begins whose kind is `wanted`. `is_complete` says that no more names come.
+    /// Where the record with this name and a `wanted` kind begins. `is_complete` says that no more names come.
     pub(super) fn find(
         &mut self,
         pending: &mut Pending,
@@ -219,7 +219,7 @@ impl Search {
         Some(at)
     }
 
-    /// Makes the index, if that has not been done. Without memory there is none.
+    /// Makes the index, unless it is there. Without memory there is none.
     fn has_index(&mut self, pending: &mut Pending) -> bool {
         if self.indexed != Some(pending.len()) {
             let mut index = std::mem::take(&mut pending.index);
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
     }
 
-    /// Searches with an index and without find the same, in any order of names, and each of equal names once.
+    /// A search with an index and one without find the same, in any order of names, and each of equal names once.
     #[test]
     fn search_finds_whole_names_that_are_wanted() {
         for is_complete in [false, true] {

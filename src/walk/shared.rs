@@ -1,8 +1,8 @@
 //! `Shared`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
 //!
-//! Each thread that is at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. So the `Arc`
-//! counts: a thread that is done gives its own up, and [`Arc::into_inner`] answers exactly one of them. That thread makes the
-//! second visit, and is then the one that holds the level above.
+//! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
+//! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
+//! and then holds the level above.
 
 use super::identity::Identity;
 use super::levels::Spot;
@@ -17,14 +17,14 @@ pub(super) struct Shared<S> {
     pub(super) spot: Spot,
     /// How to know it again, or the error of `statx`.
     pub(super) identity: Result<Identity, Errno>,
-    /// Of the root: a descriptor to go down from by names.
+    /// For the root only: a descriptor from which to go down by names.
     root: Option<OwnedFd>,
     state: Mutex<S>,
 }
 
-/// What the last thread in a level is given. It makes the second visit.
+/// What the last thread in a level gets. It makes the second visit.
 pub(super) struct Last<S> {
-    /// The level above, which the thread has from here on. `None` for the root.
+    /// The level above, which the thread holds from now on. `None` for the root.
     pub(super) above: Option<Arc<Shared<S>>>,
 }
 
@@ -37,7 +37,7 @@ impl<S> Shared<S> {
         Arc::new(Self { above: Some(above), spot, identity, root: None, state: Mutex::new(state) })
     }
 
-    /// For a thread that is done here and below.
+    /// Called by a thread that is done here and below.
     pub(super) fn give_up(this: Arc<Self>) -> Option<Last<S>> {
         Arc::into_inner(this).map(|mut last| Last { above: last.above.take() })
     }
@@ -49,7 +49,7 @@ impl<S> Shared<S> {
         levels
     }
 
-    /// If it is the root, its descriptor.
+    /// Its descriptor, if it is the root.
     pub(super) fn root_dir(&self) -> Option<BorrowedFd<'_>> {
         self.root.as_ref().map(AsFd::as_fd)
     }
@@ -62,7 +62,7 @@ impl<S> Shared<S> {
     }
 }
 
-/// Without recursion, as there may be any number of levels above.
+/// Without recursion, because there may be any number of levels above.
 impl<S> Drop for Shared<S> {
     fn drop(&mut self) {
         let mut above = self.above.take();
@@ -88,8 +88,8 @@ mod tests {
         Shared::below(above, Spot::default(), Err(Errno::NOENT), ())
     }
 
-    /// A level and the root above it. One thread came down to the level, and gave it to the others. Whichever is the last sees
-    /// what the others did, and one of them is the last at the root.
+    /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what
+    /// the others did, and one of them is the last at the root.
     #[test]
     #[cfg_attr(miri, ignore = "opens a file")]
     fn one_thread_is_the_last_and_sees_what_all_did() {
@@ -106,7 +106,7 @@ mod tests {
                     assert!(are_done());
                     last_there.fetch_add(1, Relaxed);
                 });
-                // The thread that came down has the root already.
+                // The thread that came down already has the root.
                 if root.or(above.and_then(|last| last.above)).and_then(Shared::give_up).is_some() {
                     assert!(are_done());
                     last_at_root.fetch_add(1, Relaxed);

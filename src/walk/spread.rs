@@ -54,12 +54,12 @@ pub(super) fn spread<S: Clone + Send, R: Send>(
         }
         drop(walk);
         if let Some(worker) = worker {
-            worker.leave(); // where `work` has moved the walk elsewhere
+            worker.leave(); // if `work` has moved the walk elsewhere
         }
         result
     };
     let results: Vec<_> = thread::scope(|scope| {
-        // First of all, or the others could find that there is nobody to give them work.
+        // This thread joins first, or the others could find nobody to wait for.
         let worker = Worker::join(&handover);
         let start = |_| {
             let worker = Worker::join(&handover);
@@ -78,7 +78,7 @@ pub(super) fn spread<S: Clone + Send, R: Send>(
 }
 
 impl<S: Clone> Walk<S> {
-    /// Another thread has nothing to do: gives it a share, or stops if that was the end.
+    /// Another thread has nothing to do: gives it a share. Stops if all of them are done.
     #[cold]
     #[inline(never)]
     pub(super) fn give_share(&mut self) {

@@ -1,11 +1,11 @@
-//! `WayBack`: how a level is found again whose descriptor was closed.
+//! `WayBack`: how the walk finds a level again after closing its descriptor.
 //!
-//! By `..` from the directory below it, or else by names from the topmost directory that is open. Either way it is believed
-//! only if it has the [`Identity`] that was noted when it was closed: others may have moved either directory meanwhile.
+//! It goes by `..` from the directory below, or else by names from the topmost open directory. Either way it believes a
+//! directory only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
 //!
-//! What did not lead to one level is remembered for those above it, so that the way back from any depth takes a number of
-//! system calls that grows with the depth, whatever was moved: `..` goes on from where it led to, and no name is tried again
-//! at or below the first that leads elsewhere.
+//! What did not lead to one level is remembered for those above it, so the number of system calls on the way back grows with
+//! the depth, whatever was moved: `..` goes on from where it led to, and no name is tried again at or below the first that
+//! leads elsewhere.
 
 use super::identity::{FileId, Identity};
 use super::levels::Spot;
@@ -16,16 +16,16 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
 
-/// A way back that has not led to a level yet, or has not begun.
+/// A way back that has not reached a level yet, or has not begun.
 #[derive(Debug, Default)]
 pub(super) struct WayBack {
     /// Where `..` led instead of the level lost last, and the depth of that level.
     reached: Option<(OwnedFd, usize)>,
-    /// Where in the path the first name ends that leads elsewhere, and what the kernel said there.
+    /// The first name that leads elsewhere: where it ends in the path, and what the kernel said there.
     broken_at: Option<(usize, Errno)>,
 }
 
-/// A directory that is open, to begin at.
+/// An open directory to begin at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct From<'a> {
     pub(super) dir: BorrowedFd<'a>,
@@ -33,7 +33,7 @@ pub(super) struct From<'a> {
 }
 
 impl WayBack {
-    /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` tells where the way
+    /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` returns where the way
     /// by names begins, and the levels from there to this one, each with its identity.
     pub(super) fn find<'t, Levels: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
         &mut self,
@@ -75,7 +75,7 @@ impl WayBack {
             (None, None) => return None,
         };
         if links.is_between(spot.depth, depth) {
-            return None; // above the directory that a link leads to is its own parent
+            return None; // here `..` is the parent of a link's target, not of the link
         }
         let dir = reopen_above(dir, depth - spot.depth).ok()?;
         if identity.confirm(dir.as_fd()).is_ok() {
@@ -101,8 +101,8 @@ impl Names<'_> {
         self.reached.as_ref().map_or(self.top, AsFd::as_fd)
     }
 
-    /// Goes down to the level at `spot`, through no symbolic link but those that the walk followed; these must lead where they
-    /// led. After an error, `at` is where the name ends that leads elsewhere.
+    /// Goes down to the level at `spot`, through no symbolic links but those that the walk followed, which must lead where they
+    /// led before. After an error, `at` is the end of the name that leads elsewhere.
     fn go_to(&mut self, spot: Spot, path: &TreePath, links: &Links, is_goal: bool) -> Result<(), Errno> {
         let path = path.until(spot.path_end);
         while self.at < path.len() {
