@@ -158,9 +158,10 @@ impl Listing {
     #[inline(always)]
     pub(crate) fn read_rest(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
-        let result = self.fill(entries);
+        let filled = self.fill(entries);
         self.removed = entries.removed();
-        result.and(self.finish(entries.as_fd()))
+        let finished = self.finish(entries.as_fd()); // after an error too: it sorts what came before
+        filled.and(finished)
     }
 
     /// Reads the records.
@@ -373,6 +374,7 @@ impl Listing {
 /// What stands before the name in a record. It begins with the inode number.
 const HEADER: usize = 19;
 const INO_SIZE: usize = size_of::<u64>();
+const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
 
 const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
 /// The kernel holds the directory's lock while it writes a batch.
@@ -742,6 +744,5 @@ mod tests {
         }
         let error = grow(&mut Vec::<u64>::new(), usize::MAX / 8).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
-        const { assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name") }
     }
 }
