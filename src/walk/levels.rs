@@ -596,6 +596,9 @@ impl<S: Clone> Levels<S> {
             return Ok(Step::More);
         };
         top.state = State::Second(dir);
+        // What was given to other threads may still stand among the names.
+        top.next_at = top.spot.names_at;
+        self.pending.truncate(top.spot.names_at);
         self.path.come_up(top.spot.path_end);
         Ok(Step::AtHand)
     }
