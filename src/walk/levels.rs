@@ -311,7 +311,7 @@ impl<S> Levels<S> {
             end_marker: *end_marker,
             is_second_visit,
             parent: parent.and_then(Level::open_dir),
-            has_entries: !is_second_visit && options.max_depth > 0,
+            has_entries: !is_second_visit && spot.depth < options.max_depth,
             is_deepest: spot.depth + 1 >= options.max_depth,
             spot,
             value,
