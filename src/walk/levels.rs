@@ -231,6 +231,7 @@ impl<S> Levels<S> {
         self.root = None;
         self.stack.clear();
         self.closed.clear();
+        self.way_back = WayBack::default();
         self.links.clear();
         self.pending.truncate(0);
         self.unread = Unread::Nothing;
