@@ -250,8 +250,8 @@ impl<'a, S> Dir<'a, S> {
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
     ///
     /// **What the walk promises about links, it does not promise below this one**: whoever can change the link decides where it
-    /// leads. Below it, links are lent and not followed, as everywhere. A link to a directory that the walk is in, be it above
-    /// the root, is one error, `ELOOP`, with the path of the link, and is not entered. Under
+    /// leads. Below it, links are lent and not followed, as everywhere. A directory that the walk is in already, be it above
+    /// the root, is one error, `ELOOP`, with the path by which it comes again, and is not entered. Under
     /// [`Walk::same_mount`](super::Walk::same_mount), a link to another mount is not entered.
     ///
     /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, after [`skip_all`](Self::skip_all), and at
@@ -274,7 +274,9 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of the ancestors that the
-    /// walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor.
+    /// walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor. Two descriptors more than
+    /// [`Walk::max_open`](super::Walk::max_open) meanwhile. Below a link, one `statx` for each directory, to know it from those
+    /// above the link.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {
