@@ -433,6 +433,9 @@ impl<S: Clone> Walk<S> {
     #[cold]
     #[inline(never)]
     fn resume(&mut self) -> Result<bool, Error> {
+        if self.worker.as_ref().is_some_and(|worker| worker.is_over()) {
+            self.levels.clear();
+        }
         match mem::replace(&mut self.levels.unread, Unread::Nothing) {
             Unread::Nothing => {}
             Unread::Root => {

@@ -272,8 +272,8 @@ impl<'a, S> Dir<'a, S> {
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
-    /// leads. Links below it are lent and not followed, as everywhere. A link to a directory that the walk is in, or to one
-    /// above the root, is not entered: it is one error, `ELOOP`, with the path of the link. Under
+    /// leads. Links below it are lent and not followed, as everywhere. A directory that the walk is in already, or one above
+    /// the root, is not entered again: it is one error, `ELOOP`, with the path by which it came again. Under
     /// [`Walk::same_mount`](super::Walk::same_mount), a link to another mount is not entered.
     ///
     /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, after [`skip_all`](Self::skip_all), and at
@@ -296,7 +296,9 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of each ancestor that
-    /// the walk has not asked about yet, with an `openat` and a `close` for each; and a comparison with each ancestor.
+    /// the walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor; and
+    /// meanwhile two descriptors more than [`Walk::max_open`](super::Walk::max_open). Below a link, one `statx` for each
+    /// directory, to tell it from those above the link.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {

@@ -231,6 +231,7 @@ impl<S> Levels<S> {
         self.root = None;
         self.stack.clear();
         self.closed.clear();
+        self.way_back = WayBack::default();
         self.links.clear();
         self.pending.truncate(0);
         self.unread = Unread::Nothing;
@@ -311,7 +312,7 @@ impl<S> Levels<S> {
             end_marker: *end_marker,
             is_second_visit,
             parent: parent.and_then(Level::open_dir),
-            has_entries: !is_second_visit && options.max_depth > 0,
+            has_entries: !is_second_visit && spot.depth < options.max_depth,
             is_deepest: spot.depth + 1 >= options.max_depth,
             spot,
             value,
@@ -402,7 +403,7 @@ impl<S: Clone> Levels<S> {
     fn enter(&mut self) -> Result<Step, Error> {
         // More than one if the limit was lowered midway.
         while self.open_count() >= self.known.max_open && self.close_shallowest() {}
-        let Self { options, known, stack, pending, path, .. } = self;
+        let Self { options, known, stack, links, pending, path, .. } = self;
         let top = stack.last_mut().expect("BUG: there is no level");
         let Record { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
@@ -414,7 +415,11 @@ impl<S: Clone> Levels<S> {
         match opened {
             Ok(dir) => {
                 let end_marker = known.mounts.pass_down(top.end_marker);
-                Ok(self.push(dir, name_at, end_marker))
+                if links.is_empty() {
+                    Ok(self.push(dir, name_at, end_marker))
+                } else {
+                    self.push_below_link(dir, name_at, end_marker)
+                }
             }
             Err(errno) => self.refused(errno, kind, name_at),
         }
@@ -424,10 +429,9 @@ impl<S: Clone> Levels<S> {
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn push(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Step {
-        let Self { known, stack, links, pending, path, .. } = self;
+        let Self { known, stack, pending, path, .. } = self;
         let top = stack.last_mut().expect("BUG: there is no level");
         let spot = Spot { depth: top.spot.depth + 1, name_at, path_end: path.len(), names_at: pending.len() };
-        links.enter(spot.depth);
         if top.next_at == spot.names_at && !known.post_order {
             // It replaces the level above, and inherits its value. That level's descriptor is closed.
             top.state = State::First(dir);
@@ -437,6 +441,17 @@ impl<S: Clone> Levels<S> {
             stack.push(Level::new(State::First(dir), spot, end_marker, value));
         }
         Step::AtHand
+    }
+
+    /// The same in a walk that has followed links, unless the directory is above itself.
+    #[cold]
+    #[inline(never)]
+    fn push_below_link(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Result<Step, Error> {
+        let depth = self.top().spot.depth + 1;
+        match self.links.enter(dir.as_fd(), depth) {
+            Ok(()) => Ok(self.push(dir, name_at, end_marker)),
+            Err(errno) => Err(self.error_below(errno)),
+        }
     }
 
     /// Follows a link if the caller asked for that, or passes over what is not entered.
@@ -488,7 +503,7 @@ impl<S: Clone> Levels<S> {
             let top = stack.last().expect("BUG: there is no level");
             let (dir, name) = (top.dir(), path.from(name_at));
             match known.mounts.open_otherwise(errno, dir, name, options.same_mount) {
-                Ok(Some((dir, end_marker))) => return Ok(self.push(dir, name_at, end_marker)),
+                Ok(Some((dir, end_marker))) => return self.push_below_link(dir, name_at, end_marker),
                 Ok(None) => return Ok(Step::More),
                 Err(Errno::NOTDIR | Errno::LOOP) if kind == Kind::UNKNOWN => return Ok(Step::More),
                 Err(Errno::MFILE | Errno::NFILE) if self.keep_fewer_open() => {}
@@ -502,7 +517,7 @@ impl<S: Clone> Levels<S> {
             match known.mounts.open(top.dir(), path.from(name_at), options.same_mount) {
                 Ok(dir) => {
                     let end_marker = known.mounts.pass_down(top.end_marker);
-                    return Ok(self.push(dir, name_at, end_marker));
+                    return self.push_below_link(dir, name_at, end_marker);
                 }
                 Err(again) => errno = again,
             }
@@ -511,6 +526,7 @@ impl<S: Clone> Levels<S> {
         if self.known.post_order {
             // A directory that cannot be read still has its second visit.
             if let Ok(dir) = open_path_below(self.top().dir(), self.path.from(name_at)) {
+                self.links.forget_from(self.top().spot.depth + 1);
                 self.push(dir, name_at, EndMarker::NONE);
             }
         }
@@ -596,6 +612,9 @@ impl<S: Clone> Levels<S> {
             return Ok(Step::More);
         };
         top.state = State::Second(dir);
+        // What was given to other threads may still stand among the names.
+        top.next_at = top.spot.names_at;
+        self.pending.truncate(top.spot.names_at);
         self.path.come_up(top.spot.path_end);
         Ok(Step::AtHand)
     }

@@ -30,6 +30,11 @@ impl<S> Worker<S> {
         self.handover.is_asked()
     }
 
+    /// Waits for work. There is none for a walk that was moved out of its closure: it is no longer one of the threads.
+    fn take(&self) -> Option<Work<S>> {
+        if self.has_left.load(Relaxed) { None } else { self.handover.take() }
+    }
+
     /// Nobody waits for this thread any more.
     fn leave(&self) {
         if !self.has_left.swap(true, Relaxed) {
@@ -74,6 +79,7 @@ pub(super) fn spread<S: Clone + Send, R: Send>(
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         [first].into_iter().chain(others.into_iter().map(join)).collect()
     });
+    handover.end(); // for a walk that was moved out of its closure too
     results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
 
@@ -94,7 +100,7 @@ impl<S: Clone> Walk<S> {
     #[cold]
     #[inline(never)]
     pub(super) fn take_work(&mut self) -> Result<Step, Error> {
-        let Some(work) = self.worker.as_ref().and_then(|worker| worker.handover.take()) else { return Ok(Step::Done) };
+        let Some(work) = self.worker.as_ref().and_then(|worker| worker.take()) else { return Ok(Step::Done) };
         self.levels.take(work);
         self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::More })
     }
