@@ -3,12 +3,14 @@
 mod dir;
 mod handover;
 mod identity;
+mod level;
 mod levels;
 mod links;
 mod mounts;
 mod options;
 mod path;
 mod pending;
+mod share;
 mod shared;
 mod spread;
 mod way_back;
@@ -20,7 +22,8 @@ use crate::error::Error;
 use crate::sync::Arc;
 #[cfg(doc)]
 use crate::{EndMarker, Entries, Entry, Listing};
-use levels::{Levels, Step, Unread};
+use dir::Unread;
+use levels::{Levels, Step};
 use options::Options;
 use rustix::fd::OwnedFd;
 use spread::Worker;

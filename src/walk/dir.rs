@@ -1,6 +1,7 @@
-//! `Dir`: the current directory of a walk, and what the caller says about its entries.
+//! `Dir`, `Unread`: the current directory, what the caller says of its entries, and which of them are unread.
 
-use super::levels::{AtHand, Spot, Unread};
+use super::level::Spot;
+use super::levels::AtHand;
 use super::pending::{Kind, Pending, Search};
 use crate::error::Error;
 use crate::{Buffer, Entries, Entry, Listing};
@@ -86,6 +87,42 @@ enum Below {
     /// Those that the caller enters by name.
     Named,
     None,
+}
+
+/// The entries of the current directory in which the walk has not looked for directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    Nothing,
+    /// All: it is the root, which has not been lent.
+    Root,
+    /// All: none has been asked for.
+    All,
+    /// Those after the ones that were lent.
+    Rest,
+    /// There was no memory to note a directory. The caller does not know yet.
+    OutOfMemory,
+    /// The caller stopped the walk.
+    Stopped,
+}
+
+impl Unread {
+    /// An entry was lent.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        if *self == Self::All {
+            *self = Self::Rest;
+        }
+    }
+
+    /// The rest has been read, or is of no interest. Returns whether memory ran out meanwhile.
+    #[inline]
+    pub(super) fn end(&mut self) -> bool {
+        let was_out_of_memory = *self == Self::OutOfMemory;
+        if *self != Self::Stopped {
+            *self = Self::Nothing;
+        }
+        was_out_of_memory
+    }
 }
 
 impl<'a, S> Dir<'a, S> {

@@ -2,7 +2,8 @@
 
 use super::Walk;
 use super::handover::Handover;
-use super::levels::{Step, Work};
+use super::levels::Step;
+use super::share::Work;
 use crate::Buffer;
 use crate::error::Error;
 use crate::sync::Arc;
@@ -28,6 +29,10 @@ impl<S> Worker<S> {
     #[inline]
     pub(super) fn is_asked(&self) -> bool {
         self.handover.is_asked()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.handover.is_over()
     }
 
     /// Waits for work. There is none for a walk that was moved out of its closure: it is no longer one of the threads.
