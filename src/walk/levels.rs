@@ -43,12 +43,12 @@ pub(super) struct Levels<S> {
     pub(super) options: Options,
     pub(super) known: Known,
     /// Of a tree that has not begun.
-    pub(super) root: Option<OwnedFd>,
+    root: Option<OwnedFd>,
     /// Empty when nothing is left.
     pub(super) stack: Vec<Level<S>>,
     /// One for each closed level, `stack[1..=closed.len()]`: its identity, or the error of `statx`.
     pub(super) closed: Vec<Result<Identity, Errno>>,
-    pub(super) way_back: WayBack,
+    way_back: WayBack,
     pub(super) links: Links,
     pub(super) pending: Pending,
     /// Of the current directory.
