@@ -1,12 +1,12 @@
-//! `Buffer`: the reusable memory that `getdents64` writes to, its floor and the reason for it.
+//! `Buffer`: the reusable memory that `getdents64` writes to, its least size and the reason for it.
 
 use std::fmt;
 use std::mem::MaybeUninit;
 
 /// Memory for `getdents64`: make one, read thousands of directories.
 ///
-/// [`Entries`](crate::Entries) borrows it for as long as it reads, so that one buffer serves any number of directories
-/// one after the other, and a whole tree where each level is read to its end before the next is opened.
+/// [`Entries`](crate::Entries) borrows it only while it reads, so one buffer serves any number of directories one after the
+/// other, and a whole tree if each level is read to its end before the next is opened.
 ///
 /// Costs: one allocation when it is made, never zeroed and never grown.
 ///
@@ -34,7 +34,7 @@ use std::mem::MaybeUninit;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Buffer(
-    /// No `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.
+    /// Not a `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.
     Vec<MaybeUninit<u8>>,
 );
 
@@ -42,16 +42,15 @@ impl Buffer {
     /// 8 KiB, twice what the largest record needs.
     ///
     /// A record is at most 4120 bytes long: the kernel refuses names of `PATH_MAX` (4096) bytes and more, and FUSE does give
-    /// names of 4095. Into a buffer too small for the next record, `getdents64` answers `EINVAL` on most file systems, a
-    /// silent end on FUSE, and CIFS loses files even with 4 KiB
-    /// ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this floor on, no answer of the kernel ever
-    /// means "buffer too small".
+    /// names of 4095. If the next record does not fit, most file systems answer `EINVAL`, FUSE ends silently, and CIFS loses
+    /// files even with 4 KiB ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this size on, no answer of
+    /// the kernel ever means "buffer too small".
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
-    /// 32 KiB, as glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
+    /// 32 KiB, as in glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
     ///
-    /// No size from 8 KiB to 1 MiB reads noticeably faster, and from 64 KiB on, which a processor's first cache no longer
-    /// holds, `/proc` reads slower. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc,' 16-byte` shows it.
+    /// No size from 8 KiB to 1 MiB reads noticeably faster. From 64 KiB on, too much for a processor's first cache, `/proc`
+    /// reads slower. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc,' 16-byte` shows it.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// `getdents64` answers `EINVAL` to a count above `i32::MAX`.
@@ -63,10 +62,10 @@ impl Buffer {
         Self::with_capacity(Self::DEFAULT_CAPACITY)
     }
 
-    /// A buffer of `bytes` bytes, clamped to [`MIN_CAPACITY`](Self::MIN_CAPACITY) at least and `i32::MAX` at most, which
-    /// are the sizes `getdents64` works with.
+    /// A buffer of `bytes` bytes, clamped to the sizes that `getdents64` works with: from
+    /// [`MIN_CAPACITY`](Self::MIN_CAPACITY) to `i32::MAX`.
     ///
-    /// Costs: one allocation of that size, and as for any `Box` the end of the process where it is refused.
+    /// Costs: one allocation of that size. If it is refused, the process aborts, as with any `Vec`.
     ///
     /// ```
     /// # use lendir::Buffer;

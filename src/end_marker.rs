@@ -6,7 +6,7 @@ use std::io;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
-/// A reader normally learns that a directory is at its end by asking once more and being given nothing. Some file systems
+/// A reader normally learns that a directory is at its end by asking once more and getting nothing. Some file systems
 /// say so earlier, in the cookie (`d_off`) of the last entry: ext2, ext3 and ext4 with hashed directories say `i64::MAX`
 /// (`i32::MAX` to a 32-bit process); tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
 /// [`Entries::with_end_marker`](crate::Entries::with_end_marker) believes them and leaves the last `getdents64` out.
@@ -40,7 +40,7 @@ impl EndMarker {
     /// No marker, which is the default: only an empty `getdents64` is the end. Right everywhere.
     pub const NONE: Self = Self(0);
 
-    /// The marker of the file system that `dir` is on, which is [`NONE`](Self::NONE) where it has none or is not known.
+    /// The marker of the file system that `dir` is on: [`NONE`](Self::NONE) if it has none, or is unknown.
     ///
     /// Costs: one `fstatfs`, no allocation.
     ///

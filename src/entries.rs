@@ -9,7 +9,7 @@ use std::{fmt, io, ptr};
 
 /// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next turn.
 ///
-/// It is no [`Iterator`], which cannot lend: use `while let`, not `for`, and copy what must stay instead of `collect`.
+/// It is not an [`Iterator`], which cannot lend: use `while let`, not `for`, and copy what must stay instead of `collect`.
 /// It borrows the descriptor and the buffer and owns neither, so the descriptor stays usable, for
 /// [`openat`](crate::openat) above all, while an entry lives.
 ///
@@ -18,13 +18,13 @@ use std::{fmt, io, ptr};
 /// - `.` and `..` are skipped, wherever the file system puts them, even if it doubles or forgets them.
 /// - Every other entry is yielded as the kernel returned it, once for each time the kernel returned it: `d_ino` 0, any
 ///   `d_type`, any cookie, names that are not UTF-8.
-/// - **Fused**: after the end, and after an error, [`next`](Self::next) answers `Ok(None)` without a system call, until
+/// - **Fused**: after the end, and after an error, [`next`](Self::next) returns `Ok(None)` without a system call, until
 ///   [`rewind`](Self::rewind) or [`seek`](Self::seek).
 /// - Entries that the kernel returned before an error are yielded before it.
 /// - `EINTR` is retried: the kernel keeps the position. So a signal does not end a read that hangs on a network or FUSE
-///   server; the server does, or the end of the process.
+///   server; only the server does, or the end of the process.
 /// - `ENOENT` is an end, as in glibc: the directory was removed, or the process of a `/proc/PID` directory is gone.
-///   [`removed`](Self::removed) tells this end apart, because the entries read may then not be all.
+///   [`removed`](Self::removed) distinguishes this end, because the entries read may then not be all.
 /// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share one
 ///   position. After an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was
 ///   *fetched*; to go on after the last one *yielded*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
@@ -48,7 +48,7 @@ use std::{fmt, io, ptr};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Two entries cannot live at once, because the second may be read to where the first one's name was:
+/// Two entries cannot live at once, because the second may overwrite the first one's name:
 ///
 /// ```compile_fail,E0499
 /// # use lendir::{Buffer, Entries};
@@ -97,7 +97,7 @@ pub struct Entries<'a> {
 #[derive(Clone, Copy, Default)]
 struct Last {
     cookie: u64,
-    /// The address of the NUL behind its name. The record ends there, rounded up.
+    /// The address of the NUL after its name. The record ends there, rounded up.
     nul: usize,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Reads `dir` from its beginning, wherever it stands: [`new`](Self::new) and [`rewind`](Self::rewind).
+    /// Reads `dir` from its beginning, whatever its position: [`new`](Self::new) and [`rewind`](Self::rewind).
     ///
     /// ```
     /// use lendir::{Buffer, Entries, Listing};
@@ -244,9 +244,9 @@ impl<'a> Entries<'a> {
         Ok(entries)
     }
 
-    /// Takes the cookie `marker` for the end, and leaves out the `getdents64` that would confirm it.
+    /// Takes the cookie `marker` as the end, and leaves out the `getdents64` that would confirm it.
     ///
-    /// The marker must be [that](EndMarker::of) of this directory's own file system: on another one, its cookie can stand
+    /// The marker must be [that](EndMarker::of) of this directory's own file system: on another one, its cookie can come
     /// in the middle. It is believed only on the last record of a batch, and only if that batch left room for the largest
     /// record (4120 bytes): otherwise the next record may simply not have fitted. A batch that ends early because a signal
     /// is pending needs no such care: its last cookie is not the marker.
@@ -260,13 +260,13 @@ impl<'a> Entries<'a> {
     ///
     /// Made for `while let Some(entry) = entries.next()? {`, where an error cannot be mistaken for the end.
     ///
-    /// Costs: at most one `getdents64`, when every entry in the buffer has been yielded (`EINTR` and batches of nothing but
-    /// dots apart); no allocation.
+    /// Costs: at most one `getdents64`, when every entry in the buffer has been yielded (more only after `EINTR` and for
+    /// batches of nothing but dots); no allocation.
     ///
     /// # Errors
     ///
     /// Once, after the entries that came before it, then `Ok(None)`. Those of [getdents64(2)] and of the file system:
-    /// `EBADF` for a descriptor that is closed or opened with `O_PATH`, `ENOTDIR` for one that is no directory, `EIO`,
+    /// `EBADF` for a descriptor that is closed or opened with `O_PATH`, `ENOTDIR` for one that is not a directory, `EIO`,
     /// `ESTALE`, `EINVAL` (`/proc/PID/net` of a zombie), `EACCES` (`/proc/PID/map_files`, after the dots, unless the reading
     /// process, not the one that opened it, may trace the target). An empty name, which only a broken FUSE server sends (as
     /// a name that begins with NUL), is `EIO`: it would stand for the directory itself under `AT_EMPTY_PATH`.
@@ -284,8 +284,8 @@ impl<'a> Entries<'a> {
 
     /// The next entry that is `wanted`, or `None` at the end; those before it are passed over.
     ///
-    /// It makes the function possible that returns the first match. With [`next`](Self::next) in a loop of your own, the
-    /// borrow checker rejects it.
+    /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
+    /// in a loop of its own.
     ///
     /// ```
     /// use lendir::{Entries, Entry, FileType};
@@ -306,7 +306,7 @@ impl<'a> Entries<'a> {
         self.find_within::<false>(wanted)
     }
 
-    /// As [`find`](Self::find). `IN_BATCH` answers `None` at the end of a batch too.
+    /// As [`find`](Self::find). With `IN_BATCH`, `None` at the end of a batch too.
     #[allow(clippy::inline_always, reason = "see below")]
     #[inline(always)]
     fn find_within<const IN_BATCH: bool>(
@@ -325,7 +325,7 @@ impl<'a> Entries<'a> {
             // - The pointer is made from `&mut self.records`: it is valid, aligned and unique.
             // - The borrow made from it lives no longer than `&mut self`, and nothing else reaches `self.records` meanwhile:
             //   the record made through it is returned at once, or dropped before the loop turns.
-            // The borrow checker rejects the plain borrow because it takes one that is returned on one path for live on all
+            // The borrow checker rejects the plain borrow because it takes one that is returned on one path to be live on all
             // of them (NLL problem case 3). `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check`
             // accepts it.
             #[cfg(not(lendir_polonius))]
@@ -334,7 +334,7 @@ impl<'a> Entries<'a> {
             match records.next() {
                 Some(Ok(record)) => {
                     let name = record.file_name().to_bytes();
-                    // With the length first, and before `last` is set: 7 instructions an entry less.
+                    // The length first, and before `last` is set: 7 instructions fewer an entry.
                     let is_dot = name.len() <= 2 && matches!(name, b"." | b"..");
                     if name.is_empty() {
                         self.state = State::Ended;
@@ -391,14 +391,14 @@ impl<'a> Entries<'a> {
 
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie).
     ///
-    /// Drops the entries left in the buffer and starts again, even after the end or an error. Any other number than a cookie
-    /// of this very directory, or 0, leads to a place of the file system's choice. On tracefs even its own cookies do.
+    /// Drops the entries left in the buffer and starts again, even after the end or an error. Any number other than 0 or a
+    /// cookie of this very directory leads to a place of the file system's choice. On tracefs even its own cookies do.
     ///
     /// Costs: one `lseek`, and a step over each record left in the buffer.
     ///
     /// # Errors
     ///
-    /// Those of [lseek(2)]: `EINVAL` for a cookie that the file system refuses, above all one beyond `i64::MAX`; `EBADF`.
+    /// Those of [lseek(2)]: `EINVAL` for a cookie that the file system refuses, such as one beyond `i64::MAX`; `EBADF`.
     /// After an error the iterator keeps its position and its entries.
     ///
     /// [lseek(2)]: https://man7.org/linux/man-pages/man2/lseek.2.html
@@ -416,7 +416,7 @@ impl<'a> Entries<'a> {
 
     /// Counts the entries that are left, and reads them all.
     ///
-    /// Costs: as reading them, a little less than looking at each.
+    /// Costs: what reading them costs, a little less than a loop that looks at each.
     ///
     /// # Errors
     ///
@@ -430,7 +430,7 @@ impl<'a> Entries<'a> {
         Ok(count)
     }
 
-    /// Whether the end came because the directory itself is gone (`ENOENT`): the entries read may not be all it had.
+    /// Whether the end came because the directory itself is gone (`ENOENT`): then the entries read may not be all it had.
     ///
     /// The `task` and `fd` directories of a process that is killed end normally; `ENOENT` appears only once the process has
     /// been reaped.
@@ -456,12 +456,13 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// What [`Listing`](crate::Listing) reads by: batches that stay in its own memory.
+/// For [`Listing`](crate::Listing): reads batches that stay in its own memory.
 impl Entries<'_> {
-    /// Calls `getdents64` once, and gives each entry of the batch to `take`. Returns how many bytes of `memory` the batch takes.
+    /// Calls `getdents64` once, and gives each entry of the batch to `take`. Returns how many bytes of `memory` the batch
+    /// takes.
     ///
-    /// Its records stay in `memory`, of which there must be at least [`Buffer::MIN_CAPACITY`]. The `Buffer` must hold no more:
-    /// see [`next_left`](Self::next_left). An error ends the reading, that of `take` too.
+    /// Its records stay in `memory`, which must have at least [`Buffer::MIN_CAPACITY`] bytes. The `Buffer` must have no entries
+    /// left: see [`next_left`](Self::next_left). An error ends the reading, even one from `take`.
     #[allow(clippy::inline_always, reason = "see `find`")]
     #[inline(always)]
     pub(crate) fn read_batch(
@@ -473,7 +474,7 @@ impl Entries<'_> {
         // SAFETY:
         // - `MaybeUninit<u8>` has the size and alignment of `u8`, and the pointer is made from a unique borrow that the new one
         //   does not outlive.
-        // - `memory` stays initialised: `RawDir` alone is given the new borrow, and only has the kernel write to it.
+        // - `memory` stays initialised: only `RawDir` gets the new borrow, and only has the kernel write to it.
         #[allow(unsafe_code)]
         let memory = unsafe { &mut *(ptr::from_mut(memory) as *mut [MaybeUninit<u8>]) };
         let mut batch = Entries { marker: self.marker, ..Entries::in_memory(self.dir, memory) };
@@ -513,7 +514,7 @@ impl Entries<'_> {
         self.state == State::Reading
     }
 
-    /// Whether the batch is at its end, so that `RawDir` would write over it. Before the first record there is none.
+    /// Whether the batch is at its end. If so, `RawDir` would overwrite it. Before the first record there is no batch.
     #[inline]
     fn is_used_up(&self) -> bool {
         self.records.is_buffer_empty() && !self.last.is_none()
@@ -528,7 +529,7 @@ impl Entries<'_> {
 }
 
 impl<'a> Entries<'a> {
-    /// For a directory with a path, which its entries are to know, and the depth that they have in a walk.
+    /// Gives the entries the path of their directory, and their depth in a walk.
     #[inline]
     pub(crate) fn with_path(mut self, path: &'a [u8], depth: usize) -> Self {
         self.above = path;

@@ -1,4 +1,4 @@
-//! `Entry`, and what it shares with `SortedEntry`: numbers, and what is asked of the file system.
+//! `Entry`, and what it shares with `SortedEntry`: numbers, and questions to the file system.
 
 #[cfg(doc)]
 use crate::Entries;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, and so lives no longer than the entry does. What it has from the directory costs no system
+/// Its name borrows from the entry, so it lives no longer than the entry does. What the directory itself tells costs no system
 /// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
 /// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
 ///
@@ -99,9 +99,9 @@ impl Entry<'_> {
         path
     }
 
-    /// The number that the name is, if it is one in canonical decimal: a PID, a TID, a descriptor.
+    /// The name as a number, if it is one in canonical decimal: a PID, a TID, a descriptor.
     ///
-    /// No sign, no leading zero, at most `u32::MAX`; `None` for every other name.
+    /// No sign, no leading zero, at most `u32::MAX`; `None` for any other name.
     ///
     /// ```
     /// # use lendir::{Buffer, Entries};
@@ -121,10 +121,10 @@ impl Entry<'_> {
         canonical_decimal(self.name())
     }
 
-    /// The type as the directory has it (`d_type`); of a symbolic link, the link's own.
+    /// The type as the directory has it (`d_type`); for a symbolic link, the link's own.
     ///
-    /// [`FileType::Unknown`] is a real answer: some file systems never say, and a FUSE server can say anything. At a mount
-    /// point, it is the type of what is underneath: a directory under a directory, but any other file under a file.
+    /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
+    /// mount point it is the type of what is underneath: a directory under a directory, but any other file under a file.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
@@ -150,9 +150,9 @@ impl Entry<'_> {
         self.dir
     }
 
-    /// The type, asked of the file system where the directory does not have it. Never follows a symbolic link.
+    /// The type, from the file system where the directory does not have it. Never follows a symbolic link.
     ///
-    /// Costs: nothing where [`file_type`](Self::file_type) is known, else a [`stat`](Self::stat).
+    /// Costs: nothing if [`file_type`](Self::file_type) is known, otherwise a [`stat`](Self::stat).
     ///
     /// # Errors
     ///
@@ -233,8 +233,8 @@ impl Entry<'_> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// To open a FIFO waits for its other end, unless [`OFlags::NONBLOCK`] is among the flags. With [`OFlags::PATH`] nothing is
-    /// opened that stands for more than itself: neither a device nor an automount point, and the link itself if it is one.
+    /// Opening a FIFO waits for its other end, unless [`OFlags::NONBLOCK`] is among the flags. [`OFlags::PATH`] opens the entry
+    /// itself without side effects: it opens no device, mounts nothing at an automount point, and opens a symbolic link itself.
     ///
     /// Costs: one `openat`, relative to the directory.
     ///

@@ -7,7 +7,7 @@ use std::{fmt, io};
 
 /// What the kernel answered, and the path that it belongs to.
 ///
-/// It is displayed as `path: cause`, and as the cause alone if the path is empty. The cause is part of that text, so
+/// It displays as `path: cause`, or as the cause alone if the path is empty. The cause is part of that text, so
 /// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
 /// `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind) that displays the same. Such an error has no
@@ -42,13 +42,13 @@ impl Error {
         Self(Box::new(Inner { path, depth, cause: cause.into() }))
     }
 
-    /// The directory or the entry that could not be opened, read or asked.
+    /// The directory or entry that the call was about.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// How many levels the [path](Self::path) is below the root of the walk, which has depth 0. Without a walk it is 0.
+    /// How many levels the [path](Self::path) is below the root of the walk, whose depth is 0. Without a walk it is 0.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.0.depth

@@ -2,11 +2,11 @@
 //!
 //! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] owns all it needs, and lends each [`Entry`] until the next
 //!   turn.
-//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a directory lends
+//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a `Dir` lends
 //!   entries. [`Error`] is what the kernel answered, with the path.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
 //!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
-//! - [`Entries`] is the iterator over a descriptor and memory that are yours, for many directories that are no tree:
+//! - [`Entries`] is the iterator over a descriptor and memory of yours, for many directories that do not make up a tree:
 //!   [`open`], [`open_with`], [`openat`] and [`openat_with`] open them, and one [`Buffer`] serves thousands. [`EndMarker`] lets
 //!   it skip the last system call where the file system marks the last entry.
 //!
@@ -20,7 +20,7 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A tree is the same loop in another one. Errors end nothing: each is handed to a closure, with its path.
+//! A tree is the same loop inside another one. Errors do not end it: a closure gets each one, with its path.
 //!
 //! ```
 //! let mut walk = lendir::Walk::open("/sys/class")?;
@@ -32,11 +32,11 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! They lend, so they are no [`Iterator`]: there is no `for` and no `collect`. Write `while let Some(entry) = dir.next()? {`,
-//! and copy what you keep (`entry.name().to_vec()`). In a walk `?` ends at the first error, and `while let Ok(Some(…))` does
-//! so without a sign.
+//! All of these lend, which an [`Iterator`] cannot: there is no `for` and no `collect`. Write
+//! `while let Some(entry) = dir.next()? {`, and copy what you keep (`entry.name().to_vec()`). In a walk `?` ends at the first
+//! error, and `while let Ok(Some(…))` does so silently.
 //!
-//! Types and flags of [`rustix`] are in the signatures; it is re-exported, so your `Cargo.toml` needs no line for it:
+//! Types and flags of [`rustix`] are in the signatures. It is re-exported, so your `Cargo.toml` needs no line for it:
 //! `lendir::rustix::fs::unlinkat`.
 //!
 //! # Which call do I want?
@@ -51,7 +51,7 @@
 //! | have them in the order of whole paths, as git has | [`Order::Path`] |
 //! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] if it must be certain |
 //! | know an entry's size, times or owner | [`Entry::stat`], [`Entry::statx`]; [`SortedEntry::stat`] |
-//! | open an entry | [`Entry::open`]; [`openat`] for directories that are to be read |
+//! | open an entry | [`Entry::open`]; [`openat`] for a directory to read |
 //! | remove it, or change it | `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
 //! | only count | [`Entries::count`] |
 //! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
@@ -59,12 +59,12 @@
 //! | read many small ones of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`], [`Entries::removed`], [`Dir::removed`] |
 //! | walk a tree | [`Walk::open`], [`Walk::next_or`], [`Dir::next_or`] |
-//! | report errors and go on | the same; [`Walk::next`], [`Dir::next`] where the first one is to end it |
+//! | report errors and go on | the same; [`Walk::next`], [`Dir::next`] to end at the first error |
 //! | know the path of an entry, or of an error | [`Entry::path`], [`Error::path`] |
 //! | walk it sorted | [`Dir::read`] |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
 //! | go no deeper than some levels | [`Walk::max_depth`] |
-//! | follow a link, or enter what I know of | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
+//! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | stay on one file system | [`Walk::same_mount`] |
 //! | carry a value down: rules, sums, a depth | [`Walk::with_state`], [`Dir::state`], [`Dir::state_mut`] |
 //! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_second_visit`] |
@@ -72,36 +72,36 @@
 //! | stop early | drop the walk; [`Dir::stop`] on several threads |
 //! | walk many trees in the same memory, or keep a walk in a struct | [`Walk::default`], [`Walk::reopen`]; [`Walk::reset`] from a descriptor |
 //!
-//! [`recipes`] are programs to copy from. [`coming_from`] sets the calls of `std`, walkdir, ignore, `RawDir` and `fts` beside
-//! these.
+//! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
 //! # What the kernel promises while others change the directory
 //!
 //! On local file systems the kernel returns an entry that stays throughout a scan exactly once, with one exception: if
 //! all entries that tmpfs has not returned yet are removed between two `getdents64`, those that stay come again. An entry
-//! that is made, removed or renamed meanwhile may come or not; hashed ext4 can return a renamed one twice, NFS, 9p and
-//! CIFS even one that stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without
-//! `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does not hide this: that would mean
-//! remembering every name.
+//! that is made, removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and
+//! CIFS can return even one that stays twice. A program that makes an entry for each one it reads may never end on xfs and on
+//! ext4 without `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does not hide this, because it
+//! would have to remember every name.
 //!
 //! # What it costs
 //!
-//! A small directory takes `openat`, two `getdents64` and `close`, and nearly all of the time is the kernel's. Reading never
-//! allocates; a [`Buffer`] is one allocation, and a [`Listing`] and a [`Walk`] stop allocating once they have held as much.
-//! Each item says what it costs; `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
+//! A small directory takes `openat`, two `getdents64` and `close`, in a [`Walk`] often [one less](Walk#what-it-costs), and
+//! nearly all of the time is the kernel's. Reading never allocates. A [`Buffer`] is one allocation; a [`Listing`] and a
+//! [`Walk`] stop allocating once they are large enough. Each item says what it costs; `cargo bench --bench counts` counts and
+//! `cargo bench --bench ratios` times.
 //!
 //! # Under `LD_PRELOAD`
 //!
-//! The system calls are made without the C library, as `rustix` does by default. So a tool that puts its own `open`, `stat` or
-//! `readdir` in place of the C library's is not asked: under fakeroot, [`Entry::stat`] says who really owns a file, and under
-//! fakechroot a path leads where it leads outside. Tools that use ptrace, seccomp or a user namespace work as with any program.
+//! Like `rustix` by default, the crate makes system calls without the C library. So it bypasses a tool that replaces the C
+//! library's `open`, `stat` or `readdir`: under fakeroot, [`Entry::stat`] says who really owns a file, and under fakechroot a
+//! path leads where it leads outside. Tools that use ptrace, seccomp or a user namespace work as with any program.
 #![deny(unsafe_code)]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
 
-// Elsewhere nothing is left of the crate, so that error stands alone.
+// Elsewhere the rest of the crate is left out, so this is the only error.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod buffer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -123,7 +123,7 @@ mod sort;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod walk;
 
-/// What threads share goes by these names, so that `tests/shuttle` can run it under a scheduler of its own.
+/// Code that threads share uses these names, so `tests/shuttle` can put a scheduler of its own under it.
 #[cfg(all(not(lendir_shuttle), any(target_os = "linux", target_os = "android")))]
 use std::{sync, thread};
 
@@ -157,7 +157,7 @@ pub use rustix::fs::{FileType, OFlags};
 #[doc = include_str!("recipes.md")]
 pub mod recipes {}
 
-/// From `std`, walkdir, ignore, `RawDir` or `fts`: their calls beside these.
+/// From `std`, walkdir, ignore, `RawDir` or `fts`: their calls next to these.
 #[cfg(doc)]
 #[doc = ""]
 #[doc = include_str!("coming_from.md")]

@@ -22,9 +22,9 @@ const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 ///
 /// # Errors
 ///
-/// Those of [open(2)]: `ENOENT` where nothing is, `ENOTDIR` for what is no directory, `EACCES` without the permission,
-/// `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out; `EINVAL` for a path with a NUL
-/// inside. `EINTR` is retried.
+/// Those of [open(2)]: `ENOENT` if there is nothing, `ENOTDIR` if it is not a directory, `EACCES` without permission, `ELOOP`
+/// for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out, `EINVAL` for a path with a NUL inside.
+/// `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
@@ -54,8 +54,8 @@ pub fn open_with(path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
 
 /// Opens the directory `path`, looked up from the directory `dirfd`.
 ///
-/// The kernel walks one component instead of all of an absolute path, and a directory that is renamed meanwhile is still
-/// the one that was meant. Names go straight from an [`Entry`](crate::Entry) to here:
+/// For a name, the kernel walks one component instead of all those of an absolute path, and still finds the entry of the
+/// directory that you meant if that is renamed meanwhile. Names go straight from an [`Entry`](crate::Entry) to here:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
@@ -71,23 +71,22 @@ pub fn open_with(path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Costs: as [`open`], but for the shorter walk; see [openat(2)].
+/// Costs: as [`open`], with a shorter walk; see [openat(2)].
 ///
 /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
 ///
 /// # Errors
 ///
-/// As [`open`]; `EBADF` or `ENOTDIR` too, for a `dirfd` that is closed or no directory.
+/// As [`open`]; also `EBADF` or `ENOTDIR`, for a `dirfd` that is closed or not a directory.
 #[inline]
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     openat_with(dirfd, path, OFlags::empty())
 }
 
-/// Opens as [`openat`] does, with the flags `extra` besides.
+/// Opens as [`openat`] does, with the flags `extra` too.
 ///
-/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component. [`OFlags::NOATIME`] leaves the access time alone;
-/// the kernel grants it only to the directory's owner (and to `CAP_FOWNER`), so `EPERM` is answered by a second open
-/// without it.
+/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component. [`OFlags::NOATIME`] leaves the access time alone. The
+/// kernel grants that only to the directory's owner (and to `CAP_FOWNER`), so after `EPERM` this opens without it.
 ///
 /// ```
 /// use lendir::OFlags;
@@ -122,7 +121,7 @@ pub(crate) fn open_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Er
     retry_on_intr(|| rustix::fs::openat(dir, name, BELOW, Mode::empty()))
 }
 
-/// As [`open_below`], and refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
+/// As [`open_below`], but refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
 #[inline]
 pub(crate) fn open_below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
     retry_on_intr(|| rustix::fs::openat2(dir, name, BELOW, Mode::empty(), ResolveFlags::NO_XDEV))
@@ -162,7 +161,7 @@ pub(crate) fn reopen_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd
     reopen(|flags| retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY.union(flags), Mode::empty())))
 }
 
-/// Opens the directory again that is `levels` above `dir`, by `..`.
+/// Reopens the directory `levels` above `dir`, by `..`.
 pub(crate) fn reopen_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
     const UP: &[u8; 3] = b"../";
     /// The most `../` that fit in `PATH_MAX`.
