@@ -234,7 +234,7 @@ impl<'a, W: Write> Found<'a, W> {
                 for entry in &listing {
                     let (name, path) = (entry.name(), [&parent, entry.name()]);
                     if !self.is_to_follow(entry.file_type()) {
-                        self.entry(path, name, || entry.resolve_file_type(&dir))?;
+                        self.entry(path, name, || entry.resolve_file_type(&dir).map_err(Error::into_io_error))?;
                         continue;
                     }
                     match self.target(dir.as_fd(), entry.name_cstr(), path, ancestors.as_ref()) {

@@ -153,7 +153,7 @@ impl<W: Write> Ls<'_, W> {
                 let file_type = if self.has(b'p') { entry.resolve_file_type(&dir) } else { Ok(FileType::Unknown) };
                 let end = if matches!(file_type, Ok(FileType::Directory)) { "/\n" } else { "\n" };
                 if let Err(error) = file_type {
-                    self.complain(1, Path::new(path).join(entry.name_os()), error);
+                    self.complain(1, Path::new(path).join(entry.name_os()), error.io_error());
                 }
                 self.print(entry.ino(), entry.name_os(), end)?;
             }

@@ -7,9 +7,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
@@ -250,8 +250,8 @@ impl Entry<'_> {
     }
 
     #[cold]
-    fn error(&self, cause: impl Into<io::Error>) -> Error {
-        Error::at(self.path(), self.depth, cause)
+    fn error(&self, errno: Errno) -> Error {
+        Error::at(self.path(), self.depth, errno)
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the directory underneath; 0 is a number like any other.
@@ -299,7 +299,7 @@ pub(crate) fn open(dir: impl AsFd, name: &CStr, flags: OFlags) -> Result<OwnedFd
     retry_on_intr(|| rustix::fs::openat(&dir, name, flags, Mode::empty()))
 }
 
-pub(crate) fn resolved(file_type: FileType, dir: impl AsFd, name: &CStr) -> io::Result<FileType> {
+pub(crate) fn resolved(file_type: FileType, dir: impl AsFd, name: &CStr) -> Result<FileType, Errno> {
     match file_type {
         FileType::Unknown => Ok(FileType::from_raw_mode(stat(dir, name)?.st_mode)),
         known => Ok(known),

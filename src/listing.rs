@@ -142,8 +142,9 @@ impl Listing {
     ///
     /// - Those of [`Entries::next`].
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], after everything has been read. An entry
-    ///   without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here: the entry has been removed since.
+    /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], without the name, after everything has been
+    ///   read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here: the entry has been
+    ///   removed since.
     #[allow(
         clippy::inline_always,
         reason = "out of line, or where it does not know whether there is an `EndMarker`, it costs a small directory more"
@@ -157,9 +158,10 @@ impl Listing {
     #[inline(always)]
     pub(crate) fn read_rest(&mut self, entries: &mut Entries<'_>) -> io::Result<()> {
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
-        let result = self.fill(entries);
+        let filled = self.fill(entries);
         self.removed = entries.removed();
-        result.and(self.finish(entries.as_fd()))
+        let finished = self.finish(entries.as_fd()); // after an error too: it sorts what came before
+        filled.and(finished)
     }
 
     /// Reads the records.
@@ -240,10 +242,11 @@ impl Listing {
     fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         for place in self.places[..self.len].iter_mut().filter(|place| file_type(**place) == FileType::Unknown) {
-            match (SortedEntry { place: *place, arena: &self.arena }).resolve_file_type(dir) {
+            let entry = SortedEntry { place: *place, arena: &self.arena };
+            match resolved(entry.file_type(), dir, entry.name_cstr()) {
                 Ok(file_type) => *place = Place::new(place.start(), place.len(), tag(file_type)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => result = result.and(Err(error)),
+                Err(Errno::NOENT) => {}
+                Err(errno) => result = result.and(Err(errno.into())),
             }
         }
         result
@@ -371,6 +374,7 @@ impl Listing {
 /// What stands before the name in a record. It begins with the inode number.
 const HEADER: usize = 19;
 const INO_SIZE: usize = size_of::<u64>();
+const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
 
 const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
 /// The kernel holds the directory's lock while it writes a batch.
@@ -496,8 +500,9 @@ impl fmt::Debug for SortedEntries<'_> {
 
 /// One entry of a [`Listing`], lent until the listing is next changed.
 ///
-/// The accessors never make a system call and never allocate, except [`resolve_file_type`](Self::resolve_file_type). The
-/// cookie is not kept.
+/// What it has from the directory costs no system call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx),
+/// [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the name
+/// for their path. The cookie is not kept.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
     place: Place,
@@ -555,9 +560,9 @@ impl<'a> SortedEntry<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Entry::resolve_file_type`](crate::Entry::resolve_file_type).
-    pub fn resolve_file_type(&self, dir: impl AsFd) -> io::Result<FileType> {
-        resolved(self.file_type(), dir, self.name_cstr())
+    /// Those of [`Entry::resolve_file_type`](crate::Entry::resolve_file_type), with the name for their path.
+    pub fn resolve_file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
+        resolved(self.file_type(), dir, self.name_cstr()).map_err(|error| self.error(error))
     }
 
     /// The inode number (`d_ino`), as [`Entry::ino`](crate::Entry::ino).
@@ -713,6 +718,8 @@ mod tests {
         let mut listing = unsorted(&entries, Order::Path);
         listing.finish(crate::open(dir.path()).unwrap().as_fd()).unwrap();
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
+        let error = listing.find("gone").unwrap().resolve_file_type(crate::open(dir.path()).unwrap()).unwrap_err();
+        assert_eq!((error.path().to_str(), error.raw_os_error()), (Some("gone"), Some(libc::ENOENT)));
         let types: Vec<_> = listing.iter().map(|entry| entry.file_type()).collect();
         assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
 
@@ -737,6 +744,5 @@ mod tests {
         }
         let error = grow(&mut Vec::<u64>::new(), usize::MAX / 8).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
-        const { assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name") }
     }
 }

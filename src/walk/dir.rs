@@ -1,6 +1,7 @@
-//! `Dir`: the current directory of a walk, and what the caller says about its entries.
+//! `Dir`, `Unread`: the current directory, what the caller says of its entries, and which of them are unread.
 
-use super::levels::{AtHand, Spot, Unread};
+use super::level::Spot;
+use super::levels::AtHand;
 use super::pending::{Kind, Pending, Search};
 use crate::error::Error;
 use crate::{Buffer, Entries, Entry, Listing};
@@ -13,11 +14,26 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on.
 ///
+/// ```
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+///     println!("{}:", dir.path().display());
+///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+///         println!("  {}", entry.name().escape_ascii());
+///         if entry.name() == b"power" {
+///             dir.skip_entry(); // do not go below it
+///         }
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
 /// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. It is a directory's first visit, or, with
-/// [`Walk::post_order`](super::Walk::post_order), [its second](Self::is_second_visit), when it has no entries. [`AsFd`] gives
-/// its descriptor, for `*at` calls on its entries. At a second visit it is one with `O_PATH` if the directory may not be read.
-/// Reading through this descriptor, or a duplicate, moves the walk's position. To read the directory yourself, reopen it:
-/// `openat(&dir, c".")`.
+/// [`Walk::post_order`](super::Walk::post_order), [its second](Self::is_second_visit), when it has no entries.
+///
+/// [`AsFd`] gives its descriptor, for `*at` calls on its entries. At a second visit it is one with `O_PATH` if the directory
+/// may not be read. Reading through this descriptor, or a duplicate, moves the walk's position. To read the directory yourself,
+/// reopen it: `openat(&dir, c".")`.
 ///
 /// If it is dropped midway, the walk reads the directory again from the start, to find the directories that it has not seen
 /// yet: one `lseek`, and memory for the names of those that it has. It cannot resume at a cookie: on tracefs cookies lead
@@ -73,6 +89,42 @@ enum Below {
     None,
 }
 
+/// The entries of the current directory in which the walk has not looked for directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    Nothing,
+    /// All: it is the root, which has not been lent.
+    Root,
+    /// All: none has been asked for.
+    All,
+    /// Those after the ones that were lent.
+    Rest,
+    /// There was no memory to note a directory. The caller does not know yet.
+    OutOfMemory,
+    /// The caller stopped the walk.
+    Stopped,
+}
+
+impl Unread {
+    /// An entry was lent.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        if *self == Self::All {
+            *self = Self::Rest;
+        }
+    }
+
+    /// The rest has been read, or is of no interest. Returns whether memory ran out meanwhile.
+    #[inline]
+    pub(super) fn end(&mut self) -> bool {
+        let was_out_of_memory = *self == Self::OutOfMemory;
+        if *self != Self::Stopped {
+            *self = Self::Nothing;
+        }
+        was_out_of_memory
+    }
+}
+
 impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
@@ -122,7 +174,11 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Those of [`Entries::next`], with the path of this directory: once, then `Ok(None)`. The walk then goes below the
-    /// directories that came before the error. `OutOfMemory` at the end, if there was no memory for the name of a directory.
+    /// directories that came before the error.
+    ///
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), once, after the last entry, if there was no memory to note the names of all
+    /// directories: the walk goes below those that were noted. If the `Dir` is dropped before,
+    /// [`Walk::next`](super::Walk::next) answers it.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
@@ -201,7 +257,10 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Those of [`Listing::read`], with the path of this directory. The listing then holds the entries before the error, and
-    /// the walk goes below those.
+    /// the walk goes below these. [`OutOfMemory`](io::ErrorKind::OutOfMemory) also where there is no memory to note the names
+    /// of directories: the walk goes below those that were noted. In [`Order::Path`](crate::Order::Path) the first failed
+    /// `fstatat` of an entry of unknown type has the path of this directory too, although the listing is complete; the walk
+    /// then tries to enter that entry, and may report it again with its own path.
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -250,8 +309,8 @@ impl<'a, S> Dir<'a, S> {
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
-    /// leads. Links below it are lent and not followed, as everywhere. A link to a directory that the walk is in, or to one
-    /// above the root, is not entered: it is one error, `ELOOP`, with the path of the link. Under
+    /// leads. Links below it are lent and not followed, as everywhere. A directory that the walk is in already, or one above
+    /// the root, is not entered again: it is one error, `ELOOP`, with the path by which it came again. Under
     /// [`Walk::same_mount`](super::Walk::same_mount), a link to another mount is not entered.
     ///
     /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, after [`skip_all`](Self::skip_all), and at
@@ -274,7 +333,9 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of each ancestor that
-    /// the walk has not asked about yet, with an `openat` and a `close` for each; and a comparison with each ancestor.
+    /// the walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor; and
+    /// meanwhile two descriptors more than [`Walk::max_open`](super::Walk::max_open). Below a link, one `statx` for each
+    /// directory, to tell it from those above the link.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {

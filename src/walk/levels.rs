@@ -1,4 +1,4 @@
-//! `Levels`, `Level`, `Spot`, `AtHand`, `Step`: one thread's way from the root to the current directory, and what is still to
+//! `Levels`, `Known`, `AtHand`, `Step`: one thread's way from the root to the current directory, and what is still to
 //! do along it.
 //!
 //! ```text
@@ -18,11 +18,13 @@
 //!
 //! What holds between two steps is in [`Levels::check`].
 
+use super::dir::Unread;
 use super::identity::Identity;
+use super::level::{Level, Spot, State};
 use super::links::Links;
 use super::mounts::Mounts;
 use super::options::{MIN_OPEN, Options};
-use super::path::{GivenPath, TreePath};
+use super::path::TreePath;
 use super::pending::{Kind, Pending, Record};
 use super::shared::Shared;
 use super::way_back::{From, WayBack};
@@ -32,121 +34,35 @@ use crate::open::open_path_below;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SeekFrom;
-use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
+use rustix::io::{Errno, retry_on_intr};
 use std::io;
 use std::mem;
-use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct Levels<S> {
     pub(super) options: Options,
-    known: Known,
+    pub(super) known: Known,
     /// Of a tree that has not begun.
     root: Option<OwnedFd>,
     /// Empty when nothing is left.
-    stack: Vec<Level<S>>,
+    pub(super) stack: Vec<Level<S>>,
     /// One for each closed level, `stack[1..=closed.len()]`: its identity, or the error of `statx`.
-    closed: Vec<Result<Identity, Errno>>,
+    pub(super) closed: Vec<Result<Identity, Errno>>,
     way_back: WayBack,
-    links: Links,
-    pending: Pending,
+    pub(super) links: Links,
+    pub(super) pending: Pending,
     /// Of the current directory.
-    path: TreePath,
+    pub(super) path: TreePath,
     pub(super) unread: Unread,
 }
 
 /// What the walk has learned, or what is settled for this tree. Each thread has its own copy.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    mounts: Mounts,
-    post_order: bool,
+pub(super) struct Known {
+    pub(super) mounts: Mounts,
+    pub(super) post_order: bool,
     /// How many descriptors a thread may hold: `max_open`, or fewer once the system has refused one.
-    max_open: usize,
-}
-
-/// The entries of the current directory in which the walk has not looked for directories.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
-    Nothing,
-    /// All: it is the root, which has not been lent.
-    Root,
-    /// All: none has been asked for.
-    All,
-    /// Those after the ones that were lent.
-    Rest,
-    /// There was no memory to note a directory. The caller does not know yet.
-    OutOfMemory,
-    /// The caller stopped the walk.
-    Stopped,
-}
-
-impl Unread {
-    /// An entry was lent.
-    #[inline]
-    pub(super) fn begin(&mut self) {
-        if *self == Self::All {
-            *self = Self::Rest;
-        }
-    }
-
-    /// The rest has been read, or is of no interest. Returns whether memory ran out meanwhile.
-    #[inline]
-    pub(super) fn end(&mut self) -> bool {
-        let was_out_of_memory = *self == Self::OutOfMemory;
-        if *self != Self::Stopped {
-            *self = Self::Nothing;
-        }
-        was_out_of_memory
-    }
-}
-
-#[derive(Debug)]
-struct Level<S> {
-    state: State,
-    spot: Spot,
-    /// Where the first of its names still to do begins.
-    next_at: usize,
-    end_marker: EndMarker,
-    /// `Some` if several threads walk it.
-    shared: Option<Arc<Shared<S>>>,
-    /// The caller's value.
-    value: S,
-}
-
-#[derive(Debug)]
-enum State {
-    First(OwnedFd),
-    /// At its second visit.
-    Second(OwnedFd),
-    Closed,
-    /// The walk did not find it on the way back.
-    Lost,
-}
-
-/// Where a level is: in the tree, in the path, and among the pending names.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spot {
-    pub(super) depth: usize,
-    /// Where its name begins in the path.
-    pub(super) name_at: usize,
-    /// Where its path ends.
-    pub(super) path_end: usize,
-    /// Where its names begin in [`Pending`].
-    pub(super) names_at: usize,
-}
-
-impl Spot {
-    /// Its path. `path` is its own, or that of a directory below it.
-    #[inline]
-    pub(super) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
-        &path[..self.path_end]
-    }
-
-    /// An error that belongs to it. `path` is as for [`path`](Self::path).
-    #[cold]
-    pub(super) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> Error {
-        Error::new(self.path(path), self.depth, cause)
-    }
+    pub(super) max_open: usize,
 }
 
 /// The parts of [`Levels`] that a [`Dir`](super::Dir) borrows.
@@ -175,25 +91,6 @@ pub(super) enum Step {
     More,
     /// Nothing is left.
     Done,
-}
-
-/// A share of the work for another thread.
-#[derive(Debug)]
-pub(super) struct Share<S> {
-    options: Options,
-    known: Known,
-    first: Level<S>,
-    links: Links,
-    pending: Pending,
-    path: GivenPath,
-}
-
-/// Work that one thread gives to another.
-#[derive(Debug)]
-pub(super) enum Work<S> {
-    Share(Share<S>),
-    /// Everything, from a thread that leaves.
-    All(Levels<S>),
 }
 
 impl<S> Levels<S> {
@@ -231,6 +128,7 @@ impl<S> Levels<S> {
         self.root = None;
         self.stack.clear();
         self.closed.clear();
+        self.way_back = WayBack::default();
         self.links.clear();
         self.pending.truncate(0);
         self.unread = Unread::Nothing;
@@ -311,7 +209,7 @@ impl<S> Levels<S> {
             end_marker: *end_marker,
             is_second_visit,
             parent: parent.and_then(Level::open_dir),
-            has_entries: !is_second_visit && options.max_depth > 0,
+            has_entries: !is_second_visit && spot.depth < options.max_depth,
             is_deepest: spot.depth + 1 >= options.max_depth,
             spot,
             value,
@@ -402,7 +300,7 @@ impl<S: Clone> Levels<S> {
     fn enter(&mut self) -> Result<Step, Error> {
         // More than one if the limit was lowered midway.
         while self.open_count() >= self.known.max_open && self.close_shallowest() {}
-        let Self { options, known, stack, pending, path, .. } = self;
+        let Self { options, known, stack, links, pending, path, .. } = self;
         let top = stack.last_mut().expect("BUG: there is no level");
         let Record { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
@@ -414,7 +312,11 @@ impl<S: Clone> Levels<S> {
         match opened {
             Ok(dir) => {
                 let end_marker = known.mounts.pass_down(top.end_marker);
-                Ok(self.push(dir, name_at, end_marker))
+                if links.is_empty() {
+                    Ok(self.push(dir, name_at, end_marker))
+                } else {
+                    self.push_below_link(dir, name_at, end_marker)
+                }
             }
             Err(errno) => self.refused(errno, kind, name_at),
         }
@@ -424,10 +326,9 @@ impl<S: Clone> Levels<S> {
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn push(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Step {
-        let Self { known, stack, links, pending, path, .. } = self;
+        let Self { known, stack, pending, path, .. } = self;
         let top = stack.last_mut().expect("BUG: there is no level");
         let spot = Spot { depth: top.spot.depth + 1, name_at, path_end: path.len(), names_at: pending.len() };
-        links.enter(spot.depth);
         if top.next_at == spot.names_at && !known.post_order {
             // It replaces the level above, and inherits its value. That level's descriptor is closed.
             top.state = State::First(dir);
@@ -437,6 +338,17 @@ impl<S: Clone> Levels<S> {
             stack.push(Level::new(State::First(dir), spot, end_marker, value));
         }
         Step::AtHand
+    }
+
+    /// The same in a walk that has followed links, unless the directory is above itself.
+    #[cold]
+    #[inline(never)]
+    fn push_below_link(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Result<Step, Error> {
+        let depth = self.top().spot.depth + 1;
+        match self.links.enter(dir.as_fd(), depth) {
+            Ok(()) => Ok(self.push(dir, name_at, end_marker)),
+            Err(errno) => Err(self.error_below(errno)),
+        }
     }
 
     /// Follows a link if the caller asked for that, or passes over what is not entered.
@@ -488,7 +400,7 @@ impl<S: Clone> Levels<S> {
             let top = stack.last().expect("BUG: there is no level");
             let (dir, name) = (top.dir(), path.from(name_at));
             match known.mounts.open_otherwise(errno, dir, name, options.same_mount) {
-                Ok(Some((dir, end_marker))) => return Ok(self.push(dir, name_at, end_marker)),
+                Ok(Some((dir, end_marker))) => return self.push_below_link(dir, name_at, end_marker),
                 Ok(None) => return Ok(Step::More),
                 Err(Errno::NOTDIR | Errno::LOOP) if kind == Kind::UNKNOWN => return Ok(Step::More),
                 Err(Errno::MFILE | Errno::NFILE) if self.keep_fewer_open() => {}
@@ -502,7 +414,7 @@ impl<S: Clone> Levels<S> {
             match known.mounts.open(top.dir(), path.from(name_at), options.same_mount) {
                 Ok(dir) => {
                     let end_marker = known.mounts.pass_down(top.end_marker);
-                    return Ok(self.push(dir, name_at, end_marker));
+                    return self.push_below_link(dir, name_at, end_marker);
                 }
                 Err(again) => errno = again,
             }
@@ -511,6 +423,7 @@ impl<S: Clone> Levels<S> {
         if self.known.post_order {
             // A directory that cannot be read still has its second visit.
             if let Ok(dir) = open_path_below(self.top().dir(), self.path.from(name_at)) {
+                self.links.forget_from(self.top().spot.depth + 1);
                 self.push(dir, name_at, EndMarker::NONE);
             }
         }
@@ -596,6 +509,9 @@ impl<S: Clone> Levels<S> {
             return Ok(Step::More);
         };
         top.state = State::Second(dir);
+        // What was given to other threads may still stand among the names.
+        top.next_at = top.spot.names_at;
+        self.pending.truncate(top.spot.names_at);
         self.path.come_up(top.spot.path_end);
         Ok(Step::AtHand)
     }
@@ -620,103 +536,5 @@ impl<S: Clone> Levels<S> {
         let value = level.state();
         self.stack.insert(0, Level { shared: Some(level), ..Level::new(state, spot, EndMarker::NONE, value) });
         result
-    }
-
-    /// Takes half of the directories pending at the shallowest open level, for another thread. Gives away a single one only if
-    /// others are left. Duplicates the level's descriptor.
-    pub(super) fn give_share(&mut self) -> Option<Share<S>> {
-        let shallowest = self.pending_from(0)?;
-        let is_closed = (1..=self.closed.len()).contains(&shallowest.0);
-        let below_closed = || self.pending_from(self.stack[self.closed.len() + 1].spot.names_at);
-        let (index, names) = if is_closed { below_closed()? } else { shallowest };
-        let half_at = self.pending.half(names.clone());
-        if half_at == names.end && !is_closed && self.pending_from(names.end).is_none() {
-            return None;
-        }
-        let dir = fcntl_dupfd_cloexec(self.stack[index].dir(), 0).ok()?;
-        let shared = if self.known.post_order { Some(self.share(index)?) } else { None };
-        let level = &mut self.stack[index];
-        level.next_at = half_at;
-        let spot = Spot { names_at: 0, ..level.spot };
-        let first = Level::new(State::First(dir), spot, level.end_marker, level.value.clone());
-        Some(Share {
-            options: self.options,
-            known: self.known,
-            first: Level { shared, ..first },
-            links: self.links.down_to(spot.depth),
-            pending: self.pending.copy(names.start..half_at),
-            path: self.path.give(spot.path_end),
-        })
-    }
-
-    /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
-    /// post-order chain has many.
-    fn pending_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        while at < self.pending.len() {
-            let below = self.stack.partition_point(|level| level.spot.names_at <= at);
-            let end = self.stack.get(below).map_or(self.pending.len(), |level| level.spot.names_at);
-            let next_at = self.stack[below - 1].next_at;
-            if next_at < end {
-                return Some((below - 1, next_at..end));
-            }
-            at = end;
-        }
-        None
-    }
-
-    /// Shares the level at `index`, and all above it, with other threads.
-    fn share(&mut self, index: usize) -> Option<Arc<Shared<S>>> {
-        let Self { options, stack, closed, .. } = self;
-        // The levels above a shared one are shared too.
-        for at in stack[..=index].partition_point(|level| level.shared.is_some())..=index {
-            let level = &stack[at];
-            let identity = match level.open_dir() {
-                Some(dir) => Identity::note(dir, options.same_mount),
-                None => closed[at - 1],
-            };
-            let value = level.value.clone();
-            let shared = match at.checked_sub(1).and_then(|above| stack[above].shared.clone()) {
-                Some(above) => Shared::below(above, level.spot, identity, value),
-                None => Shared::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, value),
-            };
-            stack[at].shared = Some(shared);
-        }
-        stack[index].shared.clone()
-    }
-
-    /// Takes work from another thread, once its own is done.
-    pub(super) fn take(&mut self, work: Work<S>) {
-        match work {
-            Work::All(levels) => *self = levels,
-            Work::Share(Share { options, known, first, links, pending, path }) => {
-                (self.options, self.known, self.links, self.pending) = (options, known, links, pending);
-                self.path.take(path);
-                self.stack.push(first);
-            }
-        }
-    }
-}
-
-impl<S> Level<S> {
-    #[inline]
-    fn new(state: State, spot: Spot, end_marker: EndMarker, value: S) -> Self {
-        Self { state, spot, next_at: spot.names_at, end_marker, shared: None, value }
-    }
-
-    #[inline]
-    fn open_dir(&self) -> Option<BorrowedFd<'_>> {
-        match &self.state {
-            State::First(dir) | State::Second(dir) => Some(dir.as_fd()),
-            State::Closed | State::Lost => None,
-        }
-    }
-
-    #[inline]
-    fn dir(&self) -> BorrowedFd<'_> {
-        self.open_dir().expect("BUG: the level is closed")
-    }
-
-    fn from(&self) -> Option<From<'_>> {
-        self.open_dir().map(|dir| From { dir, spot: self.spot })
     }
 }

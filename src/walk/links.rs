@@ -31,18 +31,34 @@ impl Links {
         self.ancestors.clear();
     }
 
-    /// The walk enters a directory of this depth, not through a link: forgets the links to this depth and below.
     #[inline]
-    pub(super) fn enter(&mut self, depth: usize) {
-        if !self.followed.is_empty() {
-            self.forget_from(depth);
-        }
+    pub(super) fn is_empty(&self) -> bool {
+        self.followed.is_empty()
     }
 
+    /// The walk is about to enter `dir`, which has this depth, not through a link. `ELOOP` if the walk is in it already: below
+    /// a link, a directory can be above itself.
+    #[cold]
+    pub(super) fn enter(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
+        self.forget_from(depth);
+        let Some(link) = self.followed.last() else { return Ok(()) };
+        // It is below the directory that the link leads to, and so are all that the walk came through since.
+        let above_link = usize::try_from(link.depth as isize - self.top_depth).unwrap_or(0);
+        let id = FileId::of(dir)?;
+        if self.ancestors.iter().take(above_link).any(|above| *above == id) { Err(Errno::LOOP) } else { Ok(()) }
+    }
+
+    /// Forgets the links that led to this depth or deeper.
     #[cold]
     #[inline(never)]
-    fn forget_from(&mut self, depth: usize) {
-        self.followed.truncate(self.followed.partition_point(|link| link.depth < depth));
+    pub(super) fn forget_from(&mut self, depth: usize) {
+        let kept = self.followed.partition_point(|link| link.depth < depth);
+        if let Some(link) = self.followed.get(kept) {
+            // A directory that was reached through this link may come again, as deep and without it, in another directory.
+            let above = usize::try_from(link.depth as isize - self.top_depth).unwrap_or(0);
+            self.ancestors.truncate(above);
+            self.followed.truncate(kept);
+        }
     }
 
     /// The links down to the level of this depth, that one included.
@@ -107,6 +123,7 @@ impl Links {
             }
             reached = match open_path_above(here) {
                 Ok(above) => Some(above),
+                Err(errno @ (Errno::MFILE | Errno::NFILE)) => return Err(errno),
                 Err(_) if depth <= 0 => break None, // the directories above the root may be out of reach
                 Err(errno) => return Err(errno),
             };
@@ -178,7 +195,10 @@ mod tests {
         let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         links.push(link);
         assert_eq!(links.down_to(3).followed.len(), 1);
-        links.enter(2);
-        assert!(links.target(3).is_none());
+        // Behind the links, a directory that is above itself.
+        assert_eq!(links.enter(b.as_fd(), 5), Err(Errno::LOOP));
+        assert_eq!(links.enter(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
+        links.enter(b.as_fd(), 2).unwrap();
+        assert!(links.is_empty() && links.target(3).is_none());
     }
 }

@@ -162,8 +162,10 @@ impl Pending {
         self.len()
     }
 
+    /// Those of entries: what is no name is the name of none.
     pub(super) fn names(&self) -> impl Iterator<Item = &CStr> {
-        self.records_from(0).map(|(_, record)| record.name)
+        let records = self.records_from(0).map(|(_, record)| record);
+        records.filter(|record| record.kind != Kind::NO_NAME).map(|record| record.name)
     }
 
     /// Each record from the one that begins at `at` on, with where it begins.

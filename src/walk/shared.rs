@@ -5,7 +5,7 @@
 //! and then holds the level above.
 
 use super::identity::Identity;
-use super::levels::Spot;
+use super::level::Spot;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

@@ -2,7 +2,8 @@
 
 use super::Walk;
 use super::handover::Handover;
-use super::levels::{Step, Work};
+use super::levels::Step;
+use super::share::Work;
 use crate::Buffer;
 use crate::error::Error;
 use crate::sync::Arc;
@@ -30,6 +31,15 @@ impl<S> Worker<S> {
         self.handover.is_asked()
     }
 
+    pub(super) fn is_over(&self) -> bool {
+        self.handover.is_over()
+    }
+
+    /// Waits for work. There is none for a walk that was moved out of its closure: it is no longer one of the threads.
+    fn take(&self) -> Option<Work<S>> {
+        if self.has_left.load(Relaxed) { None } else { self.handover.take() }
+    }
+
     /// Nobody waits for this thread any more.
     fn leave(&self) {
         if !self.has_left.swap(true, Relaxed) {
@@ -38,89 +48,47 @@ impl<S> Worker<S> {
     }
 }
 
-impl<S: Clone> Walk<S> {
-    /// Walks on several threads: each runs `work`, the usual loop, on a `Walk` of its own. Returns what they return. 0
-    /// `threads` means one for each core.
-    ///
-    /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Which thread gets a directory is left to chance. So is the order, except that a directory is lent before those
-    /// below it, and under [`post_order`](Self::post_order) for the last time after them. To add up, let each thread return its
-    /// part and fold:
-    ///
-    /// ```
-    /// use lendir::{Error, Walk};
-    ///
-    /// let parts = Walk::open("/sys/class")?.spread(2, |walk| {
-    ///     let mut count = 0;
-    ///     while let Some(mut dir) = walk.next()? {
-    ///         while let Some(_entry) = dir.next()? {
-    ///             count += 1;
-    ///         }
-    ///     }
-    ///     Ok::<u64, Error>(count)
-    /// });
-    /// let mut count = 0;
-    /// for part in parts {
-    ///     count += part?;
-    /// }
-    /// # assert!(count > 0);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    ///
-    /// Do not hold a lock across [`next`](Self::next) that another closure needs: `next` may wait for that thread.
-    ///
-    /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
-    /// thread, not the walk. Once all closures have returned, the walk is over, and what is left is not walked.
-    /// [`Dir::stop`](super::Dir::stop) ends it for all. So does a panic, which is passed on once all closures have returned. If
-    /// a thread cannot be started, the walk continues with fewer threads and returns fewer results.
-    ///
-    /// It pays where the kernel does much for each directory, or `work` for each entry. A chain of directories, or one huge
-    /// directory, is read by one thread at a time.
-    ///
-    /// Costs: `threads - 1` threads, because the caller's is one of them. Each has a [`Buffer`], at most
-    /// [`max_open`](Self::max_open) descriptors, and one more for work on its way to another thread; in post-order there is one
-    /// for the root. A thread without work raises a flag and sleeps. A busy thread looks at the flag once a directory, and
-    /// gives away half of the directories left at its shallowest level, with a copy of their names and a duplicate of that
-    /// level's descriptor. In post-order that also takes a `statx` and an allocation for each level above that is not shared
-    /// yet. One thread costs what [`next`](Self::next) costs without `spread`.
-    pub fn spread<R: Send>(mut self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R>
-    where
-        S: Send,
-    {
-        let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
-        let handover = Arc::new(Handover::new());
-        let run = |mut walk: Self| {
-            let worker = walk.worker.clone();
-            let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
-            if result.is_err() {
-                handover.end();
-            }
-            drop(walk);
-            if let Some(worker) = worker {
-                worker.leave(); // if `work` has moved the walk elsewhere
-            }
-            result
-        };
-        let results: Vec<_> = thread::scope(|scope| {
-            // This thread joins first, or the others could find nobody to wait for.
+/// Runs `work` on several threads: see [`Walk::spread`].
+pub(super) fn spread<S: Clone + Send, R: Send>(
+    mut walk: Walk<S>,
+    threads: usize,
+    work: impl Fn(&mut Walk<S>) -> R + Sync,
+) -> Vec<R> {
+    let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    let handover = Arc::new(Handover::new());
+    let run = |mut walk: Walk<S>| {
+        let worker = walk.worker.clone();
+        let result = catch_unwind(AssertUnwindSafe(|| work(&mut walk)));
+        if result.is_err() {
+            handover.end();
+        }
+        drop(walk);
+        if let Some(worker) = worker {
+            worker.leave(); // if `work` has moved the walk elsewhere
+        }
+        result
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        // This thread joins first, or the others could find nobody to wait for.
+        let worker = Worker::join(&handover);
+        let start = |_| {
             let worker = Worker::join(&handover);
-            let start = |_| {
-                let worker = Worker::join(&handover);
-                let (levels, of_the_root) = (self.levels.of_another_thread(), self.of_the_root.clone());
-                let walk = Self { buffer: Buffer::new(), levels, of_the_root, worker: Some(Arc::clone(&worker)) };
-                let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
-                started.inspect_err(|_| worker.leave()).ok()
-            };
-            let others: Vec<_> = (1..threads).map_while(start).collect();
-            self.worker = (!others.is_empty()).then_some(worker);
-            let first = run(self);
-            let join =
-                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            [first].into_iter().chain(others.into_iter().map(join)).collect()
-        });
-        results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    }
+            let (levels, of_the_root) = (walk.levels.of_another_thread(), walk.of_the_root.clone());
+            let walk = Walk { buffer: Buffer::new(), levels, of_the_root, worker: Some(Arc::clone(&worker)) };
+            let started = thread::Builder::new().spawn_scoped(scope, || run(walk));
+            started.inspect_err(|_| worker.leave()).ok()
+        };
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        walk.worker = (!others.is_empty()).then_some(worker);
+        let first = run(walk);
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        [first].into_iter().chain(others.into_iter().map(join)).collect()
+    });
+    handover.end(); // for a walk that was moved out of its closure too
+    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+}
 
+impl<S: Clone> Walk<S> {
     /// Another thread has nothing to do: gives it a share. Stops if all of them are done.
     #[cold]
     #[inline(never)]
@@ -133,19 +101,18 @@ impl<S: Clone> Walk<S> {
         }
     }
 
-    /// Nothing is left here: waits for work from another thread. If that thread has left, it may have left a directory half
-    /// read.
+    /// Nothing is left here: waits for work of another thread. A thread that left may have a directory half read.
     #[cold]
     #[inline(never)]
     pub(super) fn take_work(&mut self) -> Result<Step, Error> {
-        let Some(work) = self.worker.as_ref().and_then(|worker| worker.handover.take()) else { return Ok(Step::Done) };
+        let Some(work) = self.worker.as_ref().and_then(|worker| worker.take()) else { return Ok(Step::Done) };
         self.levels.take(work);
         self.resume().map(|is_root| if is_root { Step::AtHand } else { Step::More })
     }
 }
 
 impl<S> Walk<S> {
-    /// Leaves the rest of the tree to the other threads, if there are any.
+    /// Leaves the other threads, if there are any, and the rest of the tree to them.
     #[cold]
     #[inline(never)]
     pub(super) fn leave(&mut self) {

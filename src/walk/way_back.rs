@@ -8,7 +8,7 @@
 //! leads elsewhere.
 
 use super::identity::{FileId, Identity};
-use super::levels::Spot;
+use super::level::Spot;
 use super::links::Links;
 use super::path::TreePath;
 use crate::open::{open_path_below, reopen_above, reopen_below, reopen_through};

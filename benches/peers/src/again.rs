@@ -3,31 +3,24 @@
 //! Times have the grain of a clock tick. A program that must not miss a change reads again what was changed less than a tick
 //! before it was read.
 
-use lendir::{Buffer, Entries, FileType, OFlags};
+use lendir::{Dir, Error, FileType, Walk};
 use lendir_benches::contender::Contender;
 use lendir_benches::trees::{Answer, Tree};
-use rustix::fs::{AtFlags, CWD, Stat, statat};
+use rustix::fs::{AtFlags, Stat, fstat, statat};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
-use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::CString;
 
 /// The walk before the one that is timed finds everything new.
 pub fn incremental(tree: &Tree) -> Contender<'_> {
-    let mut known = Known::default();
-    let root = CString::new(tree.path().as_os_str().as_bytes()).expect("BUG: a path without NUL");
-    let mut walk = move || known.visit(CWD, &root).expect("the tree");
+    let mut known = HashMap::new();
+    let mut walk = move || bytes(Walk::open(tree.path())?, &mut known);
+    let mut walk = move || walk().expect("the tree");
     walk();
     Contender::counting("unchanged directories not read", tree.oracle(Answer::Bytes), walk)
 }
 
-/// The directories of the last walk.
-#[derive(Default)]
-struct Known {
-    directories: HashMap<(u64, u64), Directory>,
-    buffer: Buffer,
-}
+/// By device and inode number.
+type Known = HashMap<(u64, u64), Directory>;
 
 /// What was read of one, and when it had been changed last by then.
 struct Directory {
@@ -47,41 +40,48 @@ impl Stamp {
     }
 }
 
-impl Known {
-    /// The bytes of all names below a directory. If it has not changed, and has no directories in it, it is not even opened.
-    fn visit(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<u64> {
-        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let (id, stamp) = ((stat.st_dev, stat.st_ino), Stamp::of(&stat));
-        let known = self.directories.remove(&id).filter(|known| known.stamp == stamp);
-        let (bytes, directory) = match known {
-            Some(known) if known.below.is_empty() => (known.bytes, known),
-            known => {
-                let dir = lendir::openat_with(parent, name, OFlags::NOFOLLOW)?;
-                let directory = known.map_or_else(|| self.read(&dir, stamp), Ok)?;
-                (directory.bytes + self.below(&dir, &directory)?, directory)
-            }
-        };
-        self.directories.insert(id, directory);
-        Ok(bytes)
-    }
-
-    fn below(&mut self, dir: &OwnedFd, directory: &Directory) -> io::Result<u64> {
-        let below = directory.below.iter().map(|name| match self.visit(dir.as_fd(), name) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0), // removed meanwhile
-            bytes => bytes,
-        });
-        below.sum()
-    }
-
-    fn read(&mut self, dir: &OwnedFd, stamp: Stamp) -> io::Result<Directory> {
-        let (mut bytes, mut below) = (0, Vec::new());
-        let mut entries = Entries::new(dir, &mut self.buffer);
-        while let Some(entry) = entries.next()? {
-            bytes += entry.name().len() as u64;
-            if entry.resolve_file_type()? == FileType::Directory {
-                below.push(entry.name_cstr().into());
+/// The bytes of all names. A directory that has not changed is not read, and without directories in it not even opened.
+fn bytes(mut walk: Walk, known: &mut Known) -> Result<u64, Error> {
+    let mut bytes = 0;
+    while let Some(mut dir) = walk.next()? {
+        let Ok(stat) = fstat(&dir) else { continue };
+        let (id, stamp) = (id(&stat), Stamp::of(&stat));
+        if known.get(&id).is_none_or(|directory| directory.stamp != stamp) {
+            let read = read(&mut dir, stamp)?;
+            bytes += read.bytes;
+            known.insert(id, read);
+            continue;
+        }
+        let directory = &known[&id];
+        bytes += directory.bytes;
+        dir.skip_all();
+        for name in &directory.below {
+            match leaf(&dir, name, known) {
+                Some(leaf) => bytes += leaf.bytes,
+                None => dir.enter(name.as_bytes()),
             }
         }
-        Ok(Directory { stamp, bytes, below })
     }
+    Ok(bytes)
+}
+
+fn id(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// The directory `name` in `dir`, if it has not changed and has no directories in it.
+fn leaf<'k>(dir: &Dir<'_>, name: &CString, known: &'k Known) -> Option<&'k Directory> {
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    known.get(&id(&stat)).filter(|leaf| leaf.below.is_empty() && leaf.stamp == Stamp::of(&stat))
+}
+
+fn read(dir: &mut Dir<'_>, stamp: Stamp) -> Result<Directory, Error> {
+    let (mut bytes, mut below) = (0, Vec::new());
+    while let Some(entry) = dir.next()? {
+        bytes += entry.name().len() as u64;
+        if entry.resolve_file_type()? == FileType::Directory {
+            below.push(entry.name_cstr().into());
+        }
+    }
+    Ok(Directory { stamp, bytes, below })
 }
