@@ -50,8 +50,8 @@ pub struct Listing {
     ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
     /// ```
     ///
-    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`] sorts, the NUL of a directory is a `/`
-    /// and part of its name.
+    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`] sorts, the NUL of a directory is a
+    /// `/` and part of its name.
     arena: Vec<u8>,
     /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
     /// directories.
@@ -67,7 +67,7 @@ pub struct Listing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// By the bytes of the name, as `memcmp` compares them; a name stands before its own extensions. The order of
+    /// By the bytes of the name, as `memcmp` compares them; a name comes before its own extensions. The order of
     /// `LC_ALL=C ls`.
     #[default]
     Bytes,
@@ -76,7 +76,7 @@ pub enum Order {
     /// Whole paths come out sorted by their bytes if each directory is followed by what is below it. It is the order of
     /// git's index and of its trees, in which a submodule counts as a file.
     ///
-    /// The order depends on the type of each entry. Where the directory does not say it,
+    /// The order depends on the type of each entry. Where the directory does not tell it,
     /// [`Listing::read`] asks the file system: one `fstatat` for each such entry.
     Path,
     /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
@@ -198,7 +198,7 @@ impl Listing {
             Ok(())
         });
         if len == self.len {
-            return read.map(|_| 0); // Nothing but dots, of which a broken server has no end.
+            return read.map(|_| 0); // Nothing but dots, which a broken server may send without end.
         }
         // Now rather than before the sort: the names are still in the cache.
         sort::write_first_keys(&mut keys[self.len..len], &places[self.len..len], arena);
@@ -371,7 +371,7 @@ impl Listing {
     }
 }
 
-/// What stands before the name in a record. It begins with the inode number.
+/// What comes before the name in a record. It begins with the inode number.
 const HEADER: usize = 19;
 const INO_SIZE: usize = size_of::<u64>();
 const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
@@ -500,7 +500,7 @@ impl fmt::Debug for SortedEntries<'_> {
 
 /// One entry of a [`Listing`], lent until the listing is next changed.
 ///
-/// What it has from the directory costs no system call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx),
+/// What the directory itself tells costs no system call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx),
 /// [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the name
 /// for their path. The cookie is not kept.
 #[derive(Clone, Copy)]
@@ -553,7 +553,7 @@ impl<'a> SortedEntry<'a> {
         file_type(self.place)
     }
 
-    /// The type, asked of the file system if the directory did not have it, as
+    /// The type, from the file system if the directory did not have it, as
     /// [`Entry::resolve_file_type`](crate::Entry::resolve_file_type). `dir` is the directory that was read.
     ///
     /// Costs: nothing where [`file_type`](Self::file_type) is known, else one `fstatat`.

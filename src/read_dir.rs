@@ -41,7 +41,7 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
     }
 }
 
-/// One directory, which owns its descriptor and its memory: what [`Entries`] borrows is inside, so that it can be kept in a
+/// One directory, which owns its descriptor and its memory. What [`Entries`] borrows is inside, so a `ReadDir` can be kept in a
 /// struct. It comes from [`read_dir`], or from a descriptor.
 ///
 /// What holds of [`Entries`] holds here: no dots, `EINTR` retried, fused, and nothing read before the first
@@ -131,8 +131,8 @@ impl ReadDir {
         self.find(|_| true)
     }
 
-    /// The next entry, or `None` at the end. An error is handed to `on_error`, after the entries that came before it; there is
-    /// at most one.
+    /// The next entry, or `None` at the end. `on_error` gets the error, of which there is at most one, after the entries that
+    /// came before it.
     ///
     /// Costs: as [`next`](Self::next).
     #[allow(clippy::inline_always, reason = "see `Entries::next`")]
@@ -217,14 +217,14 @@ impl From<OwnedFd> for ReadDir {
     }
 }
 
-/// The descriptor stands after the last entry that was fetched.
+/// The descriptor's position is after the last entry that was fetched.
 impl From<ReadDir> for OwnedFd {
     fn from(read_dir: ReadDir) -> Self {
         read_dir.dir
     }
 }
 
-/// The descriptor of the directory, for `*at` calls. Whoever reads entries through it moves the position that this reads from.
+/// The descriptor of the directory, for `*at` calls. Reading entries through it moves the position that this reads from.
 impl AsFd for ReadDir {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -17,20 +17,20 @@
 //! 1. **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
 //! 2. **The index is part of the key.** `core` sorts plain integers without branches, and moves half as much as for pairs of
 //!    key and name. The bits that the index displaces rarely matter, because the bits that all keys share are shifted out
-//!    first. If they do matter, the names tie and the next turn tells them apart. The first bit that differs is never
+//!    first. If they do matter, the names tie and the next turn distinguishes them. The first bit that differs is never
 //!    displaced, so each turn splits the names.
 //! 3. **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` tell nothing: keys made from them
 //!    would all be equal. Short prefixes are skipped key by key, longer ones by one scan for their end ([`common_prefix`]),
-//!    so that names that share 200 bytes are not visited 25 times.
+//!    so names that share 200 bytes are not visited 25 times.
 //! 4. **Names in order, or in reverse order, are left or reversed.** Many file systems list the oldest file first, or the
 //!    newest, and photographs, logs and processes are named in the order in which they were made.
 //! 5. **The longest run is the next turn of the loop, the others are calls.** A call then sorts at most half of the names,
 //!    and calls nest at most log2(n) deep, however long the names are.
 //! 6. **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are
 //!    equal names. These keep the order in which they were stored.
-//! 7. **No branch depends on the names, up to 32 of them**, until two keys are equal: the check for order looks at all keys, and
-//!    a network sorts them ([`merge_exchange`]). A mispredicted branch takes as long as ten comparisons, and a directory that is
-//!    read for the first time has about one for each name.
+//! 7. **No branch depends on the names, up to 32 of them**, until two keys are equal: the check for order looks at all keys,
+//! and a network sorts them ([`merge_exchange`]). A mispredicted branch takes as long as ten comparisons, and a directory that
+//! is read for the first time has about one for each name.
 //!
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
@@ -48,7 +48,7 @@ use core::{fmt, mem};
 /// +--------------------+------+-------+---------------+
 /// ```
 ///
-/// The start is at the top, so that places compare as their names were stored.
+/// The start is at the top, so places compare as their names were stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(u64);
 
@@ -66,7 +66,7 @@ impl Place {
 
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
 
-    /// The excess bits of a part are cut off, so that they never spoil another part.
+    /// The excess bits of a part are cut off, so they never spoil another part.
     #[inline]
     pub(crate) fn new(start: usize, len: usize, tag: u8) -> Self {
         let (start, len, tag) = (start as u64, len as u64, u64::from(tag));
@@ -387,7 +387,7 @@ fn sort_by_network<const N: usize>(places: &mut [Place], keys: &[u64], shared_bi
     any_tied
 }
 
-/// Sorts by Batcher's odd-even merge: pairs of sorted runs of `p` keys become one, by comparing keys that stand `k` apart, for
+/// Sorts by Batcher's odd-even merge: pairs of sorted runs of `p` keys become one, by comparing keys at a distance of `k`, for
 /// each `k` from `p` down to 1. `N` is a power of two.
 ///
 /// Which keys are compared does not depend on the keys. So the compiler makes minima and maxima of the comparisons, unrolls
@@ -425,7 +425,7 @@ pub(crate) mod tests {
         for (tag, name) in (0..16).cycle().zip(names) {
             places.push(Place::new(arena.len(), name.len(), tag));
             arena.extend_from_slice(name);
-            arena.push(0xff); // Not NUL, so that a read past the end of a name changes the order.
+            arena.push(0xff); // Not NUL: a read past the end of a name would change the order.
         }
         let before = arena.clone();
         let mut expected: Vec<_> = names.iter().zip(places.clone()).collect();

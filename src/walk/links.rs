@@ -195,7 +195,7 @@ mod tests {
         let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         links.push(link);
         assert_eq!(links.down_to(3).followed.len(), 1);
-        // Behind the links, a directory that is above itself.
+        // Below the links, a directory that is above itself.
         assert_eq!(links.enter(b.as_fd(), 5), Err(Errno::LOOP));
         assert_eq!(links.enter(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
         links.enter(b.as_fd(), 2).unwrap();

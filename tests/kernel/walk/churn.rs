@@ -131,7 +131,7 @@ fn check(way: Way, tree: &Path, staying: &[PathBuf]) -> usize {
     told.errors.len()
 }
 
-/// Makes, renames and removes directories at each level until it is over, and does `besides` at the same places.
+/// Makes, renames and removes directories at each level until it is over, and calls `besides` at the same places.
 fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
     for round in 0.. {
         if is_over.load(Relaxed) {
