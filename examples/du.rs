@@ -196,7 +196,7 @@ impl Run {
         while let Some(entry) = dir.next_or(|error| self.complain(error)) {
             let entry_path = || path.join(entry.name_os());
             match self.count(entry.dir(), entry.name_cstr(), only, entry_path) {
-                // Only what is mounted can be above itself. Linux tells mounts apart since 5.8.
+                // Only what is mounted can be above itself. Linux numbers mounts since 5.8.
                 Some(stat) if stat.stx_mnt_id != mount && is_above(&stat, entry.dir(), depth) => dir.skip_entry(),
                 Some(stat) => {
                     blocks += stat.stx_blocks;
