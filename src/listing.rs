@@ -50,8 +50,8 @@ pub struct Listing {
     ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
     /// ```
     ///
-    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`] sorts, the NUL of a directory is a `/`
-    /// and part of its name.
+    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`] sorts, the NUL of a directory is a
+    /// `/` and part of its name.
     arena: Vec<u8>,
     /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
     /// directories.
@@ -423,7 +423,7 @@ fn room(arena: &mut Vec<u8>, used: usize) -> io::Result<&mut [u8]> {
     }
     let room = &mut arena[used..];
     // What would be too little for another batch belongs to this one. So a directory that has once been read to its end does
-    // not make the arena grow again, with an `EndMarker` neither.
+    // not make the arena grow again, not even with an `EndMarker`.
     let len = if room.len() < MAX_BATCH + MIN_BATCH { room.len() } else { MAX_BATCH };
     Ok(&mut room[..len])
 }
