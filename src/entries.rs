@@ -462,14 +462,10 @@ impl Entries<'_> {
     /// takes.
     ///
     /// Its records stay in `memory`, which must have at least [`Buffer::MIN_CAPACITY`] bytes. The `Buffer` must have no entries
-    /// left: see [`next_left`](Self::next_left). An error ends the reading, even one from `take`.
+    /// left: see [`next_left`](Self::next_left). An error ends the reading.
     #[allow(clippy::inline_always, reason = "see `find`")]
     #[inline(always)]
-    pub(crate) fn read_batch(
-        &mut self,
-        memory: &mut [u8],
-        mut take: impl FnMut(Entry<'_>) -> io::Result<()>,
-    ) -> io::Result<usize> {
+    pub(crate) fn read_batch(&mut self, memory: &mut [u8], mut take: impl FnMut(Entry<'_>)) -> io::Result<usize> {
         let start = memory.as_ptr().addr();
         // SAFETY:
         // - `MaybeUninit<u8>` has the size and alignment of `u8`, and the pointer is made from a unique borrow that the new one
@@ -480,18 +476,14 @@ impl Entries<'_> {
         let mut batch = Entries { marker: self.marker, ..Entries::in_memory(self.dir, memory) };
         let result = loop {
             match batch.find_within::<true>(|_| true) {
-                Ok(Some(entry)) => {
-                    if let Err(error) = take(entry) {
-                        break Err(error);
-                    }
-                }
+                Ok(Some(entry)) => take(entry),
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
         batch.end_by_marker();
         self.last = Last::default();
-        self.state = if result.is_ok() { batch.state } else { State::Ended };
+        self.state = batch.state;
         result.map(|()| if batch.last.is_none() { 0 } else { batch.last.end() - start })
     }
 

@@ -37,7 +37,7 @@ use std::{fmt, io, slice};
 /// in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to 4 bytes, 48 with one of up to 12, 56 with
 /// one of up to 20. No allocation for a directory that is no larger than one it has held before.
 ///
-/// The memory grows by doubling, from 16 KiB, and what grows is filled with zeros: a new listing for each directory costs more
+/// The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory costs more
 /// than one that is reused.
 #[derive(Default)]
 pub struct Listing {
@@ -56,7 +56,7 @@ pub struct Listing {
     /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
     /// directories.
     places: Vec<Place>,
-    /// Memory for the sort, as long as `places` at least. [`read_batch`](Self::read_batch) writes the first key of each name.
+    /// Memory for the sort, as long as `places` at least. Before it, the first key of each name is here.
     keys: Vec<u64>,
     len: usize,
     order: Order,
@@ -183,26 +183,28 @@ impl Listing {
     #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn read_batch(&mut self, entries: &mut Entries<'_>, used: usize) -> io::Result<usize> {
-        let Self { arena, places, keys, .. } = self;
+        let Self { arena, places, keys, len, .. } = self;
         let room = room(arena, used)?;
-        let start = room.as_ptr().addr() - used;
-        let mut len = self.len;
-        let read = entries.read_batch(room, |entry| {
-            let place = match places.get_mut(len) {
-                Some(place) => place,
-                None => one_more(places, keys)?,
-            };
-            let name = entry.name();
-            *place = Place::new(name.as_ptr().addr() - start, name.len(), tag(entry.file_type()));
-            len += 1;
-            Ok(())
-        });
-        if len == self.len {
-            return read.map(|_| 0); // Nothing but dots, which a broken server may send without end.
+        let max_len = *len + room.len() / MIN_RECORD; // Known before, so the loop below need not make places grow.
+        if places.len() < max_len {
+            grow(keys, max_len)?;
+            grow(places, max_len)?;
         }
-        // Now rather than before the sort: the names are still in the cache.
-        sort::write_first_keys(&mut keys[self.len..len], &places[self.len..len], arena);
-        self.len = len;
+        let start = room.as_ptr().addr() - used;
+        let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
+        let mut free = places.iter_mut();
+        let read = entries.read_batch(room, |entry| {
+            let name = entry.name();
+            let place = free.next().expect("BUG: more names than the batch has room for");
+            *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
+        });
+        let unused = free.len();
+        let count = places.len() - unused;
+        if count == 0 {
+            return read.map(|_| 0); // Nothing but dots, of which a broken server has no end.
+        }
+        write_tags_and_keys(&mut places[..count], keys, arena);
+        *len += count;
         read
     }
 
@@ -221,7 +223,8 @@ impl Listing {
             let place = Place::new(start, name.len() - 1, tag(entry.file_type()));
             let key = place.key(0, arena);
             if self.len == self.places.len() {
-                one_more(&mut self.places, &mut self.keys)?;
+                grow(&mut self.keys, self.len + 1)?;
+                grow(&mut self.places, self.len + 1)?;
             }
             (self.places[self.len], self.keys[self.len]) = (place, key);
             self.len += 1;
@@ -375,6 +378,10 @@ impl Listing {
 const HEADER: usize = 19;
 const INO_SIZE: usize = size_of::<u64>();
 const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
+/// With a name of up to 4 bytes.
+const MIN_RECORD: usize = 24;
+/// A tag that is none of a type.
+const UNKNOWN: u8 = 15;
 
 const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
 /// The kernel holds the directory's lock while it writes a batch.
@@ -403,6 +410,15 @@ fn is_dir(place: Place) -> bool {
     file_type(place) == FileType::Directory
 }
 
+/// The second half of [`Listing::read_batch`], while the names are still in the cache: the types and the first keys.
+#[inline(never)] // In the frame that reads a directory, registers are short.
+fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &[u8]) {
+    for (place, key) in places.iter_mut().zip(keys) {
+        *key = place.first_key(arena);
+        *place = place.with_tag(arena[place.start() - 1].min(UNKNOWN)); // `d_type` is the tag.
+    }
+}
+
 /// The memory for the next batch, from `used` on.
 #[inline]
 fn room(arena: &mut Vec<u8>, used: usize) -> io::Result<&mut [u8]> {
@@ -411,17 +427,9 @@ fn room(arena: &mut Vec<u8>, used: usize) -> io::Result<&mut [u8]> {
     }
     let room = &mut arena[used..];
     // What would be too little for another batch belongs to this one. So a directory that has once been read to its end does
-    // not make the arena grow again, with an `EndMarker` neither.
+    // not make the arena grow again, not even with an `EndMarker`.
     let len = if room.len() < MAX_BATCH + MIN_BATCH { room.len() } else { MAX_BATCH };
     Ok(&mut room[..len])
-}
-
-/// Memory for one more place, and for its key.
-#[cold]
-fn one_more<'p>(places: &'p mut Vec<Place>, keys: &mut Vec<u64>) -> io::Result<&'p mut Place> {
-    let len = places.len();
-    grow(keys, len + 1)?;
-    Ok(&mut grow(places, len + 1)?[len])
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.

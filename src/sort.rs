@@ -2,35 +2,36 @@
 //!
 //! ```text
 //! sort(names):
-//!     depth = 0                                  // the names are known to share their first `depth` bytes
-//!     while there are more than a FEW names:
+//!     depth = 0                                  // the names share their first `depth` bytes
+//!     loop:
 //!         keys = the 8 bytes of each name from `depth` on, as a big-endian integer, with zeros after the name's end
 //!         if the keys strictly ascend or descend: stop, or reverse the names and stop
-//!         if all keys begin with the same bytes:  depth += the number of these bytes; continue
+//!         if all keys begin with the same bytes: depth += the number of these bytes; continue
 //!         replace the lowest bits of each key by the index of its name
 //!         sort the keys as integers, a SMALL number of them by a network, and put the names in the order of the indices
 //!         for each run of names with equal keys: sort(run), from `depth` on
 //!         stop
-//!     compare the few names with each other
 //! ```
+//!
+//! A FEW names that would need new keys are compared with each other instead.
 //!
 //! 1. **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
 //! 2. **The index is part of the key.** `core` sorts plain integers without branches, and moves half as much as for pairs of
 //!    key and name. The bits that the index displaces rarely matter, because the bits that all keys share are shifted out
-//!    first. If they do matter, the names tie and the next turn distinguishes them. The first bit that differs is never
+//!    first. If they do matter, the names tie, and the next turn separates them. The first bit that differs is never
 //!    displaced, so each turn splits the names.
-//! 3. **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` tell nothing: keys made from them
-//!    would all be equal. Short prefixes are skipped key by key, longer ones by one scan for their end ([`common_prefix`]),
-//!    so names that share 200 bytes are not visited 25 times.
-//! 4. **Names in order, or in reverse order, are left or reversed.** Many file systems list the oldest file first, or the
+//! 3. **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing: keys made from them
+//!    would all be equal. Short prefixes are skipped key by key, longer ones by one scan for their end ([`common_prefix`]).
+//!    Otherwise names that share 200 bytes would be visited 25 times.
+//! 4. **Names in order stay, names in reverse order are reversed.** Many file systems list the oldest file first, or the
 //!    newest, and photographs, logs and processes are named in the order in which they were made.
 //! 5. **The longest run is the next turn of the loop, the others are calls.** A call then sorts at most half of the names,
 //!    and calls nest at most log2(n) deep, however long the names are.
 //! 6. **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are
 //!    equal names. These keep the order in which they were stored.
-//! 7. **No branch depends on the names, up to 32 of them**, until two keys are equal: the check for order looks at all keys,
-//! and a network sorts them ([`merge_exchange`]). A mispredicted branch takes as long as ten comparisons, and a directory that
-//! is read for the first time has about one for each name.
+//! 7. **For up to 32 names, no branch depends on the names** until two keys are equal: the check for order looks at all keys,
+//!    and a network sorts them ([`odd_even_merge_sort`]). A mispredicted branch takes as long as ten comparisons, and without
+//!    a network, a directory that is read for the first time has about one for each name.
 //!
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
@@ -89,6 +90,13 @@ impl Place {
         (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
+    /// With a tag instead of tag 0.
+    #[inline]
+    pub(crate) fn with_tag(self, tag: u8) -> Self {
+        debug_assert!(self.tag() == 0 && u64::from(tag) <= Self::TAG_MASK);
+        Self(self.0 | u64::from(tag) << Self::TAG_SHIFT)
+    }
+
     #[inline]
     pub(crate) fn end(self) -> usize {
         self.start() + self.len()
@@ -114,7 +122,7 @@ impl Place {
 
     /// The [`key`](Self::key) at depth 0 of a name of at least one byte.
     #[inline]
-    fn first_key(self, names: &[u8]) -> u64 {
+    pub(crate) fn first_key(self, names: &[u8]) -> u64 {
         let missing = size_of::<u64>().saturating_sub(self.len());
         let bytes = names[self.start() - missing..].first_chunk().expect("BUG: the name reaches beyond the slice");
         u64::from_be_bytes(*bytes) << (8 * missing % 64)
@@ -181,7 +189,7 @@ impl Case {
     }
 }
 
-/// Up to this many names are compared with each other, without keys.
+/// Up to this many names are compared with each other rather than by new keys.
 const FEW: usize = 4;
 
 /// Up to this many keys are sorted by a network. One of 64 is slower than `core`'s sort.
@@ -225,7 +233,7 @@ fn sort_from(depth: usize, places: &mut [Place], keys: &mut [u64], names: &[u8],
 /// Sorts the places of names that share their first `depth` bytes. `keys` are their keys from there on.
 fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64], names: &[u8], mut case: Case) {
     let mut shared_keys = 0;
-    while places.len() > FEW {
+    loop {
         let (ascend, descend, differing_bits) = compare_neighbours(keys);
         if ascend {
             return;
@@ -270,9 +278,11 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64]
             (places, keys) = (longest, keys_of_longest);
             shared_keys = 0;
         }
+        if places.len() <= FEW {
+            return sort_by_comparing(places, names, case);
+        }
         write_keys(keys, depth, places, names, case);
     }
-    sort_by_comparing(places, names, case);
 }
 
 /// Whether the keys strictly ascend, whether they strictly descend, and the bits in which they differ.
@@ -294,14 +304,6 @@ fn compare_neighbours(keys: &[u64]) -> (bool, bool, u64) {
 
 fn sort_by_comparing(places: &mut [Place], names: &[u8], case: Case) {
     places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
-}
-
-/// Writes the keys at depth 0 of names that have at least one byte.
-#[inline(never)] // In the frame that reads a directory, registers are short.
-pub(crate) fn write_first_keys(keys: &mut [u64], places: &[Place], names: &[u8]) {
-    for (key, place) in keys.iter_mut().zip(places) {
-        *key = place.first_key(names);
-    }
 }
 
 fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
@@ -327,13 +329,14 @@ fn common_prefix(depth: usize, places: &[Place], names: &[u8], case: Case) -> us
     end
 }
 
-/// Sorts the places by their keys, from which the shared bits are shifted out and the lowest bits are displaced by the index
-/// of the place.
+/// Sorts the places by their keys. The shared bits are shifted out of each key, and the index of its place displaces the
+/// lowest bits.
 ///
 /// Returns whether a place ties with the one before it. If so, each of these is marked.
 fn sort_by_indexed_keys(places: &mut [Place], keys: &mut [u64], shared_bits: u32) -> bool {
     match places.len() {
-        0..=8 => return sort_by_network::<8>(places, keys, shared_bits),
+        0..=4 => return sort_by_network::<4>(places, keys, shared_bits),
+        5..=8 => return sort_by_network::<8>(places, keys, shared_bits),
         9..=16 => return sort_by_network::<16>(places, keys, shared_bits),
         17..=SMALL => return sort_by_network::<SMALL>(places, keys, shared_bits),
         _ => {}
@@ -367,7 +370,7 @@ fn sort_by_network<const N: usize>(places: &mut [Place], keys: &[u64], shared_bi
     for ((indexed, key), index) in sorted.iter_mut().zip(keys).zip(0..) {
         *indexed = *key << shared_bits & !index_mask | index;
     }
-    merge_exchange(&mut sorted);
+    odd_even_merge_sort(&mut sorted);
     let mut unsorted = [Place::default(); N];
     unsorted[..places.len()].copy_from_slice(places);
     let mut any_tied = false;
@@ -387,15 +390,17 @@ fn sort_by_network<const N: usize>(places: &mut [Place], keys: &[u64], shared_bi
     any_tied
 }
 
-/// Sorts by Batcher's odd-even merge: pairs of sorted runs of `p` keys become one, by comparing keys at a distance of `k`, for
-/// each `k` from `p` down to 1. `N` is a power of two.
+/// Batcher's odd-even merge sort, without recursion. `N` is a power of two.
+///
+/// It merges neighbouring sorted runs of `p` keys in pairs, first of 1 key, then of 2, of 4, and so on. To merge a pair, it
+/// compares keys at a distance of `p`, then of `p / 2`, down to 1, and exchanges those that are in the wrong order.
 ///
 /// Which keys are compared does not depend on the keys. So the compiler makes minima and maxima of the comparisons, unrolls
 /// the loops, and leaves no branch to mispredict.
 ///
 /// K. E. Batcher, *Sorting networks and their applications*, 1968; D. E. Knuth, *The Art of Computer Programming*, volume 3,
-/// algorithm 5.2.2M.
-fn merge_exchange<const N: usize>(keys: &mut [u64; N]) {
+/// section 5.3.4. Knuth's algorithm 5.2.2M, "merge exchange", is Batcher's method too, but merges interleaved runs.
+fn odd_even_merge_sort<const N: usize>(keys: &mut [u64; N]) {
     let mut p = 1;
     while p < N {
         let mut k = p;
@@ -416,7 +421,7 @@ fn merge_exchange<const N: usize>(keys: &mut [u64; N]) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Case, FEW, Place, SMALL, merge_exchange, sort};
+    use super::{Case, FEW, Place, SMALL, odd_even_merge_sort, sort};
 
     /// Sorts the names, and compares the result with a stable sort of `std`.
     fn check(names: &[Vec<u8>], case: Case) {
@@ -425,7 +430,7 @@ pub(crate) mod tests {
         for (tag, name) in (0..16).cycle().zip(names) {
             places.push(Place::new(arena.len(), name.len(), tag));
             arena.extend_from_slice(name);
-            arena.push(0xff); // Not NUL: a read past the end of a name would change the order.
+            arena.push(0xff); // Not NUL, so a read past the end of a name changes the order.
         }
         let before = arena.clone();
         let mut expected: Vec<_> = names.iter().zip(places.clone()).collect();
@@ -558,10 +563,11 @@ pub(crate) mod tests {
         fn check<const N: usize>(sequences: impl Iterator<Item = u32>) {
             for sequence in sequences {
                 let mut keys: [_; N] = std::array::from_fn(|index| u64::from(sequence >> index & 1));
-                merge_exchange(&mut keys);
+                odd_even_merge_sort(&mut keys);
                 assert!(keys.is_sorted(), "{sequence:#b}");
             }
         }
+        check::<4>(0..1 << 4);
         check::<8>(0..1 << 8);
         check::<16>(0..1 << 16);
         // The same network sorts each half of 32. What is left is the last merge.
