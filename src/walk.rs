@@ -77,9 +77,8 @@ use std::{fmt, io, mem};
 /// it, the walk goes on in it, under its old path.
 ///
 /// A tree that nobody changes comes to an end: directories have no hard links, and bind mounts are finite. A FUSE server can
-/// invent levels without end, and so can a process that makes directories faster than the walk reads them:
-/// [`Dir::depth`] tells how deep it is, and
-/// [`max_depth`](Self::max_depth) bounds it.
+/// invent levels without end, and so can a process that makes directories faster than the walk reads them.
+/// [`Dir::depth`] tells how deep it is, and [`max_depth`](Self::max_depth) bounds it.
 ///
 /// # What it costs
 ///
@@ -87,7 +86,8 @@ use std::{fmt, io, mem};
 /// |---|---|
 /// | a directory that fits into the [`Buffer`], where the file system has an [`EndMarker`] | 3: `openat2`, `getdents64`, `close` |
 /// | one where it has none | 4: a second `getdents64` |
-/// | the root, and a directory on another mount | an `openat` and an `fstatfs` more, for the `EndMarker` there |
+/// | the root | `openat` instead of `openat2`, and an `fstatfs` more, for its `EndMarker` |
+/// | a directory on another mount | an `openat` and an `fstatfs` more, for the `EndMarker` there |
 /// | an entry of unknown type that is no directory | 1: `openat2` |
 /// | a level closed early, for lack of descriptors | 4 more: `statx`, `close`, then `openat` and `statx` to come back |
 ///
