@@ -209,7 +209,9 @@ mod tests {
         for root in [&b""[..], b"/", b"root", b"root/"] {
             let mut random = Random(root.len() as u64);
             let mut threads: Vec<_> = (0..3).map(|_| (TreePath::default(), Model::of_root(root))).collect();
-            threads.iter_mut().for_each(|(path, _)| assert_eq!(path.begin(root), root.len()));
+            for (path, _) in &mut threads {
+                assert_eq!(path.begin(root), root.len());
+            }
             let mut given: Vec<(GivenPath, Model)> = Vec::new();
             for _ in 0..steps {
                 let (path, model) = &mut threads[random.below(3)];
