@@ -1,6 +1,7 @@
 //! What a walk costs if others move directories to make it lose its way back: the cost grows with the depth of the tree, not
 //! with its square.
 
+use crate::support::machine::passed;
 use crate::support::tree::{self, Tree};
 use crate::system_calls::{Counted, log};
 use lendir::{Listing, Walk};
@@ -180,4 +181,9 @@ fn way_back_that_others_cut_costs_no_square() {
             attack.what
         );
     }
+    passed(
+        "walk: attacked on its way back",
+        cases().count(),
+        "attacks that cost system calls for the levels, not for their square",
+    );
 }

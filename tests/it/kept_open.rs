@@ -1,5 +1,6 @@
 //! How many descriptors a walk keeps once there are no more: all that it can have, with the one at hand.
 
+use crate::support::machine::passed;
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use crate::walk_bounds::leave_room;
@@ -56,6 +57,11 @@ fn walk_keeps_as_many_as_there_are() {
             }
         }
     });
+    passed(
+        "walk: descriptors that it keeps",
+        2 * (DEPTH + 2 - 3),
+        "limits of the process: as many as under its own limit",
+    );
 }
 
 /// It does with as many from then on, whatever the process may have later.
@@ -83,4 +89,9 @@ fn walk_keeps_no_more_once_there_are_more() {
             }
         }
     });
+    passed(
+        "walk: descriptors that it keeps from then on",
+        2 * (DEPTH / 2 - 4),
+        "limits of the process that are lifted midway",
+    );
 }

@@ -9,6 +9,8 @@
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
 //!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`, in three modules;
+//! - `state`: the value that a walk carries down; `enter`, `follow`: what it enters because the caller says so; `walk_options`:
+//!   its options, set before or midway;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
 //! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
@@ -22,10 +24,12 @@ mod attack_costs;
 mod contract;
 mod costs;
 mod du;
+mod enter;
 mod entry;
 mod errors;
 mod find;
 mod fixture;
+mod follow;
 mod instructions;
 mod kept_open;
 mod listing;
@@ -40,6 +44,7 @@ mod share_costs;
 mod skip_name;
 mod spread;
 mod stamps;
+mod state;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
@@ -50,6 +55,7 @@ mod visits;
 mod walk;
 mod walk_bounds;
 mod walk_errors;
+mod walk_options;
 mod watch;
 
 use support::machine;

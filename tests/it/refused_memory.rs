@@ -1,6 +1,7 @@
 //! A walk that is refused memory: all entries of a directory, `OutOfMemory` once, and the rest of the tree.
 
 use crate::costs::Refusal;
+use crate::support::machine::passed;
 use crate::support::process;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Tree};
@@ -126,11 +127,18 @@ fn check(look: Look) {
 /// In a process of its own, as it may abort.
 fn check_all(test: &str, looks: impl FnOnce() -> Vec<Look>) {
     process::run(&format!("refused_memory::{test}"), 120, || {
+        let mut cases = 0;
         for look in looks() {
             for is_post_order in [false, true] {
                 check(Look { is_post_order, ..look });
+                cases += 1;
             }
         }
+        passed(
+            &format!("walk: refused memory, {}", test.replace('_', " ")),
+            cases,
+            "walks with `OutOfMemory` once, and the rest of the tree",
+        );
     });
 }
 

@@ -1,6 +1,7 @@
 //! What several threads take, in memory, to share a deep tree: it grows with the depth, not with its square.
 
 use crate::costs::bytes_so_far;
+use crate::support::machine::passed;
 use crate::support::process;
 use crate::support::tree::Tree;
 use lendir::{Listing, Walk};
@@ -95,6 +96,7 @@ fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
             );
         }
     });
+    passed("spread: memory of what is given away", 2, "orders: as much for each directory in a tree 4 times as deep");
 }
 
 /// The most memory that this process has had since it was last asked, in bytes.
@@ -160,4 +162,5 @@ fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
         let few = few.max(2 << 20);
         assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
     });
+    passed("spread: memory of lost levels", 1, "tree 4 times as deep takes 5 times as much at most");
 }

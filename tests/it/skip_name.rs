@@ -1,6 +1,6 @@
 //! `Dir::skip_name`: what it skips, against a model, and that its time grows with the directory, not with its square.
 
-use crate::support::machine::watchdog;
+use crate::support::machine::{passed, watchdog};
 use crate::support::scan::ORDERS;
 use crate::support::tree::{Random, Tree};
 use lendir::{Dir, FileType, Listing, Order, Walk};
@@ -128,6 +128,7 @@ fn any_calls_skip_what_the_model_skips() {
         }
     }
     assert!(skipped > 10_000, "{skipped} skips");
+    passed("walk: `skip_name`", skipped, "names skipped, as a model says");
 }
 
 /// Which names a loop hands to `skip_name`.

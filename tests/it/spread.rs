@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-const THREADS: [usize; 5] = [1, 2, 3, 8, 64];
+pub const THREADS: [usize; 5] = [1, 2, 3, 8, 64];
 
 const TIGHT: Way = Way { max_open: 4, ..POST };
 

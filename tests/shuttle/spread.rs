@@ -230,3 +230,85 @@ fn panic_is_passed_on_when_all_have_returned() {
         assert_eq!(begun.into_inner(), ended.into_inner());
     });
 }
+
+/// In post-order, the thread that makes the second visit is often another one than that of the first: it has the value in which
+/// that left the directory, and all that was added below it.
+#[test]
+fn second_visit_has_the_value_of_the_first() {
+    let tree = Tree::new(make);
+    explore("a value comes again, whole", 2000, move || {
+        let max_open = [4, 32][thread_rng().gen_range(0..2)];
+        let top = Arc::new((tree.path().to_owned(), AtomicUsize::new(0)));
+        let walk = begin(&tree, true, max_open).with_state(vec![Arc::clone(&top)]);
+        let parts = walk.spread(thread_rng().gen_range(2..5), |walk| {
+            let mut seconds = 0;
+            while let Some(mut dir) = walk.next().unwrap() {
+                let path = dir.path();
+                if dir.is_second_visit() {
+                    // The values are those of the directories on the way, and this one's count is complete.
+                    let [.., above, own] = &dir.state()[..] else { panic!("{dir:?} has lost its value") };
+                    assert!(own.0 == path && path.starts_with(&above.0));
+                    assert_eq!(dir.state().len(), dir.depth() + 2);
+                    let count = own.1.load(SeqCst);
+                    assert_eq!(count, directories_in(path), "{dir:?}");
+                    above.1.fetch_add(count, SeqCst);
+                    seconds += 1;
+                } else {
+                    assert_eq!(dir.state().len(), dir.depth() + 1);
+                    dir.state_mut().push(Arc::new((path.to_owned(), AtomicUsize::new(1))));
+                    while thread_rng().gen_range(0..4) > 0 && dir.next().unwrap().is_some() {}
+                }
+            }
+            seconds
+        });
+        assert_eq!(parts.into_iter().sum::<usize>(), DIRECTORIES);
+        assert_eq!(top.1.load(SeqCst), DIRECTORIES);
+        assert_eq!(Arc::strong_count(&top), 1, "no value is left over");
+    });
+}
+
+/// The directory and those below it, in the tree of [`make`].
+fn directories_in(path: &Path) -> usize {
+    let dirs =
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_type().unwrap().is_dir());
+    1 + dirs.map(|dir| directories_in(&dir.path())).sum::<usize>()
+}
+
+/// Each closure but one puts another walk in the place of its own after any number of directories: that of another tree, or one
+/// without. The rest goes to the others, and nobody waits for it.
+#[test]
+fn what_a_replaced_walk_leaves_goes_to_the_others() {
+    let (tree, other) = (Tree::new(make), Tree::of(&["a/b/"]));
+    explore("what a replaced walk leaves goes to the others", 1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
+            let stays = !one_stays.swap(true, SeqCst);
+            let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
+            let mut stamps = Vec::new();
+            while stamps.len() < steps {
+                let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
+                    0 => |_| (),
+                    1 => |mut dir| assert!(dir.next().is_ok()),
+                    _ => read_all,
+                };
+                match clock.visit(walk, tree.path(), look).unwrap() {
+                    Some(stamp) => stamps.push(stamp),
+                    None => break,
+                }
+            }
+            if !stays {
+                match thread_rng().gen_range(0..3) {
+                    0 => *walk = Walk::default(),
+                    1 => *walk = Walk::open(other.path()).unwrap(),
+                    _ => drop(std::mem::take(walk)),
+                }
+                while walk.next().unwrap().is_some() {}
+            }
+            stamps
+        });
+        let stamps: Vec<_> = parts.into_iter().flatten().collect();
+        assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
+        stamps::check(tree.path(), is_post_order, &stamps);
+    });
+}

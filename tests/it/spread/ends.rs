@@ -1,7 +1,7 @@
 //! A closure that returns early, stops, panics or begins another tree.
 
 use super::{STOP_READING, THREADS, TIGHT, WAYS, path_of, paths_left, paths_of};
-use crate::support::machine::Watchdog;
+use crate::support::machine::{Watchdog, passed};
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use lendir::Walk;
@@ -9,8 +9,8 @@ use std::iter;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -286,5 +286,116 @@ fn work_is_given_at_any_depth() {
         assert!(is_given.into_inner());
         let all = 2 * (1 + DEPTH + WIDE.len());
         assert_eq!(parts.iter().sum::<usize>() == all, !stops);
+    }
+}
+
+/// How a closure may put another walk in the place of its own.
+const REPLACE: [fn(&mut Walk, &Path); 5] = [
+    |walk, _| *walk = Walk::default(),
+    |walk, _| drop(mem::take(walk)),
+    |walk, other| *walk = Walk::open(other).unwrap(),
+    |walk, other| {
+        let rest = mem::replace(walk, Walk::open(other).unwrap());
+        assert!(walk.next().unwrap().is_some());
+        drop(rest);
+    },
+    |walk, other| walk.reopen(other.join("missing")).unwrap_err().depth().eq(&0).then_some(()).unwrap(),
+];
+
+/// Of all threads but one, each replaces its walk after some directories: the rest goes to the others.
+#[test]
+fn directories_left_by_a_walk_that_is_replaced_go_to_the_others() {
+    let _watchdog = Watchdog::new(300);
+    let (tree, other) = (Tree::new(|at| tree::random(at, 5)), Tree::of(&["a/"]));
+    let mut cases = 0;
+    for way in [PLAIN, POST, TIGHT] {
+        let expected = paths_of(&way.by_std(tree.path()));
+        for threads in [2, 3, 8] {
+            for steps in [0, 1, 3, 20] {
+                for replace in REPLACE {
+                    let stays = AtomicUsize::new(0);
+                    let parts = way.begin(tree.path()).spread(threads, |walk| {
+                        // The one that stays is not always the caller's, which has the root.
+                        if stays.fetch_add(1, SeqCst) == cases % 2 {
+                            return paths_left(walk);
+                        }
+                        let mut paths = Vec::new();
+                        for _ in 0..steps {
+                            let Some(mut dir) = walk.next().unwrap() else { break };
+                            paths.push(path_of(&dir));
+                            let _ = dir.next().unwrap();
+                        }
+                        replace(walk, other.path());
+                        assert!(paths_left(walk).len() <= 2, "the other tree");
+                        paths
+                    });
+                    let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+                    paths.sort();
+                    assert!(paths == expected, "{way:?}, {threads} threads, {steps} steps");
+                    cases += 1;
+                }
+            }
+        }
+    }
+    passed("spread: a walk that is replaced in its closure", cases, "walks whose rest went to the other threads");
+}
+
+/// Moved out of its closure, it has no part in a walk that is over, even if nobody took what others left.
+#[test]
+fn walk_that_outlives_its_closure_lends_nothing_once_all_is_over() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::random(at, 6));
+    for way in [PLAIN, POST, TIGHT] {
+        for threads in [2, 3, 8] {
+            for steps in [0, 1, 30] {
+                let kept = Mutex::new(Vec::new());
+                let start = Barrier::new(threads);
+                way.begin(tree.path()).spread(threads, |walk| {
+                    start.wait();
+                    (0..steps).all(|_| walk.next().unwrap().is_some());
+                    kept.lock().unwrap().push(mem::take(walk));
+                });
+                for mut walk in kept.into_inner().unwrap() {
+                    assert!(walk.next().unwrap().is_none(), "{way:?}, {threads} threads, {steps} steps");
+                    walk.reopen(tree.path()).unwrap();
+                    assert!(walk.next().unwrap().is_some(), "it can begin another tree");
+                }
+            }
+        }
+    }
+}
+
+/// A thread may take over the walk of another one: it does not end before both are done.
+#[test]
+fn closure_may_take_the_walk_of_another() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::random(at, 8));
+    for way in [PLAIN, POST, TIGHT] {
+        let expected = paths_of(&way.by_std(tree.path()));
+        for steps in [1, 5, 40] {
+            let caller = thread::current().id();
+            let (given, is_given) = (Mutex::new(None), Barrier::new(2));
+            let parts = way.begin(tree.path()).spread(2, |walk| {
+                if thread::current().id() != caller {
+                    *given.lock().unwrap() = Some(mem::take(walk));
+                    is_given.wait();
+                    return Vec::new();
+                }
+                let mut paths = Vec::new();
+                is_given.wait();
+                thread::sleep(Duration::from_millis(2)); // the other closure returns
+                for _ in 0..steps {
+                    let Some(dir) = walk.next().unwrap() else { break };
+                    paths.push(path_of(&dir));
+                }
+                let mut of_other = given.lock().unwrap().take().unwrap();
+                paths.extend(paths_left(&mut of_other));
+                paths.extend(paths_left(walk));
+                paths
+            });
+            let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+            paths.sort();
+            assert!(paths == expected, "{way:?}, {steps} steps");
+        }
     }
 }

@@ -5,10 +5,11 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
-use lendir::FileType;
+use lendir::{FileType, Walk};
 use libc::ENOENT;
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -74,6 +75,63 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
     });
     match outcome {
         Ok(()) => machine::passed(row, 2, "entries that something is mounted over: a file and a directory"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// A link to another mount is followed like any other, but not under `same_mount`. What stays on the mount is.
+#[test]
+fn links_to_other_mounts_are_followed_only_if_they_may_be() {
+    let row = "walk: links to other mounts";
+    let outcome = in_own_namespace(|scratch| {
+        let (tree, other) = (scratch.join("tree"), scratch.join("other"));
+        make(&tree, &["d/e/file", "bind/", "z/"]);
+        make(&other, &["below/file"]);
+        mount_tmpfs(&other);
+        make(&other, &["below/file"]);
+        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+        for (name, target) in
+            [("d/e/1", "../../z"), ("2", "bind/e"), ("3", "../other"), ("4", "d/e"), ("5", "../other/below")]
+        {
+            symlink(target, tree.join(name)).unwrap();
+        }
+        let mut cases = 0;
+        for max_open in [4, 32] {
+            for is_post_order in [false, true] {
+                for (same_mount, expected) in [
+                    (
+                        false,
+                        &[
+                            "", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e",
+                            "d/e/1", "z",
+                        ][..],
+                    ),
+                    (true, &["", "4", "4/1", "d", "d/e", "d/e/1", "z"]),
+                ] {
+                    let walk = Walk::new(lendir::open(&tree).unwrap(), "").same_mount(same_mount);
+                    let mut walk = walk.max_open(max_open).post_order(is_post_order);
+                    let mut paths = Vec::new();
+                    while let Some(mut dir) = walk.next().unwrap() {
+                        if !dir.is_second_visit() {
+                            paths.push(dir.path().to_str().unwrap().to_owned());
+                        }
+                        while dir.next().unwrap().is_some() {
+                            dir.follow_entry();
+                        }
+                    }
+                    paths.sort();
+                    assert_eq!(paths, expected, "same mount {same_mount}, {max_open} open, post order {is_post_order}");
+                    cases += 1;
+                }
+            }
+        }
+        cases
+    });
+    match outcome {
+        Ok(cases) => {
+            let what = "walks that follow links to a tmpfs, below a bind mount, and on the same mount";
+            machine::passed(row, cases, what);
+        }
         Err(missing) => machine::skip(row, &missing),
     }
 }

@@ -1,0 +1,289 @@
+//! `Dir::enter`: what the caller names is entered, whether it was lent or not.
+
+use crate::spread::THREADS;
+use crate::support::machine::Watchdog;
+use crate::support::scan::errno;
+use crate::support::tree::{self, Tree};
+use lendir::{Dir, Walk};
+use rustix::fs::fstat;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// What is left of a walk: the paths of first visits below `root`, and the errors.
+fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
+    let (mut paths, mut errors) = (Vec::new(), Vec::new());
+    let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(error.io_error())));
+    while let Some(dir) = walk.next_or(&mut note) {
+        if !dir.is_second_visit() {
+            paths.push(dir.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    paths.sort();
+    (paths, errors)
+}
+
+/// What the caller does in the root, and what is entered.
+type Case = (&'static str, fn(&mut Dir<'_>), &'static [&'static str]);
+
+const CASES: [Case; 9] = [
+    ("before the first entry", |dir| dir.enter("a"), &["a", "a", "a/b", "a/b", "e"]),
+    (
+        "after all was skipped",
+        |dir| {
+            dir.skip_all();
+            dir.enter("a");
+        },
+        &["a", "a/b"],
+    ),
+    (
+        "and lent all the same",
+        |dir| {
+            dir.skip_all();
+            dir.enter("a");
+            while dir.next().unwrap().is_some() {}
+        },
+        &["a", "a/b"],
+    ),
+    (
+        "before all is skipped",
+        |dir| {
+            dir.enter("a");
+            dir.skip_all();
+            dir.enter("e");
+        },
+        &["e"],
+    ),
+    (
+        "twice",
+        |dir| {
+            dir.skip_all();
+            (0..2).for_each(|_| dir.enter("e"));
+        },
+        &["e", "e"],
+    ),
+    (
+        "skipped by name",
+        |dir| {
+            dir.skip_all();
+            dir.enter("a");
+            dir.enter("e");
+            assert!(dir.skip_name("a") && !dir.skip_name("a"));
+            dir.skip_entry(); // no entry was lent
+        },
+        &["e"],
+    ),
+    (
+        "after the end",
+        |dir| {
+            while dir.next().unwrap().is_some() {
+                dir.skip_entry();
+            }
+            dir.enter("a");
+        },
+        &["a", "a/b"],
+    ),
+    (
+        "after a stop",
+        |dir| {
+            dir.stop();
+            dir.enter("a");
+        },
+        &[],
+    ),
+    (
+        "dropped midway",
+        |dir| {
+            let first = dir.next().unwrap().unwrap().name().to_vec();
+            dir.skip_entry();
+            dir.enter(first);
+        },
+        &["a", "a/b", "e"],
+    ),
+];
+
+#[test]
+fn directory_that_is_named_is_entered() {
+    let tree = Tree::of(&["a/b/", "e/"]);
+    for (what, call, expected) in CASES {
+        // A `Dir` that is dropped midway is read again, without what was entered.
+        let expected = match what {
+            "before the first entry" => &["a", "a/b", "e"],
+            _ => expected,
+        };
+        for is_post_order in [false, true] {
+            let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+            call(&mut walk.next().unwrap().unwrap());
+            let (paths, errors) = left(&mut walk, tree.path());
+            assert_eq!(
+                (&paths[..], errors.len()),
+                (&expected.iter().map(ToString::to_string).collect::<Vec<_>>()[..], 0),
+                "{what}"
+            );
+        }
+    }
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut root = walk.next().unwrap().unwrap();
+    root.enter("a");
+    while root.next().unwrap().is_some() {}
+    assert_eq!(left(&mut walk, tree.path()).0, ["a", "a", "a/b", "a/b", "e"], "one that is lent as well comes twice");
+}
+
+#[test]
+fn what_cannot_be_entered_is_one_error() {
+    let tree = Tree::of(&["a/", "ab/", "file", "a.b/"]);
+    let outside = Tree::of(&["below/"]);
+    symlink(outside.path(), tree.path().join("link")).unwrap();
+    symlink("nowhere", tree.path().join("dangling")).unwrap();
+    let long = "n".repeat(256);
+    let cases: [(&[u8], &str, i32); 14] = [
+        (b"", "", libc::EINVAL),
+        (b".", ".", libc::EINVAL),
+        (b"..", "..", libc::EINVAL),
+        (b"/", "/", libc::EINVAL),
+        (b"a/", "a/", libc::EINVAL),
+        (b"a/b", "a/b", libc::EINVAL),
+        (b"../a", "../a", libc::EINVAL),
+        (b"a\0b", "ab", libc::EINVAL),
+        (b"a\0", "a", libc::EINVAL),
+        (b"file", "file", libc::ENOTDIR),
+        (b"link", "link", libc::ENOTDIR),
+        (b"dangling", "dangling", libc::ENOTDIR),
+        (b"missing", "missing", libc::ENOENT),
+        (long.as_bytes(), &long, libc::ENAMETOOLONG),
+    ];
+    for (name, shown, expected) in cases {
+        for is_post_order in [false, true] {
+            for is_read in [false, true] {
+                let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+                let mut root = walk.next().unwrap().unwrap();
+                root.enter(name);
+                while is_read && root.next().unwrap().is_some() {}
+                let (paths, errors) = left(&mut walk, tree.path());
+                assert_eq!(paths, ["a", "a.b", "ab"], "{}", name.escape_ascii());
+                // `PathBuf` is written as it is: "a/" and "a" differ.
+                let error = [(tree.path().join(shown).into_os_string(), expected)];
+                let errors: Vec<_> = errors.into_iter().map(|(path, errno)| (path.into_os_string(), errno)).collect();
+                if !shown.starts_with('/') {
+                    assert_eq!(errors, error, "{}", name.escape_ascii());
+                }
+                assert_eq!(errors.len(), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
+    let tree = Tree::of(&["a/b/c/"]);
+    for max_depth in 0..4 {
+        let mut walk = Walk::open(tree.path()).unwrap().max_depth(max_depth).post_order(true);
+        let mut visits = Vec::new();
+        while let Some(mut dir) = walk.next().unwrap() {
+            visits.push(dir.depth());
+            for name in ["a", "b", "c", "..", "missing"] {
+                if dir.is_second_visit() || dir.depth() + 1 >= max_depth {
+                    dir.enter(name);
+                }
+            }
+        }
+        let deepest = max_depth.saturating_sub(1);
+        assert!(visits.into_iter().eq((0..=deepest).chain((0..=deepest).rev())), "{max_depth}");
+    }
+}
+
+/// Nothing is read: each directory is skipped, and entered by name.
+#[test]
+fn threads_enter_what_is_named() {
+    let _watchdog = Watchdog::new(300);
+    let tree = Tree::new(|at| tree::random(at, 11));
+    let mut below = BTreeMap::<PathBuf, Vec<_>>::new();
+    let mut to_do = vec![tree.path().to_owned()];
+    while let Some(dir) = to_do.pop() {
+        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
+        let dirs: Vec<_> =
+            entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path()).collect();
+        to_do.extend(dirs.iter().cloned());
+        below.insert(dir, dirs);
+    }
+    for max_open in [4, 32] {
+        for is_post_order in [false, true] {
+            for threads in THREADS {
+                let walk = Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order);
+                let parts = walk.spread(threads, |walk| {
+                    let mut paths = Vec::new();
+                    while let Some(mut dir) = walk.next().unwrap() {
+                        dir.skip_all();
+                        for path in &below[dir.path()] {
+                            dir.enter(path.file_name().unwrap().as_encoded_bytes());
+                        }
+                        if !dir.is_second_visit() {
+                            paths.push(dir.path().to_owned());
+                        }
+                    }
+                    paths
+                });
+                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+                paths.sort();
+                assert!(
+                    paths.iter().eq(below.keys()),
+                    "{threads} threads, {max_open} open, post order {is_post_order}"
+                );
+            }
+        }
+    }
+}
+
+/// What is known of a directory: when it was changed last, its directories, and its other names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    changed: (i64, u64),
+    directories: BTreeSet<Vec<u8>>,
+    others: BTreeSet<Vec<u8>>,
+}
+
+/// Brings up to date what is known of a tree. Returns how many directories were read.
+fn update(root: &Path, known: &mut BTreeMap<PathBuf, Known>) -> usize {
+    let (mut read, mut seen) = (0, BTreeMap::new());
+    let mut walk = Walk::open(root).unwrap();
+    while let Some(mut dir) = walk.next().unwrap() {
+        let stat = fstat(&dir).unwrap();
+        let changed = (stat.st_mtime, stat.st_mtime_nsec);
+        let entry = if let Some(known) = known.get(dir.path()).filter(|known| known.changed == changed) {
+            dir.skip_all();
+            known.directories.iter().for_each(|name| dir.enter(name));
+            known.clone()
+        } else {
+            read += 1;
+            let mut entry = Known { changed, directories: BTreeSet::new(), others: BTreeSet::new() };
+            while let Some(found) = dir.next().unwrap() {
+                let is_directory = found.file_type() == lendir::FileType::Directory;
+                let names = if is_directory { &mut entry.directories } else { &mut entry.others };
+                names.insert(found.name().to_vec());
+            }
+            entry
+        };
+        seen.insert(dir.path().to_owned(), entry);
+    }
+    *known = seen;
+    read
+}
+
+#[test]
+fn incremental_walk_knows_what_a_full_one_knows() {
+    let tree = Tree::new(|at| tree::random(at, 12));
+    let mut known = BTreeMap::new();
+    let directories = update(tree.path(), &mut known);
+    assert_eq!(update(tree.path(), &mut known), 0, "nothing has changed");
+    std::thread::sleep(std::time::Duration::from_millis(20)); // or the change falls into the same tick of the clock
+    let paths: Vec<_> = known.keys().cloned().collect();
+    fs::remove_dir_all(&paths[directories / 2]).unwrap();
+    fs::create_dir_all(paths[directories / 3].join("new/newer")).unwrap();
+    File::create(paths[directories / 4].join("new file")).unwrap();
+    let read = update(tree.path(), &mut known);
+    assert!((4..=5).contains(&read), "{read} are read");
+    let mut full = BTreeMap::new();
+    update(tree.path(), &mut full);
+    assert_eq!(known, full);
+}
