@@ -345,7 +345,7 @@ impl<S: Clone> Levels<S> {
     #[inline(never)]
     fn push_below_link(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Result<Step, Error> {
         let depth = self.top().spot.depth + 1;
-        match self.links.enter(dir.as_fd(), depth) {
+        match self.links.check(dir.as_fd(), depth) {
             Ok(()) => Ok(self.push(dir, name_at, end_marker)),
             Err(errno) => Err(self.error_below(errno)),
         }

@@ -39,7 +39,7 @@ impl Links {
     /// The walk is about to enter `dir`, which has this depth, not through a link. `ELOOP` if the walk is in it already: below
     /// a link, a directory can be above itself.
     #[cold]
-    pub(super) fn enter(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
+    pub(super) fn check(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
         // It is below the directory that the link leads to, and so are all that the walk came through since.
@@ -196,9 +196,9 @@ mod tests {
         links.push(link);
         assert_eq!(links.down_to(3).followed.len(), 1);
         // Below the links, a directory that is above itself.
-        assert_eq!(links.enter(b.as_fd(), 5), Err(Errno::LOOP));
-        assert_eq!(links.enter(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
-        links.enter(b.as_fd(), 2).unwrap();
+        assert_eq!(links.check(b.as_fd(), 5), Err(Errno::LOOP));
+        assert_eq!(links.check(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
+        links.check(b.as_fd(), 2).unwrap();
         assert!(links.is_empty() && links.target(3).is_none());
     }
 }
