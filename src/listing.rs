@@ -185,11 +185,14 @@ impl Listing {
     fn read_batch(&mut self, entries: &mut Entries<'_>, used: usize) -> io::Result<usize> {
         let Self { arena, places, keys, len, .. } = self;
         let room = room(arena, used)?;
-        let max_len = *len + room.len() / MIN_RECORD; // Known before, so the loop below need not make places grow.
-        if places.len() < max_len {
-            grow(keys, max_len)?;
-            grow(places, max_len)?;
+        if places.len() < *len + MIN_PLACES {
+            grow(keys, *len + room.len() / MIN_RECORD)?;
+            grow(places, *len + room.len() / MIN_RECORD)?;
         }
+        // There is a place for each name that may come, so the loop below need not make places grow.
+        let room_for_all = (places.len() - *len) * MIN_RECORD;
+        let batch = room.len().min(room_for_all);
+        let room = &mut room[..batch];
         let start = room.as_ptr().addr() - used;
         let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
         let mut free = places.iter_mut();
@@ -236,6 +239,11 @@ impl Listing {
     /// Resolves the types that the order needs, and sorts.
     #[inline(never)]
     fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        if self.places.len() < self.len + MIN_PLACES {
+            // The same directory, read again in other batches, is to take no memory. If there is none now, it takes some then.
+            let grown = grow(&mut self.keys, self.len + MIN_PLACES).is_ok();
+            let _ = grown && grow(&mut self.places, self.len + MIN_PLACES).is_ok();
+        }
         let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };
         self.sort();
         resolved
@@ -384,6 +392,8 @@ const MIN_RECORD: usize = 24;
 const UNKNOWN: u8 = 15;
 
 const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
+/// For the names of a batch that small.
+const MIN_PLACES: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 /// The kernel holds the directory's lock while it writes a batch.
 const MAX_BATCH: usize = 32 * 1024;
 
