@@ -204,7 +204,7 @@ impl Listing {
         let unused = free.len();
         let count = places.len() - unused;
         if count == 0 {
-            return read.map(|_| 0); // Nothing but dots, of which a broken server has no end.
+            return read.map(|_| 0); // Nothing but dots, which a broken server can send without end.
         }
         write_tags_and_keys(&mut places[..count], keys, arena);
         *len += count;
@@ -240,7 +240,8 @@ impl Listing {
     #[inline(never)]
     fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         if self.places.len() < self.len + MIN_PLACES {
-            // The same directory, read again in other batches, is to take no memory. If there is none now, it takes some then.
+            // Reading the same directory again, in other batches, must take no memory. If there is none now, that reading
+            // takes it.
             let grown = grow(&mut self.keys, self.len + MIN_PLACES).is_ok();
             let _ = grown && grow(&mut self.places, self.len + MIN_PLACES).is_ok();
         }
@@ -388,7 +389,7 @@ const INO_SIZE: usize = size_of::<u64>();
 const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
 /// With a name of up to 4 bytes.
 const MIN_RECORD: usize = 24;
-/// A tag that is none of a type.
+/// A tag that no type has.
 const UNKNOWN: u8 = 15;
 
 const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
@@ -421,7 +422,7 @@ fn is_dir(place: Place) -> bool {
 }
 
 /// The second half of [`Listing::read_batch`], while the names are still in the cache: the types and the first keys.
-#[inline(never)] // In the frame that reads a directory, registers are short.
+#[inline(never)] // In the frame that reads a directory, registers are scarce.
 fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &[u8]) {
     for (place, key) in places.iter_mut().zip(keys) {
         *key = place.first_key(arena);

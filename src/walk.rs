@@ -65,8 +65,8 @@ use std::{fmt, io, mem};
 ///   the link led to.
 /// - **Unknown types are opened.** Where the directory does not say whether an entry is a directory
 ///   ([`FileType::Unknown`](crate::FileType::Unknown)), opening it finds out; there is no `fstatat`. Whatever answers
-///   `ENOTDIR` or `ELOOP` then is passed over. An entry that was a directory and is none when it is opened is an error,
-///   `ENOTDIR`: it was replaced.
+///   `ENOTDIR` or `ELOOP` then is passed over. An entry that was a directory, and no longer is when the walk opens it, is an
+///   error, `ENOTDIR`: it was replaced.
 /// - **Errors end nothing.** Each comes once, as an [`Error`] with its path, after the entries that were read before it.
 ///   The next call goes on with the rest of the tree.
 /// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](Self::max_open) descriptors.
@@ -356,8 +356,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// [`next`](Self::next) lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
     /// left. Which thread gets a directory is left to chance. So is the order, except that a directory is lent before those
-    /// below it, and under [`post_order`](Self::post_order) for the last time after them. To add up, let each thread return its
-    /// part and fold:
+    /// below it, and under [`post_order`](Self::post_order) once more after them. To add up, let each thread return its part
+    /// and fold:
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -381,8 +381,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// [`next`](Self::next) waits where another thread is busy and this one has nothing to do. So do not hold a lock across
     /// `next` that another closure needs. A closure that waits for the others without calling `next` hangs them all, because
-    /// they wait for its share. So does a pool of threads whose workers call `spread` with closures that use that pool (rayon,
-    /// two threads): no worker is left for what the closures wait for.
+    /// they wait for it in turn. So does a pool of threads that call `spread` with closures that use the same pool (rayon, two
+    /// threads): no thread is left for what the closures wait for.
     ///
     /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
     /// thread, not the walk. The same happens if a closure puts another walk in the place of its own, or drops it. Once all
@@ -397,10 +397,10 @@ impl<S: Clone> Walk<S> {
     /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
     /// [`max_open`](Self::max_open) descriptors, and one more for what another thread gives it; in post-order, one for the
     /// root. A thread without work raises a flag and sleeps. Another one, which looks at the flag once a directory, gives it
-    /// half of the directories that are left at its shallowest level, with a copy of their names, the part of the path that has
-    /// not been given before, and a duplicate of that level's descriptor; in post-order with a `statx` and an allocation
-    /// for each level above that no thread shares yet. One thread costs what [`next`](Self::next) costs without this. If a
-    /// thread cannot be started, the walk continues with fewer threads and returns fewer results.
+    /// half of the directories that are left at its shallowest open level, with a copy of their names, the part of the path
+    /// that has not been given before, and a duplicate of that level's descriptor; in post-order with a `statx` and an
+    /// allocation for each level above that no thread shares yet. One thread costs what [`next`](Self::next) costs without
+    /// this. If a thread cannot be started, the walk continues with fewer threads and returns fewer results.
     #[doc(alias = "build_parallel")]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Self) -> R + Sync) -> Vec<R>
     where

@@ -237,7 +237,7 @@ fn std_sorted(dir: &Directory) -> Contender<'_> {
     })
 }
 
-/// Beside `Order::Directory`, what it spares to have no copies of the names, no lengths, types and inodes.
+/// Beside `Order::Directory`: what it saves to note no lengths and no types.
 fn v4_unsorted(dir: &Directory) -> Contender<'_> {
     let open = opener(dir);
     let read = move |blocks: &mut Blocks| blocks.read(&open(), Blocks::SIZE, |_| ());

@@ -127,7 +127,7 @@ pub fn lendir_over<'a>(
     lending(name, dir, capacity, open, |entries| entries)
 }
 
-/// With each capacity, in KiB, that is worth a question.
+/// With each capacity, in KiB, that may be worth choosing.
 pub fn lendir_by_capacity(dir: &Directory) -> impl Iterator<Item = (usize, Contender<'_>)> {
     let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
     named.into_iter().map(move |(kib, name)| {

@@ -61,8 +61,8 @@ pub fn lendir(tree: &Tree) -> Contender<'_> {
     Contender::reading("lendir::Walk", tree.oracle(UNSORTED), Walking { root: tree.path(), set_up: |walk| walk })
 }
 
-/// While another thread sleeps, as all but one do on a tree that cannot be divided: from its start on, they share the table of
-/// descriptors, and the kernel counts references.
+/// While another thread sleeps, as all but one do on a tree that cannot be divided. Once it starts, the two share the table of
+/// descriptors, so the kernel counts references.
 pub fn lendir_beside_thread(tree: &Tree) -> Contender<'_> {
     let walking = Walking { root: tree.path(), set_up: |walk| walk };
     Contender::reading("lendir::Walk, a thread asleep", tree.oracle(UNSORTED), BesideThread(walking))

@@ -114,7 +114,7 @@ impl Unread {
         }
     }
 
-    /// The rest has been read, or is of no interest. Returns whether memory ran out meanwhile.
+    /// The rest has been read, or need not be. Returns whether memory ran out meanwhile.
     #[inline]
     pub(super) fn end(&mut self) -> bool {
         let was_out_of_memory = *self == Self::OutOfMemory;
@@ -177,8 +177,8 @@ impl<'a, S> Dir<'a, S> {
     /// directories that came before the error.
     ///
     /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), once, after the last entry, if there was no memory to note the names of all
-    /// directories: the walk goes below those that were noted. If the `Dir` is dropped before,
-    /// [`Walk::next`](super::Walk::next) answers it.
+    /// directories: the walk goes below those that were noted. If the `Dir` is dropped before that,
+    /// [`Walk::next`](super::Walk::next) returns it.
     #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
@@ -266,7 +266,7 @@ impl<'a, S> Dir<'a, S> {
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
         let mut result = listing.read_rest(&mut self.entries);
         if self.unread.end() {
-            result = Err(io::ErrorKind::OutOfMemory.into()); // of the entries lent before
+            result = Err(io::ErrorKind::OutOfMemory.into()); // for an entry that was lent before
         }
         if self.below == Below::Lent {
             for entry in &*listing {
@@ -344,7 +344,8 @@ impl<'a, S> Dir<'a, S> {
 
     /// Goes below the entry of this name, which was [read](Self::read) or lent, even if it is a symbolic link: see
     /// [`follow_entry`](Self::follow_entry). Of links that were lent by [`next`](Self::next), only the last one is known by
-    /// name. Returns whether there is such a link.
+    /// name. Returns whether that changed anything: `true` for a link, or an entry of unknown type, that was neither followed
+    /// nor skipped before.
     ///
     /// Costs: as [`skip_name`](Self::skip_name).
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {

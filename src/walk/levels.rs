@@ -340,7 +340,7 @@ impl<S: Clone> Levels<S> {
         Step::AtHand
     }
 
-    /// The same in a walk that has followed links, unless the directory is above itself.
+    /// As [`push`](Self::push), if the walk may have followed links. `ELOOP` for a directory that is above itself.
     #[cold]
     #[inline(never)]
     fn push_below_link(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Result<Step, Error> {
@@ -454,7 +454,7 @@ impl<S: Clone> Levels<S> {
         true
     }
 
-    /// Reopens the level above the current one, which is done. A level that cannot be found is lost.
+    /// The current directory is done: reopens the level above it. A level that cannot be found is lost.
     #[cold]
     #[inline(never)]
     fn come_back(&mut self) -> Result<(), Error> {

@@ -36,13 +36,13 @@ impl Links {
         self.followed.is_empty()
     }
 
-    /// The walk is about to enter `dir`, which has this depth, not through a link. `ELOOP` if the walk is in it already: below
+    /// The walk is about to enter `dir`, at this depth and not through a link. `ELOOP` if the walk is in it already: below
     /// a link, a directory can be above itself.
     #[cold]
     pub(super) fn check(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
-        // It is below the directory that the link leads to, and so are all that the walk came through since.
+        // It is below the link's target and all directories that the walk came through since, so it is none of these.
         let above_link = usize::try_from(link.depth as isize - self.top_depth).unwrap_or(0);
         let id = FileId::of(dir)?;
         if self.ancestors.iter().take(above_link).any(|above| *above == id) { Err(Errno::LOOP) } else { Ok(()) }
@@ -54,7 +54,7 @@ impl Links {
     pub(super) fn forget_from(&mut self, depth: usize) {
         let kept = self.followed.partition_point(|link| link.depth < depth);
         if let Some(link) = self.followed.get(kept) {
-            // A directory that was reached through this link may come again, as deep and without it, in another directory.
+            // The walk may come to the same directory again, as deep but not through this link. It has other ancestors then.
             let above = usize::try_from(link.depth as isize - self.top_depth).unwrap_or(0);
             self.ancestors.truncate(above);
             self.followed.truncate(kept);
@@ -76,7 +76,7 @@ impl Links {
         self.followed.iter().any(|link| above < link.depth && link.depth <= below)
     }
 
-    /// What the link by which the walk came to the directory of this depth leads to.
+    /// The target of the link through which the walk came to the directory of this depth.
     pub(super) fn target(&self, depth: usize) -> Option<FileId> {
         let at = self.followed.binary_search_by_key(&depth, |link| link.depth).ok()?;
         Some(self.followed[at].target)

@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// To give the same path again, or one above it, copies nothing.
+    /// Giving the same path again, or one above it, copies nothing.
     #[test]
     fn what_was_given_is_shared() {
         let mut path = TreePath::default();
@@ -267,7 +267,7 @@ mod tests {
         let mut other = TreePath::default();
         other.take(path.give(root));
         assert_eq!(other.until(other.len()), b"root");
-        // What it took for more than its own path is out of date at once.
+        // The segment that it took reaches beyond its own path. That part is out of date at once.
         other.enter(root, c"c");
         other.take(path.give(a));
         assert_eq!(other.until(other.len()), b"root/a");

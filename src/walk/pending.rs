@@ -162,7 +162,7 @@ impl Pending {
         self.len()
     }
 
-    /// Those of entries: what is no name is the name of none.
+    /// The names of entries. That of a [`Kind::NO_NAME`] belongs to none.
     pub(super) fn names(&self) -> impl Iterator<Item = &CStr> {
         let records = self.records_from(0).map(|(_, record)| record);
         records.filter(|record| record.kind != Kind::NO_NAME).map(|record| record.name)

@@ -89,7 +89,7 @@ pub(super) fn spread<S: Clone + Send, R: Send>(
 }
 
 impl<S: Clone> Walk<S> {
-    /// Another thread has nothing to do: gives it a share. Stops if all of them are done.
+    /// Another thread has nothing to do: gives it a share. Stops if the walk is over.
     #[cold]
     #[inline(never)]
     pub(super) fn give_share(&mut self) {

@@ -48,11 +48,11 @@ impl Place {
     }
 }
 
-/// Made when the walk is at the deepest level. The one below the last that is closed is then two above it.
+/// Made when the walk is at the deepest level. The lowest closed level is then three above it.
 struct Attack {
     what: &'static str,
     make: fn(&Place),
-    /// How many levels neither `..` nor names lead to any more, of so many.
+    /// Of a tree this deep, how many levels neither `..` nor names lead to any more.
     lost: fn(usize) -> usize,
 }
 

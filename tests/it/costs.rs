@@ -82,7 +82,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// While it lives, this thread has no memory for who asks for as many bytes at a time.
+/// While it lives, this thread is refused memory if it asks for that many bytes or more at a time.
 pub struct Refusal(());
 
 impl Refusal {

@@ -1,4 +1,4 @@
-//! Symbolic links that the caller follows: `Dir::follow_entry` and `Dir::follow_name`, against an oracle of `std`, and `find -L`.
+//! Symbolic links that the caller follows: `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
 
 use crate::fixture::run;
 use crate::support::machine::{Watchdog, passed, runs_long, skip};
@@ -219,7 +219,7 @@ fn links_lead_where_find_says() {
     }
 }
 
-/// A directory that the walk came to through a link has other ancestors than when it comes to it without, as deep.
+/// A directory has other ancestors if the walk came to it through a link than if it came without one, as deep.
 #[test]
 fn ancestors_through_a_link_are_forgotten_with_it() {
     let tree = Tree::of(&["a/", "b/t/"]);
@@ -305,7 +305,7 @@ fn entry_is_link(name: &[u8]) -> bool {
     name[0].is_ascii_digit()
 }
 
-/// `..` leads elsewhere from a directory behind a link: the levels above it are found by names.
+/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
 #[test]
 fn levels_above_links_are_closed_and_found() {
     const LEVELS: usize = 40;
@@ -322,7 +322,7 @@ fn levels_above_links_are_closed_and_found() {
     }
 }
 
-/// The way up to the ancestors takes two at a time, beside the first directory, the one at hand, and the one that a link leads to.
+/// The way up to the ancestors takes two descriptors at a time; the first level, the current one and the link's target, three.
 #[test]
 fn process_with_few_descriptors_follows_links() {
     process::run("follow::process_with_few_descriptors_follows_links", 60, || {

@@ -1,4 +1,4 @@
-//! How many descriptors a walk keeps once there are no more: all that it can have, with the one at hand.
+//! How many descriptors a walk keeps when the process runs out of them: all that it can have, the current directory's included.
 
 use crate::support::machine::passed;
 use crate::support::process;
@@ -11,7 +11,7 @@ use std::fs;
 
 const DEPTH: usize = 24;
 
-/// What this process has open. To look takes a descriptor too, so there is room for it while it looks.
+/// How many descriptors this process has open. To look takes a descriptor too, so there is room for it while it looks.
 fn open_descriptors() -> usize {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
@@ -33,7 +33,7 @@ fn counts(walk: &mut Walk, before: &Cell<usize>, mut look: impl FnMut(usize)) ->
     counts
 }
 
-/// What a walk keeps under a limit that it was given, it keeps under the process's too.
+/// Under the process's limit a walk keeps as many as under the same limit of its own.
 #[test]
 fn walk_keeps_as_many_as_there_are() {
     process::run("kept_open::walk_keeps_as_many_as_there_are", 60, || {
@@ -64,7 +64,7 @@ fn walk_keeps_as_many_as_there_are() {
     );
 }
 
-/// It does with as many from then on, whatever the process may have later.
+/// From then on it makes do with as many, even if the process may have more later.
 #[test]
 fn walk_keeps_no_more_once_there_are_more() {
     process::run("kept_open::walk_keeps_no_more_once_there_are_more", 60, || {

@@ -28,7 +28,7 @@ fn assert_same(dir: &Path, ours: &[&str], theirs: &[&str], paths: &[&str]) {
     let theirs = system_ls(dir, &[theirs, paths].concat());
     let text = |output: &Output| {
         let text = output.stdout.escape_ascii().to_string();
-        // The columns of files are as wide as those of the directories beside them need, with the system's.
+        // The system's `ls` gives the columns of files the width that the directories beside them need.
         if paths.len() > 1 { text.split_inclusive(' ').filter(|word| *word != " ").collect() } else { text }
     };
     assert_eq!(text(&ours), text(&theirs), "{paths:?}");
@@ -139,7 +139,7 @@ fn modes_times_and_sizes_agree_with_the_system() {
     assert_same(root.path(), &["-l"], &["-n", "--time-style=long-iso"], &[]);
 }
 
-/// As numbers of devices have columns of their own, the spaces are not compared.
+/// Device numbers have columns of their own, so the spaces are not compared.
 #[test]
 fn devices_agree_with_the_system_but_for_spaces() {
     if !system_has_ls("devices_agree_with_the_system_but_for_spaces") {

@@ -1,5 +1,5 @@
-//! Tests that any machine can run: without root, and SKIPPED where they lack a program. A module a topic. To see how a
-//! test looks, begin with `plain`; a new one belongs in
+//! Tests that any machine can run: without root, and SKIPPED where they lack a program. Each module is a topic. To see
+//! how a test looks, begin with `plain`; a new one belongs in
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
 //! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// With types that are asked for where the directory does not tell them, by name.
+/// Sorted by name; types are asked for where the directory does not tell them.
 fn by_std(path: &Path) -> Vec<Found> {
     let entries = std::fs::read_dir(path).unwrap().map(Result::unwrap);
     sorted(entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) }).collect())

@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// So much at a time is refused to the walk.
+/// The walk is refused this much at a time.
 const REFUSED: usize = 64 * 1024;
 
 /// Directories in one. Their names take half a megabyte.
@@ -165,7 +165,7 @@ fn read_answers_once() {
     });
 }
 
-/// Nothing is noted there.
+/// The walk notes no names there.
 #[test]
 fn directory_that_is_skipped_takes_no_memory() {
     process::run("refused_memory::directory_that_is_skipped_takes_no_memory", 60, || {

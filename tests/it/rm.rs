@@ -190,7 +190,7 @@ fn message_has_the_path_as_typed() {
 #[test]
 fn root_of_all_is_refused() {
     const TEST: &str = "root_of_all_is_refused";
-    // If it is not refused, nothing is removed all the same.
+    // Even if it is not refused, nothing is removed.
     const REMOVE_NOTHING: &[&str] = &["-qqo", "/dev/null", "-e", "inject=unlink,unlinkat,rmdir:error=EPERM"];
     if !can_trace(TEST) {
         return;
@@ -316,7 +316,7 @@ fn others_add_and_remove() {
     });
 }
 
-/// With `-f` an error of a directory that is none any more may be left out, but not what follows from it.
+/// With `-f`, `rm` may be silent about a directory that is no longer one, but not about what follows from that.
 #[test]
 fn success_means_that_all_is_gone() {
     let others = ["0", "1", "2", "3", "4", "5"].map(|name| Path::new("tree").join(name));

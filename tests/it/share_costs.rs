@@ -1,4 +1,4 @@
-//! What several threads take, in memory, to share a deep tree: it grows with the depth, not with its square.
+//! The memory that several threads take to share a deep tree: it grows with the depth, not with its square.
 
 use crate::costs::bytes_so_far;
 use crate::support::machine::passed;
@@ -152,7 +152,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     (most_memory() - before, errors.into_iter().sum())
 }
 
-/// Of 4 times as many levels the paths are 16 times as long, taken together.
+/// The paths of 4 times as many levels are 16 times as long in total.
 #[test]
 fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
     process::run("share_costs::lost_levels_take_memory_for_their_number_not_for_their_paths", 120, || {

@@ -156,7 +156,7 @@ impl Skips {
     }
 }
 
-/// How long the skips take that follow [`Dir::read`], or [`Dir::next`] without an `order`.
+/// How long the skips take after [`Dir::read`], or without an `order` after [`Dir::next`].
 fn time(tree: &Path, order: Option<Order>, skips: Skips) -> Duration {
     let mut walk = Walk::open(tree).unwrap();
     let mut dir = walk.next().unwrap().unwrap();
@@ -181,7 +181,7 @@ fn time(tree: &Path, order: Option<Order>, skips: Skips) -> Duration {
     }
 }
 
-/// A ratio of times, as the searching makes no calls that could be counted. It is 4 where each name is looked at about once,
+/// A ratio of times, because the search makes no calls that could be counted. It is 4 where each name is looked at about once,
 /// and 16 where each call looks at all.
 #[test]
 fn time_to_skip_grows_with_the_directory_not_with_its_square() {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Threads may hand it over and not share it.
+/// Threads may hand it over, but not share it.
 #[derive(Clone, Debug)]
 struct Value(Cell<u64>);
 
@@ -52,7 +52,7 @@ impl Model<'_> {
         let left = self.left(path);
         if dir.is_second_visit() {
             assert_eq!(dir.state().0.get(), left, "{dir:?}");
-            dir.state_mut().0.set(0); // for nobody
+            dir.state_mut().0.set(0); // nobody sees this
             return false;
         }
         assert_eq!(dir.state().0.get(), self.begun(path), "{dir:?}");

@@ -93,7 +93,7 @@ fn deepest_level_is_set_midway() {
     }
 }
 
-/// What is not read of a directory at the deepest level holds no directories to go to.
+/// The walk does not read the rest of a directory at the deepest level, because it enters nothing there.
 #[test]
 fn rest_of_the_deepest_directories_is_not_read() {
     let test = "walk_options::rest_of_the_deepest_directories_is_not_read";
@@ -138,7 +138,7 @@ fn post_order_set_midway_holds_from_the_next_tree_on() {
     }
 }
 
-/// Whatever is set at each step, all are lent.
+/// Whatever limit is set at each step, the walk lends every directory.
 #[test]
 fn descriptors_are_limited_midway() {
     let tree = Tree::new(|at| tree::comb(at, 30));

@@ -416,7 +416,7 @@ fn rewind_begins_again(mounted: &Mounted) {
     }
 }
 
-/// Cases look at more entries than this in steps.
+/// Where there are more entries than this, cases look at some of them.
 const FEW: usize = 600;
 
 fn step(entries: &[Found]) -> usize {

@@ -120,7 +120,7 @@ fn what_threads_leave_goes_to_the_others() {
     });
 }
 
-/// A level is moved away, and what is below it elsewhere: a thread that has to come back to it finds it neither above nor by
+/// A level is moved away, and what is below it elsewhere: a thread that has to come back to it finds it neither by `..` nor by
 /// names. It is lost, but the levels above it come again, after all that the threads do below them.
 #[test]
 fn levels_above_a_lost_one_come_again() {
@@ -165,7 +165,7 @@ fn levels_above_a_lost_one_come_again() {
     assert!(lost.load(SeqCst) > 100, "{lost:?}");
 }
 
-/// Nobody stays to the end: it ends all the same.
+/// No closure stays to the end: the walk ends all the same.
 #[test]
 fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
@@ -231,8 +231,8 @@ fn panic_is_passed_on_when_all_have_returned() {
     });
 }
 
-/// In post-order, the thread that makes the second visit is often another one than that of the first: it has the value in which
-/// that left the directory, and all that was added below it.
+/// In post-order, the second visit is often made by another thread than the first. It has the value that the first visit left,
+/// with all that was added below the directory.
 #[test]
 fn second_visit_has_the_value_of_the_first() {
     let tree = Tree::new(make);

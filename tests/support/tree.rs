@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub struct Tree(TempDir);
 
 impl Tree {
-    /// In memory, if there is a tmpfs for it: to make a large tree and to remove it takes a disk longer than to walk it.
+    /// In memory, if there is a tmpfs for it: a disk takes longer to make and remove a large tree than to walk it.
     pub fn new(make: impl FnOnce(&Path)) -> Self {
         Self::at(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()), make)
     }

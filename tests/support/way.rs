@@ -16,7 +16,7 @@ pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_m
 pub const POST: Way = Way { is_post_order: true, ..PLAIN };
 
 impl Way {
-    /// Sets what is not the caller's to do.
+    /// Sets the walk's options. The caller sorts.
     pub fn set(self, walk: Walk) -> Walk {
         walk.max_open(self.max_open).post_order(self.is_post_order).same_mount(self.is_on_one_mount)
     }

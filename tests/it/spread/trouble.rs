@@ -51,7 +51,7 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
     });
 }
 
-/// Whoever makes the second visit need not be able to read the directory any more.
+/// The thread that makes the second visit need not be able to read the directory any more.
 #[test]
 fn second_visit_needs_no_permission_to_read() {
     let _watchdog = Watchdog::new(60);

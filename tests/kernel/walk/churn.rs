@@ -155,7 +155,7 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
     }
 }
 
-/// What was there is removed, whoever adds to it; what a link leads to is not.
+/// What was there is removed, even while others add to it; what a link leads to is not.
 #[test]
 fn tree_is_removed_while_others_add_remove_and_swap() {
     let _watchdog = machine::watchdog();

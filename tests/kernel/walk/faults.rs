@@ -191,7 +191,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// What cannot be opened if no descriptor is to be had, because only the first level's is open and that of the one at hand.
+    /// What cannot be opened once descriptors run out: only the first level and the current directory are open, and neither can
+    /// be closed.
     fn without_descriptors(&self) -> Vec<PathBuf> {
         let is_third_open = |path: &PathBuf| {
             let depth = path.iter().filter(|name| *name == "d").count();

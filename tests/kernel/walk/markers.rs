@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 const DEPTH: usize = 6;
 
-/// So many files come after `d` and `z` in each directory of the server.
+/// How many files come after `d` and `z` in each directory of the server.
 const FILES: usize = 10;
 
 /// As [`comb`], on a server that gives one record at a time, each with a cookie that is the end on other file systems.
@@ -49,7 +49,7 @@ fn directory(children: Vec<(String, Node)>, cookie: fn(u64) -> u64) -> Directory
     }
 }
 
-/// Those of tmpfs and of ext4.
+/// With the cookies that are the end on tmpfs and on ext4.
 fn serve() -> Server {
     let cookies: [fn(u64) -> u64; 2] = [|_| i32::MAX as u64, |_| i64::MAX as u64];
     Server::mount(cookies.map(treacherous).to_vec()).unwrap()
@@ -127,11 +127,11 @@ const OPENAT2: c_long = libc::SYS_openat2;
 const FSTATFS: c_long = libc::SYS_fstatfs;
 const CALLS: [c_long; 2] = [OPENAT2, FSTATFS];
 
-/// Nothing, and then each of these calls always.
+/// What is refused: nothing, and then each of these calls, every time.
 const REFUSED: [Option<(c_long, c_int)>; 4] =
     [None, Some((OPENAT2, ENOSYS)), Some((OPENAT2, EPERM)), Some((FSTATFS, EIO))];
 
-/// The trap comes last, as no program would survive it that mounts something.
+/// The trap comes last: the programs that mount would not survive it.
 fn set_trap() -> Result<(), String> {
     trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
 }

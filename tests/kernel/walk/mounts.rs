@@ -277,7 +277,7 @@ fn mounting_and_unmounting_midway_loses_nothing_else() {
     }
 }
 
-/// The directory that another one is mounted on and taken off, over and over, has the same file system under it.
+/// A directory of the same file system is mounted on one of the tree and taken off, over and over.
 #[test]
 fn no_mount_is_entered_by_a_race() {
     let _watchdog = machine::watchdog();

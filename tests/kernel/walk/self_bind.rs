@@ -1,5 +1,5 @@
 //! A closed level that is mounted on itself while the walk is below it: `..` leads to the new mount, whose root has the same
-//! device, inode number and birth time. There the directories lie bare that mounts covered.
+//! device, inode number and birth time. There, the directories that mounts covered lie bare.
 
 use super::{SORTED, Told, Way, comb, level};
 use crate::mounted::in_own_namespace;
@@ -57,7 +57,7 @@ fn nothing_is_lent_from_the_new_mount_under_same_mount() {
     }
 }
 
-/// Whether the level is found again is not promised, nor on which of the two mounts. The rest is complete.
+/// Nothing promises that the level is found again, or on which of the two mounts. The rest is complete.
 #[test]
 fn walk_of_all_mounts_loses_nothing_else() {
     let row = "walk: a closed level is mounted on itself";
