@@ -84,7 +84,7 @@ use std::{fmt, io, mem};
 ///
 /// | | system calls |
 /// |---|---|
-/// | a directory that fits into the [`Buffer`], where the file system has an [`EndMarker`] | 3: `openat2`, `getdents64`, `close` |
+/// | a directory that fits into the [`Buffer`], with an [`EndMarker`] on its file system | 3: `openat2`, `getdents64`, `close` |
 /// | one where it has none | 4: a second `getdents64` |
 /// | the root | `openat` instead of `openat2`, and an `fstatfs` more, for its `EndMarker` |
 /// | a directory on another mount | an `openat` and an `fstatfs` more, for the `EndMarker` there |

@@ -295,8 +295,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read). Returns whether that changed
-    /// anything: `false` for a file, and for a name that was skipped before. If a broken file system gives the name twice, each
-    /// call skips one of the two.
+    /// anything: `false` for what the walk would not enter, and for a name that was skipped before. If a broken file system gives
+    /// the name twice, each call skips one of the two.
     ///
     /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Once the
     /// directory has been read to its end, any other name takes a binary search in an index. The first such search makes it: 8
