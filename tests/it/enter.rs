@@ -249,7 +249,8 @@ fn update(root: &Path, known: &mut BTreeMap<PathBuf, Known>) -> usize {
     let mut walk = Walk::open(root).unwrap();
     while let Some(mut dir) = walk.next().unwrap() {
         let stat = fstat(&dir).unwrap();
-        let changed = (stat.st_mtime, stat.st_mtime_nsec);
+        #[allow(clippy::useless_conversion, reason = "32 bits on some machines")]
+        let changed = (stat.st_mtime, u64::from(stat.st_mtime_nsec));
         let entry = if let Some(known) = known.get(dir.path()).filter(|known| known.changed == changed) {
             dir.skip_all();
             known.directories.iter().for_each(|name| dir.enter(name));

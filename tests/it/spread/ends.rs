@@ -383,7 +383,7 @@ fn closure_may_take_the_walk_of_another() {
                 }
                 let mut paths = Vec::new();
                 is_given.wait();
-                thread::sleep(Duration::from_millis(2)); // the other closure returns
+                thread::sleep(Duration::from_millis(50)); // the other closure returns meanwhile
                 for _ in 0..steps {
                     let Some(dir) = walk.next().unwrap() else { break };
                     paths.push(path_of(&dir));
