@@ -134,7 +134,8 @@ fn modes_times_and_sizes_agree_with_the_system() {
         file.set_len(seconds * 1_000_003).unwrap();
         let days = Duration::from_secs(86_400) * i32::unsigned_abs(*day);
         let midnight = if *day < 0 { SystemTime::UNIX_EPOCH - days } else { SystemTime::UNIX_EPOCH + days };
-        file.set_modified(midnight + Duration::from_secs(seconds)).unwrap();
+        let set = file.set_modified(midnight + Duration::from_secs(seconds));
+        assert!(set.is_ok() || cfg!(target_pointer_width = "32"), "only a time of 32 bits is too short for {day}");
     }
     assert_same(root.path(), &["-l"], &["-n", "--time-style=long-iso"], &[]);
 }
