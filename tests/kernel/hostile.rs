@@ -341,6 +341,9 @@ fn no_other_reader_sees_more() {
         let hangs = |scenario: &Scenario| scenario.answers.iter().any(|answer| matches!(answer, Answer::Hang));
         let mut table = scenarios();
         table.retain(|scenario| !hangs(scenario));
+        if !machine::runs_long() {
+            table = table.into_iter().step_by(3).collect(); // each starts a process for each reader
+        }
         let server = Server::mount(table.iter().map(|scenario| scenario.directory(Batch::Full)).collect()).unwrap();
         for (name, missing) in READERS.iter().filter_map(|reader| reader.as_ref().err()) {
             machine::skip(&format!("{name} on a hostile server"), missing);
@@ -585,7 +588,7 @@ fn endless_directory_takes_constant_memory() {
 #[test]
 fn listing_of_millions_takes_the_memory_it_promises() {
     const NAME: usize = 16;
-    let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (1_000_000, 120) };
+    let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (300_000, 120) };
     served("hostile::listing_of_millions_takes_the_memory_it_promises", seconds, || {
         let name = |place: u64| format!("{:0NAME$x}", place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let answers = move |place| if place < count { file(&name(place)) } else { Answer::End };
