@@ -150,3 +150,19 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
         }
     }
 }
+
+/// The entries before it come first; here there are none.
+#[test]
+fn next_or_hands_on_the_error_of_a_directory_that_cannot_be_read() {
+    let tree = Tree::of(&["a/f"]);
+    let root = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
+    let mut walk = Walk::new(root, "root");
+    let mut root = walk.next().unwrap().unwrap();
+    let mut errors = Vec::new();
+    for _ in 0..3 {
+        assert!(root.next_or(|error| errors.push(error)).is_none());
+    }
+    let [error] = &errors[..] else { panic!("once, not {errors:?}") };
+    assert_eq!((error.path(), error.raw_os_error()), (Path::new("root"), Some(libc::EBADF)));
+    assert!(walk.next_or(|error| panic!("{error}")).is_none());
+}
