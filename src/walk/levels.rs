@@ -22,7 +22,7 @@ use super::dir::Unread;
 use super::identity::Identity;
 use super::level::{Level, Spot, State};
 use super::links::Links;
-use super::mounts::Mounts;
+use super::mounts::{Mounts, with_end_marker};
 use super::options::{MIN_OPEN, Options};
 use super::path::TreePath;
 use super::pending::{Kind, Pending, Record};
@@ -145,9 +145,8 @@ impl<S> Levels<S> {
 
     /// The root becomes the current directory, with this value.
     pub(super) fn enter_root(&mut self, value: S) {
-        let root = self.root.take().expect("BUG: the tree has begun");
+        let (root, end_marker) = with_end_marker(self.root.take().expect("BUG: the tree has begun"));
         let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        let end_marker = EndMarker::of(&root).unwrap_or(EndMarker::NONE);
         self.known.post_order = self.options.post_order;
         self.stack.push(Level::new(State::First(root), spot, end_marker, value));
     }

@@ -56,11 +56,7 @@ impl Mounts {
     ) -> Result<Option<(OwnedFd, EndMarker)>, Errno> {
         match errno {
             Errno::XDEV if same_mount => Ok(None),
-            Errno::XDEV => {
-                let opened = open_below(dir, name)?;
-                let end_marker = EndMarker::of(&opened).unwrap_or(EndMarker::NONE);
-                Ok(Some((opened, end_marker)))
-            }
+            Errno::XDEV => Ok(Some(with_end_marker(open_below(dir, name)?))),
             Errno::NOSYS | Errno::PERM if self.has_openat2 => {
                 let opened = self.open_without_openat2(dir, name, same_mount);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // or `openat` would be refused too
@@ -103,8 +99,7 @@ impl Mounts {
         if same_mount && !self.stays_on_mount(dir, opened.as_fd())? {
             return Ok(None);
         }
-        let end_marker = EndMarker::of(&opened).unwrap_or(EndMarker::NONE);
-        Ok(Some((opened, end_marker)))
+        Ok(Some(with_end_marker(opened)))
     }
 
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
@@ -115,4 +110,10 @@ impl Mounts {
         };
         Ok(Mount::of(below)? == only)
     }
+}
+
+/// A directory with the end marker of its file system, or without one where the file system cannot be asked.
+pub(super) fn with_end_marker(dir: OwnedFd) -> (OwnedFd, EndMarker) {
+    let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
+    (dir, end_marker)
 }
