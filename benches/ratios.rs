@@ -47,7 +47,7 @@ fn main() {
         if shape.count <= 1024 {
             counted.measure(&dir.label, &mut ladder::rungs(&dir));
         }
-        if shape.is_of_a_source_tree() && shape.count <= 128 {
+        if shape.is_shown_alone() {
             let dir = shape.make();
             alone.measure(&dir.label, ladder::all(&dir));
         }

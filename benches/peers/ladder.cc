@@ -101,11 +101,12 @@ struct V5 {
 };
 
 template <typename Ladder>
-void serve(const char* path) {
+void serve(const std::vector<const char*>& paths) {
   Ladder ladder;
-  for (unsigned long times; std::scanf("%lu", &times) == 1; std::fflush(stdout)) {
+  size_t turn;
+  for (unsigned long times; std::scanf("%lu %zu", &times, &turn) == 2; std::fflush(stdout)) {
     if (times == 0) {
-      ladder.read(path);
+      ladder.read(paths[turn]);
       std::string names;
       ladder.each([&](const char* name, size_t size) { names.append(name, size).push_back('\0'); });
       std::printf("%zu\n", names.size());
@@ -115,7 +116,8 @@ void serve(const char* path) {
     size_t bytes = 0;
     const auto begin = std::chrono::steady_clock::now();
     for (; times > 0; --times) {
-      ladder.read(path);
+      ladder.read(paths[turn]);
+      if (++turn == paths.size()) turn = 0;
       bytes = 0;
       ladder.each([&](const char*, size_t size) { bytes += size; });
     }
@@ -127,9 +129,11 @@ void serve(const char* path) {
 }  // namespace
 
 int main(int, char** arguments) {
+  std::vector<const char*> paths;
+  for (char** path = arguments + 2; *path; ++path) paths.push_back(*path);
   if (!std::strcmp(arguments[1], "v1")) {
-    serve<V1>(arguments[2]);
+    serve<V1>(paths);
   } else {
-    serve<V5>(arguments[2]);
+    serve<V5>(paths);
   }
 }

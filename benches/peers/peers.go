@@ -96,14 +96,14 @@ func main() {
 	if os.Args[1] == "ReadDir" {
 		visit, count = readDir, readDirBytes
 	}
-	path := os.Args[2]
+	paths := os.Args[2:]
 	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
-		var times int
-		_, err := fmt.Sscan(input.Text(), &times)
+		var times, turn int
+		_, err := fmt.Sscan(input.Text(), &times, &turn)
 		must(err)
 		if times == 0 {
 			var names []byte
-			must(visit(path, func(name []byte) { names = append(append(names, name...), 0) }))
+			must(visit(paths[turn], func(name []byte) { names = append(append(names, name...), 0) }))
 			fmt.Println(len(names))
 			os.Stdout.Write(names)
 			continue
@@ -111,8 +111,11 @@ func main() {
 		sum := 0
 		begin := time.Now()
 		for range times {
-			sum, err = count(path)
+			sum, err = count(paths[turn])
 			must(err)
+			if turn++; turn == len(paths) {
+				turn = 0
+			}
 		}
 		fmt.Println(time.Since(begin).Nanoseconds(), sum)
 	}

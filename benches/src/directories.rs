@@ -51,13 +51,32 @@ impl Directory {
         path
     }
 
+    /// As [`turn`](Self::turn) so many times, for a program that has all the [`paths`](Self::paths). Returns the index of the
+    /// first one.
+    pub fn turns(&self, times: u64) -> usize {
+        let (first, count) = (self.turn.get(), 1 + self.others.len() as u64);
+        self.turn.set(usize::try_from((first as u64 + times) % count).expect("BUG: not below the count"));
+        first
+    }
+
+    /// As [`turn`](Self::turn), for `std`.
+    #[inline]
+    pub fn turn_path(&self) -> &Path {
+        as_path(self.turn())
+    }
+
+    /// In the order in which they take turns.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.others.iter().chain([&self.path]).map(|path| as_path(path))
+    }
+
     #[inline]
     fn path_in_turn(&self) -> &CStr {
         self.others.get(self.turn.get()).unwrap_or(&self.path)
     }
 
     pub fn path(&self) -> &Path {
-        Path::new(OsStr::from_bytes(self.path.to_bytes()))
+        as_path(&self.path)
     }
 
     /// Other processes come and go in it.
@@ -68,7 +87,7 @@ impl Directory {
     /// Answers as `std::fs::read_dir` does.
     pub fn oracle(&self, answer: Answer) -> Oracle<'_> {
         let by_std = move || {
-            let mut names = names_by_std(Path::new(OsStr::from_bytes(self.path_in_turn().to_bytes())));
+            let mut names = names_by_std(as_path(self.path_in_turn()));
             match answer {
                 Answer::Names => hash(names),
                 Answer::Sorted => {
@@ -80,6 +99,10 @@ impl Directory {
         };
         Oracle::new(&self.label, self.is_proc(), by_std).of_many(1 + self.others.len())
     }
+}
+
+fn as_path(path: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(path.to_bytes()))
 }
 
 fn names_by_std(dir: &Path) -> Vec<Vec<u8>> {
@@ -164,8 +187,9 @@ impl Shape {
         Self { made: Made::Shuffled, ..self }
     }
 
-    pub fn is_of_a_source_tree(&self) -> bool {
-        matches!(self.names, Names::Source)
+    /// Whether a table also shows what one such directory alone would say.
+    pub fn is_shown_alone(&self) -> bool {
+        matches!(self.names, Names::Source) && self.count <= 128
     }
 
     /// The label without the number of entries.

@@ -11,7 +11,7 @@ use crate::is_long;
 use crate::readers::{FLAGS, bare_loop_over, drain, lendir_over, listing_over, marker};
 use lendir::{Buffer, EndMarker, Listing, Order};
 use rustix::fs::{Mode, openat};
-use std::ffi::{CStr, OsStr, OsString, c_char};
+use std::ffi::{CStr, OsString, c_char};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::{mem, ptr};
@@ -225,7 +225,7 @@ fn v5(dir: &Directory) -> Contender<'_> {
 fn std_sorted(dir: &Directory) -> Contender<'_> {
     let read = move |names: &mut Vec<OsString>| {
         drop(mem::take(names));
-        *names = std::fs::read_dir(OsStr::from_bytes(dir.turn().to_bytes()))
+        *names = std::fs::read_dir(dir.turn_path())
             .expect("a directory")
             .map(|e| e.expect("an entry").file_name())
             .collect();

@@ -4,7 +4,7 @@ use crate::contender::{Contender, Reader, hash};
 use crate::directories::{Answer, Directory};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
@@ -309,7 +309,7 @@ struct Std<'a>(&'a Directory);
 impl Reader for Std<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        for entry in std::fs::read_dir(OsStr::from_bytes(self.0.turn().to_bytes())).expect("a directory") {
+        for entry in std::fs::read_dir(self.0.turn_path()).expect("a directory") {
             take(entry.expect("an entry").file_name().as_bytes());
         }
     }

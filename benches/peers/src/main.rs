@@ -76,7 +76,7 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
     let mut read = Table::new("Peers: read", effort);
     let mut pids = Table::new("Peers: PIDs", effort);
     let mut names = Table::new("Peers: PIDs and command names", effort);
-    for dir in directories().iter().filter(|it| arguments.ask_for(&it.label())).filter_map(Fixture::make) {
+    for dir in directories().iter().filter(|it| arguments.ask_for(&it.label())).filter_map(Fixture::make_many) {
         read.measure(&dir.label, reading(&dir, programs));
         if dir.is_proc() {
             pids.measure(&dir.label, after_bare_loop(&dir, processes::pids()));
@@ -84,8 +84,14 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
         }
     }
     let mut sort = Table::new("Peers: sort", effort);
-    for dir in shapes().iter().filter(|it| arguments.ask_for(&it.label())).map(Shape::make) {
+    let mut alone = Table::new("Peers: sort, one directory alone", effort);
+    for shape in shapes().into_iter().filter(|it| arguments.ask_for(&it.label())) {
+        let dir = shape.make_many();
         sort.measure(&dir.label, sorting(&dir, programs));
+        if shape.is_shown_alone() {
+            let dir = shape.make();
+            alone.measure(&dir.label, sorting(&dir, programs));
+        }
     }
     let mut walk = Table::new("Peers: walk", effort);
     for fixture in trees::Fixture::all().into_iter().filter(|it| arguments.ask_for(&it.label())) {
@@ -97,7 +103,7 @@ fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
         let tree = trees::Fixture::System("/usr").make();
         again.measure(&tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
     }
-    for table in [read, pids, names, sort, walk, again] {
+    for table in [read, pids, names, sort, alone, walk, again] {
         print!("{table}");
     }
     monitors::print_tables(arguments, effort);
@@ -121,6 +127,8 @@ fn shapes() -> Vec<Shape> {
     let fastest = fastest_root();
     let both_ways = |shape: Shape| [shape.clone(), shape.shuffled()];
     let mut all = vec![roots()[0].shape(32, Names::Sixteen), fastest.shape(32, Names::Sixteen)];
+    all.extend([1, 2, 4, 8, 32, 128, 1024].map(|count| fastest.shape(count, Names::Source)));
+    all.push(fastest.shape(32, Names::Hex));
     all.extend(both_ways(fastest.shape(1024, Names::Pids)));
     all.extend(both_ways(fastest.shape(1024, Names::Photos)));
     all.push(fastest.shape(100_000, Names::Hex));

@@ -1,8 +1,9 @@
 //! The same work in other languages: programs built here and now, which read when they are told to.
 //!
-//! Given a number on its standard input, such a program reads its directory that many times, and answers with the nanoseconds
-//! that took and the bytes of all names. Given 0, it answers with the length of all names, each with a NUL after it, and then
-//! with the names, in its own order. So it can take its turn among the contenders of this process.
+//! Such a program has the directories that take turns as its arguments. Given a number of readings and the index of a directory
+//! on its standard input, it reads one directory after the other from there on, and answers with the nanoseconds that took and
+//! the bytes of the last one's names. Given 0 readings, it answers with the length of the names of that directory, each with a
+//! NUL after it, and then with the names, in its own order. So it can take its turn among the contenders of this process.
 
 use lendir_benches::contender::{Contender, Work, hash};
 use lendir_benches::directories::{Answer, Directory};
@@ -75,30 +76,32 @@ impl Program {
     pub fn contenders<'a>(&self, dir: &'a Directory, sorted: bool) -> impl Iterator<Item = Contender<'a>> {
         let ways = self.ways.iter().filter(move |way| matches!(way.answer, Answer::Sorted) == sorted);
         ways.map(|way| {
-            let running = Running::start(&self.path, way.argument, dir.path()).expect("a program just built");
+            let running = Running::start(&self.path, way.argument, dir).expect("a program just built");
             Contender::new(way.name, dir.oracle(way.answer), running)
         })
     }
 }
 
 /// It ends when its standard input does.
-struct Running {
+struct Running<'a> {
+    dir: &'a Directory,
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Running {
-    fn start(program: &Path, way: &str, dir: &Path) -> io::Result<Self> {
+impl<'a> Running<'a> {
+    fn start(program: &Path, way: &str, dir: &'a Directory) -> io::Result<Self> {
         let mut command = Command::new(program);
-        let mut child = command.arg(way).arg(dir).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.arg(way).args(dir.paths()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdout = BufReader::new(child.stdout.take().expect("BUG: piped"));
-        Ok(Self { stdin: child.stdin.take(), stdout, child })
+        Ok(Self { dir, stdin: child.stdin.take(), stdout, child })
     }
 
     fn ask(&mut self, times: u64) -> io::Result<Vec<u64>> {
         let mut stdin = self.stdin.as_ref().expect("BUG: closed by `drop` only");
-        stdin.write_all(format!("{times}\n").as_bytes())?;
+        let first = self.dir.turns(times.max(1));
+        stdin.write_all(format!("{times} {first}\n").as_bytes())?;
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
         line.split_ascii_whitespace().map(|number| number.parse().map_err(io::Error::other)).collect()
@@ -117,7 +120,7 @@ impl Running {
     }
 }
 
-impl Work for Running {
+impl Work for Running<'_> {
     fn time(&mut self, times: u64) -> Duration {
         self.read(times).expect("a duration")
     }
@@ -127,7 +130,7 @@ impl Work for Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.stdin = None;
         let _ = self.child.wait();

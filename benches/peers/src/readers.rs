@@ -46,7 +46,7 @@ impl Reader for LinuxIo<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let options = OpenOptions::read_only().directory().close_on_exec();
-        let dir = File::open(&self.dir.path, options).expect("a directory");
+        let dir = File::open(self.dir.turn(), options).expect("a directory");
         let entries = dir.getdents_all(&mut self.buffer, |entry| {
             let name = entry.name.to_bytes();
             if !is_dots(name) {
@@ -65,7 +65,7 @@ impl Reader for Nix<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let mut dir = nix::dir::Dir::open(&*self.0.path, flags, Mode::empty()).expect("a directory");
+        let mut dir = nix::dir::Dir::open(self.0.turn(), flags, Mode::empty()).expect("a directory");
         for entry in dir.iter() {
             let entry = entry.expect("an entry");
             let name = entry.file_name().to_bytes();
@@ -84,7 +84,7 @@ struct OneLevel<'a> {
 
 impl Reader for OneLevel<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let one_level = WalkDir::new(self.dir.path()).min_depth(1).max_depth(1);
+        let one_level = WalkDir::new(self.dir.turn_path()).min_depth(1).max_depth(1);
         for entry in if self.sorted { one_level.sort_by_file_name() } else { one_level } {
             take(entry.expect("an entry").file_name().as_bytes());
         }
@@ -95,7 +95,7 @@ struct StdSorted<'a>(&'a Directory);
 
 impl Reader for StdSorted<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let entries = std::fs::read_dir(self.0.path()).expect("a directory");
+        let entries = std::fs::read_dir(self.0.turn_path()).expect("a directory");
         let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
         names.sort_unstable();
         for name in &names {
@@ -112,7 +112,7 @@ struct Sorted<'a> {
 
 impl Reader for Sorted<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::open(&*self.dir.path).expect("a directory");
+        let dir = lendir::open(self.dir.turn()).expect("a directory");
         self.listing.read(Entries::new(&dir, &mut self.buffer)).expect("its entries");
         for entry in &self.listing {
             take(entry.name());
