@@ -246,7 +246,9 @@ impl Listing {
             let _ = grown && grow(&mut self.places, self.len + MIN_PLACES).is_ok();
         }
         let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };
-        self.sort();
+        if self.len > 1 {
+            self.sort();
+        }
         resolved
     }
 
