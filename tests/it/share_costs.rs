@@ -8,6 +8,7 @@ use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, mkdirat, renameat};
 use std::fs;
+use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -85,11 +86,14 @@ fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
 
 #[test]
 fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
-    process::run("share_costs::what_is_given_away_takes_no_more_memory_in_a_deeper_tree", 60, || {
+    process::run("share_costs::what_is_given_away_takes_no_more_memory_in_a_deeper_tree", 120, || {
         const LEVELS: usize = 100;
         for is_post_order in [false, true] {
-            let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| bytes_a_share(depth, is_post_order));
-            assert!(few > LEVELS / 8 && many > LEVELS / 2, "{few} and {many} directories are given away");
+            // On a busy machine the other thread can wait too late to get anything.
+            let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
+                let mut walks = iter::repeat_with(|| bytes_a_share(depth, is_post_order)).take(20);
+                walks.find(|(shares, _)| *shares > depth / 8).expect("one walk of 20 gives away an eighth of the tree")
+            });
             assert!(
                 more <= 2 * bytes,
                 "post order {is_post_order}: {bytes} bytes for each of {few}, {more} for each of {many}, 4 times as deep"
