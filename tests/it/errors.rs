@@ -78,7 +78,7 @@ fn forbidden_directory_is_eacces() {
 fn noatime_is_given_up_where_refused() {
     let own = numbered(0);
     let noatime = |path: &std::path::Path| {
-        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("with or without");
+        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("neither with O_NOATIME nor without");
         fcntl_getfl(dir).unwrap().contains(OFlags::NOATIME)
     };
     assert!(noatime(own.path()));

@@ -89,7 +89,7 @@ fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
         const LEVELS: usize = 100;
         for is_post_order in [false, true] {
             let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| bytes_a_share(depth, is_post_order));
-            assert!(few > LEVELS / 8 && many > LEVELS / 2, "{few} and {many} directories are given away");
+            assert!(few > LEVELS / 8 && many > LEVELS / 2, "only {few} and {many} directories are given away");
             assert!(
                 more <= 2 * bytes,
                 "post order {is_post_order}: {bytes} bytes for each of {few}, {more} for each of {many}, 4 times as deep"
@@ -102,9 +102,9 @@ fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
 /// The most memory that this process has had since it was last asked, in bytes.
 fn most_memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("proc_pid_status(5)");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("/proc/self/status has no VmHWM");
     fs::write("/proc/self/clear_refs", "5").unwrap();
-    1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("a number")
+    1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("VmHWM not in kB")
 }
 
 /// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so each is lost.
@@ -113,7 +113,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
     let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
-    let [top, bottom, last] = found.try_into().expect("three levels");
+    let [top, bottom, last] = found.try_into().expect("not three levels");
     for number in ["1", "2", "3", "4"] {
         mkdirat(&last, format!("{name}/{number}"), Mode::RWXU).unwrap();
     }
@@ -148,7 +148,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
         }
         errors
     });
-    assert!(is_shared.load(SeqCst) && is_cut.load(SeqCst), "both threads are at the bottom");
+    assert!(is_shared.load(SeqCst) && is_cut.load(SeqCst), "the threads were never both at the bottom");
     (most_memory() - before, errors.into_iter().sum())
 }
 
@@ -158,7 +158,10 @@ fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
     process::run("share_costs::lost_levels_take_memory_for_their_number_not_for_their_paths", 120, || {
         const LEVELS: usize = 500;
         let [(few, errors), (many, more_errors)] = [LEVELS, 4 * LEVELS].map(memory_of_lost_levels);
-        assert!(errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10, "{errors} and {more_errors} errors");
+        assert!(
+            errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10,
+            "only {errors} and {more_errors} levels are lost"
+        );
         let few = few.max(2 << 20);
         assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
     });
