@@ -131,7 +131,7 @@ fn rewound_reads_from_the_beginning_whatever_it_borrows() {
     let mut fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let expected = all(&mut Entries::new(&fd, &mut buffer));
-    assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "it is at its end");
+    assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "its position is not at the end");
     assert_eq!(all(&mut Entries::rewound(&fd, &mut buffer).unwrap()), expected);
     assert_eq!(all(&mut Entries::rewound(&mut fd, &mut buffer).unwrap()), expected);
     assert_eq!(all(&mut Entries::rewound(fd.as_fd(), &mut buffer).unwrap()), expected);
@@ -187,7 +187,7 @@ fn next_iterator_starts_after_the_last_batch_or_a_cookie() {
     entries.rewind().unwrap();
     let cookie = entries.next().unwrap().unwrap().cookie();
     let rest = all(&mut Entries::new(&fd, &mut buffer));
-    assert!(rest.len() < expected.len() - 1, "the first batch was fetched and dropped");
+    assert!(rest.len() < expected.len() - 1, "the first batch was not dropped");
     assert_eq!(rest, expected[expected.len() - rest.len()..]);
 
     let mut entries = Entries::new(&fd, &mut buffer);

@@ -191,7 +191,7 @@ fn cycle_of_mounts_is_counted_once() {
         let text = String::from_utf8_lossy(&output.stdout);
         let parts: Vec<_> = text.split("\n\n").collect();
         assert!(parts.len() == 17 && !parts[0].is_empty(), "{mounts}: {output:?}");
-        assert_eq!(parts[..8], parts[8..16], "{mounts}");
+        assert_eq!(parts[..8], parts[8..16], "{mounts}: `du` prints something else");
     }
 }
 

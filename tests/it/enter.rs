@@ -276,7 +276,7 @@ fn incremental_walk_knows_what_a_full_one_knows() {
     let tree = Tree::new(|at| tree::random(at, 12));
     let mut known = BTreeMap::new();
     let directories = update(tree.path(), &mut known);
-    assert_eq!(update(tree.path(), &mut known), 0, "nothing has changed");
+    assert_eq!(update(tree.path(), &mut known), 0, "read again, though nothing has changed");
     std::thread::sleep(std::time::Duration::from_millis(20)); // or the change falls into the same tick of the clock
     let paths: Vec<_> = known.keys().cloned().collect();
     fs::remove_dir_all(&paths[directories / 2]).unwrap();

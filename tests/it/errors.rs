@@ -56,7 +56,7 @@ fn reading_returns_the_error_of_the_kernel() {
     {
         let mut entries = Entries::new(descriptor, &mut buffer);
         assert_eq!(errno(entries.next()), Some(expected));
-        assert_eq!(errno(entries.next()), None, "fused");
+        assert_eq!(errno(entries.next()), None, "the error came twice");
         assert_eq!(errno(Entries::new(descriptor, &mut buffer).count()), Some(expected));
     }
     assert_eq!(errno(Entries::new(closed(), &mut buffer).rewind()), Some(libc::EBADF));

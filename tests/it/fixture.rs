@@ -115,7 +115,11 @@ pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     drop(command); // and with it the terminal, which nobody but the child has open now
     let mut shown = Vec::new();
     let end = File::from(screen).read_to_end(&mut shown);
-    assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EIO), "the child closed the terminal");
+    assert_eq!(
+        end.unwrap_err().raw_os_error(),
+        Some(libc::EIO),
+        "the terminal does not end as after the child has closed it"
+    );
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     child.wait().expect("cannot reap the child");

@@ -44,7 +44,7 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
                 let most = expected.iter().map(|count| count.2).max();
-                assert_eq!(most, Some(room.min(DEPTH + 1)), "as the limit allows");
+                assert_eq!(most, Some(room.min(DEPTH + 1)), "not as many as the limit allows");
                 let others = leave_room(room);
                 let before = Cell::new(open_descriptors());
                 let counts = counts(&mut begin(1000), &before, |_| ());

@@ -51,7 +51,7 @@ impl Look {
                 Err(error) => {
                     seen.errors.push(error);
                     for _ in 0..3 {
-                        assert!(dir.next().unwrap().is_none(), "the error comes once");
+                        assert!(dir.next().unwrap().is_none(), "the error came twice");
                     }
                     return;
                 }
@@ -65,7 +65,7 @@ impl Look {
             seen.errors.extend(read.err());
             seen.names.extend(listing.iter().map(|entry| entry.name().to_vec()));
             if seen.names.len() == COUNT {
-                assert!(dir.next().unwrap().is_none(), "the error comes once");
+                assert!(dir.next().unwrap().is_none(), "the error came twice");
             }
         }
     }

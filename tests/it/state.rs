@@ -260,7 +260,7 @@ fn sums_come_up_in_an_arc() {
             assert_eq!(sums.len(), expected.len());
             assert!(sums.into_iter().collect::<HashSet<_>>() == expected, "{threads} threads, {max_open} open");
             assert_eq!(top.entries.load(Relaxed), below(tree.path()));
-            assert_eq!(Arc::strong_count(&top), 1, "no value is left over");
+            assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
         }
     }
 }

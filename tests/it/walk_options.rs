@@ -176,7 +176,7 @@ fn walk_without_a_tree_is_at_its_end() {
     let mut walk = Walk::default().max_depth(1).post_order(true);
     walk.reopen(tree.path()).unwrap();
     assert_eq!(mem::take(&mut walk).spread(1, |walk| walked(walk, |_| Plan { lend: 0, ..Plan::ALL }).len()), [2]);
-    assert!(walk.next().unwrap().is_none(), "it was taken");
+    assert!(walk.next().unwrap().is_none(), "it goes on after it was taken");
 }
 
 #[test]

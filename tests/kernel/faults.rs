@@ -183,14 +183,14 @@ fn failed_seek_keeps_position() {
 
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
-            assert_eq!(trap::made(), 0, "the end holds");
+            assert_eq!(trap::made(), 0, "read again after the end");
 
             entries.rewind().unwrap();
             trap::fail(SYS_getdents64, EIO, |_| true);
             entries.next().unwrap_err();
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
-            assert_eq!(trap::made(), 0, "fused as before");
+            assert_eq!(trap::made(), 0, "read again after the error");
         }
         report("`lseek` fails", cases, "rewinds that fail and change nothing: midway, at the end, after an error");
     });

@@ -263,7 +263,7 @@ fn second_visit_has_the_value_of_the_first() {
         });
         assert_eq!(parts.into_iter().sum::<usize>(), DIRECTORIES);
         assert_eq!(top.1.load(SeqCst), DIRECTORIES);
-        assert_eq!(Arc::strong_count(&top), 1, "no value is left over");
+        assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
     });
 }
 

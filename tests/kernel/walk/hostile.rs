@@ -119,7 +119,7 @@ fn depth_without_end_is_bounded_by_the_caller() {
                     dir.stop();
                 }
             }
-            assert_eq!(visited, deepest + 1, "straight down, and then no more");
+            assert_eq!(visited, deepest + 1, "not straight down, and then no more");
             let what = format!("walks of trees without end: down to level {deepest} by `skip_all`, or by `stop`");
             machine::passed("walk, hostile server: depth without end", 2 * WAYS.len() + 1, &what);
         },
