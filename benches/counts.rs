@@ -9,7 +9,7 @@ use lendir_benches::readers;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What tells the child which contender to run, how often.
+/// Tells the child which contender to run, and how often.
 const CHILD: &str = "--read";
 const TIMES: u64 = 10;
 
@@ -19,8 +19,8 @@ fn main() {
         assert_eq!(child, CHILD);
         let dir = Directory::at(path.clone(), path);
         let mut all = everyone(&dir);
-        let contender = all.iter_mut().find(|contender| contender.name == name).expect("a contender");
-        contender.time(times.parse().expect("a number"));
+        let contender = all.iter_mut().find(|contender| contender.name == name).expect("no contender has this name");
+        contender.time(times.parse().expect("the argument is not a number of times"));
         return;
     }
     let has_strace = Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
@@ -52,17 +52,17 @@ fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
 /// As `openat, getdents64 ×2, close`.
 fn system_calls(contender: &str, dir: &Directory) -> String {
     let traced = |times: u64| {
-        let log = tempfile::NamedTempFile::new().expect("a log");
+        let log = tempfile::NamedTempFile::new().expect("cannot make a log file");
         let status = Command::new("strace")
             .args(["-qq", "-o"])
             .arg(log.path())
-            .arg(std::env::current_exe().expect("this program"))
+            .arg(std::env::current_exe().expect("cannot find this program"))
             .args([CHILD, contender, &times.to_string()])
             .arg(dir.path())
             .status();
-        assert!(status.expect("strace").success());
+        assert!(status.expect("cannot run strace").success(), "strace failed");
         let mut calls = BTreeMap::<String, u64>::new();
-        for line in std::fs::read_to_string(log.path()).expect("the log").lines() {
+        for line in std::fs::read_to_string(log.path()).expect("cannot read the log of strace").lines() {
             *calls.entry(line.split('(').next().unwrap_or_default().to_owned()).or_default() += 1;
         }
         calls

@@ -64,7 +64,7 @@ fn buffer_reuse(c: &mut Criterion) {
             group.bench_function(BenchmarkId::new(name, format!("{kib} KiB")), |bencher| {
                 bencher.iter(|| {
                     for dir in &dirs {
-                        let fd = lendir::open(&*dir.path).expect("a directory");
+                        let fd = lendir::open(&*dir.path).expect("cannot open the directory");
                         let mut fresh;
                         let buffer = if let Some(kept) = &mut kept {
                             kept
@@ -72,7 +72,7 @@ fn buffer_reuse(c: &mut Criterion) {
                             fresh = Buffer::with_capacity(kib * 1024);
                             &mut fresh
                         };
-                        assert_eq!(Entries::new(&fd, buffer).count().expect("entries"), 16);
+                        assert_eq!(Entries::new(&fd, buffer).count().expect("cannot read the directory"), 16);
                     }
                 });
             });
@@ -99,29 +99,29 @@ fn open(c: &mut Criterion) {
         let mut parent = root.path().to_owned();
         for _ in 1..depth {
             parent.push("directory");
-            create_dir(&parent).expect("a level");
+            create_dir(&parent).expect("cannot make the directory");
         }
         let path = parent.join("leaf");
-        create_dir(&path).expect("the last level");
+        create_dir(&path).expect("cannot make the directory");
         let relative = c_string(path.strip_prefix(root.path()).expect("BUG: not below its root"));
         let path = c_string(&path);
-        let top = lendir::open(root.path()).expect("the root");
-        let parent = lendir::open(&parent).expect("the parent");
+        let top = lendir::open(root.path()).expect("cannot open the root");
+        let parent = lendir::open(&parent).expect("cannot open the parent");
         let mut group = group(c, "d. open and close");
         group.bench_function(BenchmarkId::new("absolute path", depth), |b| {
-            b.iter(|| lendir::open(&*path).expect("by absolute path"));
+            b.iter(|| lendir::open(&*path).expect("cannot open the absolute path"));
         });
         group.bench_function(BenchmarkId::new("path relative to the root", depth), |b| {
-            b.iter(|| lendir::openat(&top, &*relative).expect("by relative path"));
+            b.iter(|| lendir::openat(&top, &*relative).expect("cannot open the relative path"));
         });
         group.bench_function(BenchmarkId::new("name relative to the parent", depth), |b| {
-            b.iter(|| lendir::openat(&parent, c"leaf").expect("by name"));
+            b.iter(|| lendir::openat(&parent, c"leaf").expect("cannot open the name"));
         });
     }
 }
 
 fn c_string(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_bytes()).expect("BUG: a path without NUL")
+    CString::new(path.as_os_str().as_bytes()).expect("BUG: a NUL inside the path")
 }
 
 fn rescan(c: &mut Criterion) {

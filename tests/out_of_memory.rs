@@ -1,6 +1,6 @@
 //! `Listing` when memory runs out: an error, with what was read before it, and never an abort.
 //!
-//! One test in a process of its own, because its allocator refuses whoever asks. No other test belongs here.
+//! One test in a process of its own, because its allocator refuses any thread. No other test belongs here.
 
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
@@ -82,13 +82,17 @@ fn each_refused_allocation_is_an_error() {
                     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
                     assert!(was_refused);
                     // The memory for the last entries holds about as many of the first, whose names are of other lengths.
-                    assert!((already / 2..COUNT).contains(&listing.len()), "{order:?}, {number}: {}", listing.len());
+                    assert!(
+                        (already / 2..COUNT).contains(&listing.len()),
+                        "{order:?}, allocation {number}: {} entries",
+                        listing.len()
+                    );
                 } else {
                     assert_eq!(listing.len(), COUNT);
                 }
                 assert!(listed(&listing) == sorted(all[..listing.len()].to_vec(), order), "{order:?}");
                 read(&mut listing, &dir, &mut buffer, 0).unwrap();
-                assert!(listed(&listing) == sorted(all.clone(), order), "{order:?}: it is whole again");
+                assert!(listed(&listing) == sorted(all.clone(), order), "{order:?}: not whole again");
                 if !was_refused {
                     assert!(answer.is_ok() && number > 1, "{order:?}: nothing was allocated");
                     break;

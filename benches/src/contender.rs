@@ -150,7 +150,7 @@ impl<'a> Contender<'a> {
                 break;
             }
         }
-        assert!(agreed >= needed, "{} on {subject} is right {agreed} times of {done}", self.name);
+        assert!(agreed >= needed, "{} on {subject} is right only {agreed} times out of {done}", self.name);
     }
 }
 
@@ -159,7 +159,7 @@ impl<'a> Oracle<'a> {
         Self { subject, changes, many: 1, answer: Box::new(answer) }
     }
 
-    /// As many take turns: the answer is that of the one whose turn is next.
+    /// This many take turns: the answer is that of the one whose turn is next.
     #[must_use]
     pub fn of_many(self, many: usize) -> Self {
         Self { many, ..self }

@@ -28,8 +28,10 @@ impl Counters {
 
     fn read(&self) -> [u64; EVENTS.len()] {
         let mut bytes = [0; 8 * (1 + EVENTS.len())];
-        assert_eq!(rustix::io::read(&self.leader, &mut bytes).expect("the counters"), bytes.len());
-        std::array::from_fn(|event| u64::from_ne_bytes(*bytes[8 * (1 + event)..].first_chunk().expect("BUG: short")))
+        assert_eq!(rustix::io::read(&self.leader, &mut bytes).expect("cannot read the counters"), bytes.len());
+        std::array::from_fn(|event| {
+            u64::from_ne_bytes(*bytes[8 * (1 + event)..].first_chunk().expect("BUG: not 8 bytes"))
+        })
     }
 }
 
@@ -45,7 +47,7 @@ fn open_event(event: u64, group: i32) -> io::Result<OwnedFd> {
     // SAFETY: the kernel reads 64 bytes of `attr`, as its size says, and returns a new descriptor or -1.
     unsafe {
         let fd = libc::syscall(libc::SYS_perf_event_open, attr.as_ptr(), this_thread, any_cpu, group, close_on_exec);
-        let fd = i32::try_from(fd).expect("BUG: no descriptor");
+        let fd = i32::try_from(fd).expect("BUG: a descriptor beyond `i32`");
         if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
     }
 }
@@ -53,7 +55,7 @@ fn open_event(event: u64, group: i32) -> io::Result<OwnedFd> {
 /// User cycles and mispredicted branches of a reading: a row for each directory.
 pub struct Counted {
     counters: io::Result<Counters>,
-    /// Counted, after as many that are not.
+    /// How many are counted, after as many that are not.
     readings: u64,
     columns: Vec<&'static str>,
     rows: String,
@@ -68,7 +70,7 @@ impl Counted {
     pub fn measure(&mut self, label: &str, contenders: &mut [Contender<'_>]) {
         let Ok(counters) = &self.counters else { return };
         self.columns = contenders.iter().map(|contender| contender.name).collect();
-        write!(self.rows, "| {label} |").expect("a string");
+        write!(self.rows, "| {label} |").expect("BUG: writing to a `String` failed");
         for contender in contenders {
             contender.time(self.readings);
             let before = counters.read();
@@ -76,7 +78,7 @@ impl Counted {
             let after = counters.read();
             let each = |event: usize| (after[event] - before[event]) as f64 / self.readings as f64;
             let (cycles, misses) = (each(0), each(2));
-            write!(self.rows, " {cycles:.0}, {misses:.1} |").expect("a string");
+            write!(self.rows, " {cycles:.0}, {misses:.1} |").expect("BUG: writing to a `String` failed");
         }
         self.rows.push('\n');
     }

@@ -34,7 +34,7 @@ pub enum Answer {
 impl Directory {
     /// One that exists already.
     pub fn at(label: String, path: &str) -> Self {
-        Self::new(label, vec![CString::new(path).expect("no NUL")])
+        Self::new(label, vec![CString::new(path).expect("a NUL inside the path")])
     }
 
     fn new(label: String, mut paths: Vec<CString>) -> Self {
@@ -55,7 +55,7 @@ impl Directory {
     /// first one.
     pub fn turns(&self, times: u64) -> usize {
         let (first, count) = (self.turn.get(), 1 + self.others.len() as u64);
-        self.turn.set(usize::try_from((first as u64 + times) % count).expect("BUG: not below the count"));
+        self.turn.set(usize::try_from((first as u64 + times) % count).expect("BUG: an index beyond `usize`"));
         first
     }
 
@@ -106,8 +106,8 @@ fn as_path(path: &CStr) -> &Path {
 }
 
 fn names_by_std(dir: &Path) -> Vec<Vec<u8>> {
-    let entries = std::fs::read_dir(dir).expect("a directory");
-    entries.map(|entry| entry.expect("an entry").file_name().into_encoded_bytes()).collect()
+    let entries = std::fs::read_dir(dir).expect("cannot open the directory");
+    entries.map(|entry| entry.expect("cannot read the directory").file_name().into_encoded_bytes()).collect()
 }
 
 /// The bytes of the records of these names and of the dots.
@@ -120,7 +120,7 @@ pub(crate) fn records<'n>(names: impl Iterator<Item = &'n [u8]>) -> u64 {
 pub enum Fixture {
     Made(Shape),
     System(&'static str),
-    /// `/proc` with so many processes more than there are.
+    /// `/proc`, with this many more processes.
     Proc(usize),
 }
 
@@ -219,16 +219,16 @@ impl Shape {
         let made = self.root.temporary();
         let paths = (0..directories).map(|number| {
             let path = made.path().join(format!("{number:04}"));
-            rustix::fs::mkdir(&path, Mode::RWXU).expect("a directory to read");
+            rustix::fs::mkdir(&path, Mode::RWXU).expect("cannot make the directory");
             self.fill(&path, number);
-            CString::new(path.into_os_string().into_encoded_bytes()).expect("BUG: a path without NUL")
+            CString::new(path.into_os_string().into_encoded_bytes()).expect("BUG: a NUL inside the path")
         });
         let directory = Directory::new(self.label(), paths.collect());
         Directory { _made: Some(made), ..directory }
     }
 
     fn fill(&self, path: &Path, number: usize) {
-        let dir = lendir::open(path).expect("the directory just made");
+        let dir = lendir::open(path).expect("cannot open the directory just made");
         let mut names: Vec<_> = self.names.of_directory(number).take(self.count).collect();
         if self.made == Made::Shuffled {
             let mut index = (number * self.count) as u64;
@@ -242,7 +242,7 @@ impl Shape {
                 Names::Pids => rustix::fs::mkdirat(&dir, name, Mode::RWXU),
                 _ => mknodat(&dir, name, FileType::RegularFile, Mode::RUSR, 0),
             }
-            .expect("an entry to read");
+            .expect("cannot make the entry");
         }
     }
 }
@@ -266,7 +266,7 @@ pub fn roots() -> Vec<Root> {
 
 /// tmpfs if there is one, else the temporary directory.
 pub fn fastest_root() -> Root {
-    roots().pop().expect("BUG: the temporary directory is always there")
+    roots().pop().expect("BUG: not even the temporary directory is a root")
 }
 
 fn file_system(path: &Path) -> &'static str {
@@ -290,7 +290,7 @@ impl Root {
     }
 
     pub(crate) fn temporary(&self) -> TempDir {
-        tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("a temporary directory")
+        tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("cannot make a temporary directory")
     }
 }
 
@@ -377,7 +377,7 @@ impl Processes {
             }
         };
         let processes = Self((0..count).map(fork).filter(|pid| *pid > 0).collect());
-        assert_eq!(processes.0.len(), count, "processes to be listed");
+        assert_eq!(processes.0.len(), count, "some processes cannot be started");
         processes
     }
 }

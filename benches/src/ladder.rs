@@ -19,7 +19,7 @@ use std::{mem, ptr};
 /// The directories that are sorted. With `LENDIR_LONG=1` in the environment, some of a million entries too.
 ///
 /// tmpfs lists the newest entry first, so names that were made in order come exactly backwards, and `core`'s sort only reverses
-/// them. Photographs and processes are made in order, so this is worth measuring, but shuffled names tell more of the sort.
+/// them. Photographs and processes are made in order, so this is worth measuring, but shuffled names tell more about the sort.
 pub fn shapes() -> Vec<Shape> {
     let root = fastest_root();
     let mut shapes: Vec<_> = roots().iter().rev().map(|root| root.shape(32, Names::Sixteen)).collect();
@@ -72,10 +72,10 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
 
 /// Opens the directory relative to its parent, which all that take turns have in common.
 fn opener(dir: &Directory) -> impl Fn() -> OwnedFd {
-    let parent = dir.path().parent().expect("BUG: made in another directory");
+    let parent = dir.path().parent().expect("BUG: the directory has no parent");
     let name_from = parent.as_os_str().len() + 1;
-    let parent = lendir::open(parent).expect("the parent");
-    move || openat(&parent, &dir.turn()[name_from..], FLAGS, Mode::empty()).expect("a directory")
+    let parent = lendir::open(parent).expect("cannot open the parent");
+    move || openat(&parent, &dir.turn()[name_from..], FLAGS, Mode::empty()).expect("cannot open the directory")
 }
 
 fn v1(dir: &Directory) -> Contender<'_> {
@@ -103,7 +103,7 @@ impl Arena {
         let Self { bytes, names } = self;
         bytes.clear();
         names.clear();
-        // SAFETY: the caller's.
+        // SAFETY: as the caller promises.
         unsafe {
             drain(stream, |name| {
                 names.push(ptr::without_provenance(bytes.len()));
@@ -163,7 +163,7 @@ impl Blocks {
             // is: the type ends at byte 18, the name begins at 19 and ends with NUL.
             unsafe {
                 let read = libc::syscall(libc::SYS_getdents64, dir.as_raw_fd(), block, size);
-                let end = block.add(usize::try_from(read).expect("no error"));
+                let end = block.add(usize::try_from(read).expect("getdents64 failed"));
                 if end == block {
                     break;
                 }
@@ -226,8 +226,8 @@ fn std_sorted(dir: &Directory) -> Contender<'_> {
     let read = move |names: &mut Vec<OsString>| {
         drop(mem::take(names));
         *names = std::fs::read_dir(dir.turn_path())
-            .expect("a directory")
-            .map(|e| e.expect("an entry").file_name())
+            .expect("cannot open the directory")
+            .map(|e| e.expect("cannot read the directory").file_name())
             .collect();
         names.sort_unstable();
     };

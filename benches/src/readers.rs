@@ -14,7 +14,7 @@ pub const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 const MAX_RECORD: u64 = 4120;
 
 fn open(path: &CStr) -> OwnedFd {
-    rustix::fs::open(path, FLAGS, Mode::empty()).expect("a directory")
+    rustix::fs::open(path, FLAGS, Mode::empty()).expect("cannot open the directory")
 }
 
 pub fn is_dots(name: &[u8]) -> bool {
@@ -26,7 +26,7 @@ pub fn is_dots(name: &[u8]) -> bool {
 pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
     let mut bytes = 0;
     loop {
-        match u64::try_from(getdents64(dir, buffer)).expect("no error") {
+        match u64::try_from(getdents64(dir, buffer)).expect("getdents64 failed") {
             0 => return bytes,
             read => bytes += read,
         }
@@ -39,7 +39,7 @@ pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
 pub fn bare_marked(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
     let mut bytes = 0;
     loop {
-        let read = u64::try_from(getdents64(dir, buffer)).expect("no error");
+        let read = u64::try_from(getdents64(dir, buffer)).expect("getdents64 failed");
         bytes += read;
         if read + MAX_RECORD <= buffer.len() as u64 {
             return bytes;
@@ -105,7 +105,7 @@ impl Reader for Raw<'_> {
         let dir = open(self.dir.turn());
         let mut entries = RawDir::new(&dir, self.buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
-            let entry = entry.expect("an entry");
+            let entry = entry.expect("cannot read the directory");
             let name = entry.file_name().to_bytes();
             if !is_dots(name) {
                 take(name);
@@ -115,7 +115,9 @@ impl Reader for Raw<'_> {
 }
 
 pub fn lendir(dir: &Directory) -> Contender<'_> {
-    lendir_over("lendir", dir, Buffer::DEFAULT_CAPACITY, || lendir::open(dir.turn()).expect("a directory"))
+    lendir_over("lendir", dir, Buffer::DEFAULT_CAPACITY, || {
+        lendir::open(dir.turn()).expect("cannot open the directory")
+    })
 }
 
 pub fn lendir_over<'a>(
@@ -131,14 +133,14 @@ pub fn lendir_over<'a>(
 pub fn lendir_by_capacity(dir: &Directory) -> impl Iterator<Item = (usize, Contender<'_>)> {
     let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
     named.into_iter().map(move |(kib, name)| {
-        (kib, lendir_over(name, dir, kib * 1024, || lendir::open(dir.turn()).expect("a directory")))
+        (kib, lendir_over(name, dir, kib * 1024, || lendir::open(dir.turn()).expect("cannot open the directory")))
     })
 }
 
 /// `None` where the file system has no end marker.
 pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
     let marker = marker(dir)?;
-    let open = || lendir::open(dir.turn()).expect("a directory");
+    let open = || lendir::open(dir.turn()).expect("cannot open the directory");
     Some(lending("lendir, EndMarker", dir, Buffer::DEFAULT_CAPACITY, open, move |e| e.with_end_marker(marker)))
 }
 
@@ -165,7 +167,7 @@ impl<O: FnMut() -> OwnedFd, S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lendin
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let dir = (self.open)();
         let mut entries = (self.set_up)(Entries::new(&dir, &mut self.buffer));
-        while let Some(entry) = entries.next().expect("an entry") {
+        while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
         }
     }
@@ -173,7 +175,7 @@ impl<O: FnMut() -> OwnedFd, S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lendin
 
 /// The marker of the directory's file system, if it has one.
 pub fn marker(dir: &Directory) -> Option<EndMarker> {
-    Some(EndMarker::of(open(&dir.path)).expect("a file system")).filter(|marker| *marker != EndMarker::NONE)
+    Some(EndMarker::of(open(&dir.path)).expect("fstatfs failed")).filter(|marker| *marker != EndMarker::NONE)
 }
 
 /// In the order of `listing`.
@@ -187,14 +189,16 @@ pub fn listing_over<'a>(
     let answer = if listing.order() == Order::Directory { Answer::Names } else { Answer::Sorted };
     let mut buffer = Buffer::new();
     let fill = move |listing: &mut Listing| {
-        listing.read(Entries::new(&open(), &mut buffer).with_end_marker(marker)).expect("all entries");
+        listing.read(Entries::new(&open(), &mut buffer).with_end_marker(marker)).expect("cannot read the directory");
     };
     let oracle = dir.oracle(answer);
     Contender::filling(name, oracle, listing, fill, |listing| hash(listing.iter().map(|entry| entry.name())))
 }
 
 pub fn listing<'a>(name: &'static str, dir: &'a Directory) -> Contender<'a> {
-    listing_over(name, dir, Listing::new(), EndMarker::NONE, || lendir::open(dir.turn()).expect("a directory"))
+    listing_over(name, dir, Listing::new(), EndMarker::NONE, || {
+        lendir::open(dir.turn()).expect("cannot open the directory")
+    })
 }
 
 /// `lseek` to the beginning, and `getdents64` until it returns 0.
@@ -202,7 +206,7 @@ pub fn bare_rescan(dir: &Directory) -> Contender<'_> {
     let fd = open(&dir.path);
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
     Contender::counting("bare rescan", dir.oracle(Answer::Records), move || {
-        seek(&fd, SeekFrom::Start(0)).expect("the beginning");
+        seek(&fd, SeekFrom::Start(0)).expect("cannot rewind the directory");
         bare(&fd, &mut buffer)
     })
 }
@@ -236,8 +240,8 @@ impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Rewinding<S> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let mut entries = (self.set_up)(Entries::new(&self.dir, &mut self.buffer));
-        entries.rewind().expect("the beginning");
-        while let Some(entry) = entries.next().expect("an entry") {
+        entries.rewind().expect("cannot rewind the directory");
+        while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
         }
     }
@@ -252,8 +256,8 @@ struct Rustix<'a>(&'a Directory);
 impl Reader for Rustix<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        for entry in Dir::new(open(self.0.turn())).expect("a directory") {
-            let entry = entry.expect("an entry");
+        for entry in Dir::new(open(self.0.turn())).expect("cannot open the directory") {
+            let entry = entry.expect("cannot read the directory");
             let name = entry.file_name().to_bytes();
             if !is_dots(name) {
                 take(name);
@@ -283,7 +287,7 @@ impl Reader for Libc<'_> {
 /// The stream is open, and nobody else uses it.
 #[inline]
 pub unsafe fn drain(stream: *mut libc::DIR, mut take: impl FnMut(&CStr)) {
-    assert!(!stream.is_null());
+    assert!(!stream.is_null(), "opendir failed");
     // SAFETY: as the caller promises; an entry is no longer used when the next one is asked for.
     unsafe {
         loop {
@@ -309,8 +313,8 @@ struct Std<'a>(&'a Directory);
 impl Reader for Std<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        for entry in std::fs::read_dir(self.0.turn_path()).expect("a directory") {
-            take(entry.expect("an entry").file_name().as_bytes());
+        for entry in std::fs::read_dir(self.0.turn_path()).expect("cannot open the directory") {
+            take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
 }

@@ -59,7 +59,7 @@ impl Tree {
 
     /// Nothing is mounted below its root.
     pub fn is_one_mount(&self) -> bool {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("procfs");
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("cannot read /proc");
         let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
         points.all(|point| !Path::new(point).starts_with(&self.path) || Path::new(point) == self.path)
     }
@@ -86,10 +86,10 @@ struct Level(Vec<(Vec<u8>, Option<Level>)>);
 impl Level {
     fn read(path: &Path, order: Order) -> Self {
         let mut entries: Vec<_> = std::fs::read_dir(path)
-            .expect("a directory")
+            .expect("cannot open the directory")
             .map(|entry| {
-                let entry = entry.expect("an entry");
-                (entry.file_name().into_encoded_bytes(), entry.file_type().expect("its type").is_dir())
+                let entry = entry.expect("cannot read the directory");
+                (entry.file_name().into_encoded_bytes(), entry.file_type().expect("cannot tell its type").is_dir())
             })
             .collect();
         if order == Order::Sorted {
@@ -126,7 +126,7 @@ impl Level {
     }
 
     fn steps(&self, name: &[u8], steps: &mut Vec<Step>) {
-        let name = CString::new(name).expect("BUG: a name without NUL");
+        let name = CString::new(name).expect("BUG: a NUL inside the name");
         steps.push(Step { name, directories: self.below().count() });
         self.below().for_each(|(name, below)| below.steps(name, steps));
     }
@@ -186,12 +186,12 @@ fn fill_levels(dir: &Path, levels: usize) {
 
 fn directory(parent: &Path, index: usize) -> PathBuf {
     let path = parent.join(format!("d{index}"));
-    create_dir(&path).expect("a new directory");
+    create_dir(&path).expect("cannot make the directory");
     path
 }
 
 fn fill(dir: &Path, files: usize) {
     for index in 0..files {
-        File::create_new(dir.join(format!("file_{index:011}"))).expect("a new file");
+        File::create_new(dir.join(format!("file_{index:011}"))).expect("cannot make the file");
     }
 }

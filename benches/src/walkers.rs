@@ -26,7 +26,7 @@ pub fn bare_walk_one_mount(tree: &Tree) -> Option<Contender<'_>> {
 }
 
 fn has_marker(path: &Path) -> bool {
-    EndMarker::of(lendir::open(path).expect("the root")).expect("its file system") != EndMarker::NONE
+    EndMarker::of(lendir::open(path).expect("cannot open the root")).expect("fstatfs failed") != EndMarker::NONE
 }
 
 fn bare_walk_by<'a>(
@@ -46,7 +46,7 @@ fn bare_walk_by<'a>(
                 Some((parent, _)) => open_below(parent, &step.name),
                 None => rustix::fs::open(&*step.name, FLAGS, Mode::empty()),
             }
-            .expect("a directory");
+            .expect("cannot open the directory");
             open.extend(parent.and_then(|(parent, left)| (left > 1).then(|| (parent, left - 1))));
             bytes += read(&dir, &mut buffer);
             if step.directories > 0 {
@@ -94,9 +94,9 @@ struct Walking<'a, S> {
 impl<S: Fn(Walk) -> Walk> Reader for Walking<'_, S> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut walk = (self.set_up)(Walk::open(self.root).expect("the root"));
-        while let Some(mut dir) = walk.next().expect("a directory") {
-            while let Some(entry) = dir.next().expect("an entry") {
+        let mut walk = (self.set_up)(Walk::open(self.root).expect("cannot open the root"));
+        while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
+            while let Some(entry) = dir.next().expect("cannot read the directory") {
                 take(entry.name());
             }
         }
@@ -116,9 +116,9 @@ struct WalkingSorted<'a> {
 impl Reader for WalkingSorted<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut walk = Walk::open(self.root).expect("the root");
-        while let Some(mut dir) = walk.next().expect("a directory") {
-            dir.read(&mut self.listing).expect("its entries");
+        let mut walk = Walk::open(self.root).expect("cannot open the root");
+        while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
+            dir.read(&mut self.listing).expect("cannot read the directory");
             for entry in &self.listing {
                 take(entry.name());
             }
@@ -143,10 +143,10 @@ impl Reader for Recursive<'_> {
 
 fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
     let mut below = Vec::new();
-    for entry in std::fs::read_dir(dir).expect("a directory") {
-        let entry = entry.expect("an entry");
+    for entry in std::fs::read_dir(dir).expect("cannot open the directory") {
+        let entry = entry.expect("cannot read the directory");
         take(entry.file_name().as_bytes());
-        if entry.file_type().expect("its type").is_dir() {
+        if entry.file_type().expect("cannot tell its type").is_dir() {
             below.push(entry.path());
         }
     }
@@ -158,24 +158,24 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 /// By a thread for each core.
 pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir::Walk, all cores", tree.oracle(Answer::Bytes), move || {
-        Walk::open(tree.path()).expect("the root").spread(cores(), bytes).into_iter().sum()
+        Walk::open(tree.path()).expect("cannot open the root").spread(cores(), bytes).into_iter().sum()
     })
 }
 
 /// On each core a walk of the whole tree: divided by the number of cores, what `spread` could take at best.
 pub fn lendir_on_each_core(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir::Walk, one on each core", tree.oracle(Answer::Bytes), move || {
-        let whole = || bytes(&mut Walk::open(tree.path()).expect("the root"));
+        let whole = || bytes(&mut Walk::open(tree.path()).expect("cannot open the root"));
         thread::scope(|scope| {
             let others: Vec<_> = (1..cores()).map(|_| scope.spawn(whole)).collect();
             let first = whole();
-            assert!(others.into_iter().all(|other| other.join().expect("a walk") == first));
+            assert!(others.into_iter().all(|other| other.join().expect("a walk panicked") == first));
             first
         })
     })
 }
 
-/// How many threads a contender has that uses all cores.
+/// How many threads a contender that uses all cores has.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
@@ -183,8 +183,8 @@ pub fn cores() -> usize {
 /// Of all names.
 fn bytes(walk: &mut Walk) -> u64 {
     let mut bytes = 0;
-    while let Some(mut dir) = walk.next().expect("a directory") {
-        while let Some(entry) = dir.next().expect("an entry") {
+    while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
+        while let Some(entry) = dir.next().expect("cannot read the directory") {
             bytes += entry.name().len() as u64;
         }
     }

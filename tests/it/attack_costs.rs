@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 use std::fs;
 
-/// Of the shallower of two trees. The other one is twice as deep.
+/// The depth of the shallower of two trees. The other one is twice as deep.
 const LEVELS: usize = 80;
 
 /// A comb, and combs beside it that are as deep, by descriptors.
@@ -42,7 +42,7 @@ impl Place {
         renameat(&self.levels[depth - 1], "m", &self.decoys, depth.to_string()).unwrap();
     }
 
-    /// Puts a comb in the place of a level, and the level in that of the comb.
+    /// Exchanges a level with a comb.
     fn exchange(&self, depth: usize) {
         renameat_with(&self.levels[depth - 1], "m", &self.decoys, "m", RenameFlags::EXCHANGE).unwrap();
     }
@@ -66,7 +66,7 @@ const ATTACKS: [Attack; 7] = [
         lost: |depth| depth / 2 - 2,
     },
     Attack {
-        what: "it is cut off, and a decoy stands for one half way up",
+        what: "the lowest closed level is cut off, and a decoy stands for one half way up",
         make: |place| {
             place.take(place.depth() - 2);
             place.exchange(place.depth() / 2);
@@ -74,7 +74,7 @@ const ATTACKS: [Attack; 7] = [
         lost: |depth| depth / 2 - 2,
     },
     Attack {
-        what: "it is cut off, and a decoy stands for the first",
+        what: "the lowest closed level is cut off, and a decoy stands for the first",
         make: |place| {
             place.take(place.depth() - 2);
             place.exchange(1);
@@ -82,7 +82,7 @@ const ATTACKS: [Attack; 7] = [
         lost: |depth| depth - 3,
     },
     Attack {
-        what: "a decoy stands for it and for one half way up",
+        what: "a decoy stands for the lowest closed level, and one half way up is moved",
         make: |place| {
             place.exchange(place.depth() - 3);
             place.take(place.depth() / 2);
@@ -90,7 +90,7 @@ const ATTACKS: [Attack; 7] = [
         lost: |depth| depth / 2 - 3,
     },
     Attack {
-        what: "what is below it goes into a decoy of one half way up",
+        what: "what is below the lowest closed level goes into a decoy of one half way up",
         make: |place| {
             let (depth, half) = (place.depth() - 2, place.depth() / 2);
             place.take(depth);
@@ -105,23 +105,23 @@ const ATTACKS: [Attack; 7] = [
         lost: |depth| depth / 2 - 2,
     },
     Attack {
-        what: "all are moved, each on its own",
+        what: "all levels are moved, each on its own",
         make: |place| (2..=place.depth()).rev().for_each(|depth| place.take(depth)),
         lost: |depth| depth - 4,
     },
     Attack {
-        what: "all are moved, two by two",
+        what: "all levels are moved, two by two",
         make: |place| (2..=place.depth()).rev().step_by(2).for_each(|depth| place.take(depth)),
         lost: |depth| depth - 4,
     },
 ];
 
-/// A walk that is at the deepest level, where it has been attacked.
+/// Starts a walk, and attacks it at the deepest level.
 fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
     let mut walk = Walk::open(place.tree.path()).unwrap().max_open(4).post_order(is_post_order);
     let mut listing = Listing::new();
     loop {
-        let mut dir = walk.next().unwrap().expect("a deepest level");
+        let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");
         dir.read(&mut listing).unwrap();
         if dir.depth() == place.depth() && dir.name() == b"m" {
             break;
@@ -131,9 +131,9 @@ fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
     walk
 }
 
-/// What a walk calls, but for `close`, and what distinguishes the walks.
+/// The calls of a walk, except `close`, and the one that marks a [`BORDER`].
 const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
-/// Stands in the log before and after what is counted of each walk.
+/// Stands in the log before and after the calls that are counted of each walk.
 const BORDER: &str = "/where a walk is counted";
 
 /// The kernel's work, as strace shows it.
@@ -153,11 +153,11 @@ impl Cost {
 }
 
 #[test]
-fn way_back_that_others_cut_costs_no_square() {
-    let test = "attack_costs::way_back_that_others_cut_costs_no_square";
+fn way_back_under_attack_costs_no_more_than_the_depth() {
+    let test = "attack_costs::way_back_under_attack_costs_no_more_than_the_depth";
     let cases = || {
         let all = ATTACKS.iter().flat_map(|attack| [false, true].map(|is_post_order| (attack, is_post_order)));
-        // Otherwise each attack in one order, taking turns.
+        // The short form tries each attack in one of the two orders.
         all.enumerate().filter(|(number, _)| runs_long() || matches!(number % 4, 0 | 3)).map(|(_, case)| case)
     };
     let lines = log(test, &["--seccomp-bpf", "-e", TRACED, "-s", "65536"], || {
@@ -181,13 +181,13 @@ fn way_back_that_others_cut_costs_no_square() {
         let is_linear = 2 * twice.calls <= 5 * once.calls && 2 * twice.names <= 5 * once.names;
         assert!(
             is_linear,
-            "{}, post order {is_post_order}: twice the levels take {twice:?}, not {once:?}",
+            "{}, post order {is_post_order}: {LEVELS} levels cost {once:?}, but twice as many {twice:?}",
             attack.what
         );
     }
     passed(
         "walk: attacked on its way back",
         cases().count(),
-        "attacks that cost system calls for the levels, not for their square",
+        "attacks whose cost grows with the levels, not with their square",
     );
 }

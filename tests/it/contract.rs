@@ -16,7 +16,7 @@ fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 }
 
 #[test]
-fn dots_are_skipped_lookalikes_kept() {
+fn dots_are_skipped_and_lookalikes_kept() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["...", ".a", "..a", ".", "..", ". ", "a", ".. "] {
         let path = dir.path().join(name);
@@ -85,14 +85,14 @@ fn removed_directory_ends_and_is_reported() {
     std::fs::remove_dir(&path).unwrap();
     for _ in 0..2 {
         entries.rewind().unwrap();
-        assert!(!entries.removed(), "not yet known");
+        assert!(!entries.removed(), "nothing was read yet");
         assert!(entries.next().unwrap().is_none());
         assert!(entries.removed());
     }
 }
 
 #[test]
-fn seek_goes_behind_the_entry_of_a_cookie() {
+fn seek_goes_to_just_after_the_entry_of_a_cookie() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
@@ -131,7 +131,7 @@ fn rewound_reads_from_the_beginning_whatever_it_borrows() {
     let mut fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let expected = all(&mut Entries::new(&fd, &mut buffer));
-    assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "it is at its end");
+    assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "its position is not at the end");
     assert_eq!(all(&mut Entries::rewound(&fd, &mut buffer).unwrap()), expected);
     assert_eq!(all(&mut Entries::rewound(&mut fd, &mut buffer).unwrap()), expected);
     assert_eq!(all(&mut Entries::rewound(fd.as_fd(), &mut buffer).unwrap()), expected);
@@ -177,7 +177,7 @@ fn iterators_on_one_descriptor_share_its_position() {
 }
 
 #[test]
-fn next_iterator_starts_behind_the_last_batch_or_a_cookie() {
+fn next_iterator_starts_after_the_last_batch_or_a_cookie() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
@@ -187,7 +187,7 @@ fn next_iterator_starts_behind_the_last_batch_or_a_cookie() {
     entries.rewind().unwrap();
     let cookie = entries.next().unwrap().unwrap().cookie();
     let rest = all(&mut Entries::new(&fd, &mut buffer));
-    assert!(rest.len() < expected.len() - 1, "the first batch was fetched and dropped");
+    assert!(rest.len() < expected.len() - 1, "the first batch was not dropped");
     assert_eq!(rest, expected[expected.len() - rest.len()..]);
 
     let mut entries = Entries::new(&fd, &mut buffer);

@@ -22,16 +22,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-/// Counts for each thread by itself, because the other tests allocate in theirs. Refuses where a test asks for it.
+/// Counts for each thread separately, because the other tests allocate in theirs. Refuses where a test asks for it.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, bytes: 0, freed: 0 }) };
-    /// As many bytes at a time, and more.
+    /// Allocations of this many bytes or more are refused.
     static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Modulo 2^32 on 32 bits, where a thread that runs all tests allocates more; what is looked at are differences.
+/// Modulo 2^32 on 32 bits, where a thread that runs all tests allocates more: only differences are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Allocated {
     times: usize,
@@ -56,7 +56,7 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory. To count
+// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory. Counting
 // allocates nothing: the cells need no initialization and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -258,7 +258,7 @@ fn listing_memory_is_bounded_and_reused() {
         let record = (19 + NAME + 1).next_multiple_of(8);
         let promised = len * (16 + record);
         let taken = cold.bytes - cold.freed;
-        assert!(taken <= 2 * promised + 64 * 1024, "{order:?}: {taken} bytes for {promised}");
+        assert!(taken <= 2 * promised + 64 * 1024, "{order:?}: {taken} bytes taken, {promised} promised");
 
         let warm = allocated(|| [small.path(), large.path(), small.path()].map(read));
         assert_eq!(warm, NOTHING, "{order:?}");
@@ -358,6 +358,6 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         ("a chain in post-order", tree::chain, 32, true, PATH + CLOSED),
     ] {
         let taken = taken(make, max_open, is_post_order);
-        assert!(taken <= 2 * promised + 1024, "{shape}: {taken} bytes for {promised}");
+        assert!(taken <= 2 * promised + 1024, "{shape}: {taken} bytes taken, {promised} promised");
     }
 }

@@ -78,7 +78,7 @@ fn assert_same_with_each_option(dir: &Path, paths: &[&str]) {
     }
 }
 
-/// A file that takes space on disk, for good: file systems may allocate it only when it is written back.
+/// A file that takes its final space on disk: file systems may allocate it only when it is written back.
 fn write(path: &Path, bytes: usize) {
     let mut file = File::create_new(path).unwrap();
     file.write_all(&vec![1; bytes]).unwrap();
@@ -114,7 +114,7 @@ fn agrees_with_the_system() {
     if !system_has_du("agrees_with_the_system") {
         return;
     }
-    // On tmpfs, where sizes on disk are others, a few operands are enough.
+    // On tmpfs, where sizes on disk differ, a few operands are enough.
     for (tree, step) in [(Tree::on_disk(make), 1), (Tree::new(make), 7)] {
         let operands = [
             &[][..],
@@ -191,7 +191,7 @@ fn cycle_of_mounts_is_counted_once() {
         let text = String::from_utf8_lossy(&output.stdout);
         let parts: Vec<_> = text.split("\n\n").collect();
         assert!(parts.len() == 17 && !parts[0].is_empty(), "{mounts}: {output:?}");
-        assert_eq!(parts[..8], parts[8..16], "{mounts}");
+        assert_eq!(parts[..8], parts[8..16], "{mounts}: `du` prints something else");
     }
 }
 
@@ -318,7 +318,7 @@ fn agrees_with_the_system_on_usr() {
     if !system_has_du(TEST) {
         return;
     }
-    // What has links in several directories is counted in any of them.
+    // A file with links in several directories may be counted in any of them.
     let found = run(Command::new("find").args(["/usr", "-type", "f", "-links", "+1", "-printf", "%i %h\\n"]));
     let places = HashSet::<_>::from_iter(escaped_lines(&found));
     let files: HashSet<_> = places.iter().map(|place| place.split(' ').next()).collect();
@@ -326,13 +326,13 @@ fn agrees_with_the_system_on_usr() {
         return skip(TEST, "a /usr whose directories share no hard links");
     }
     for option in if runs_long() { &["-s", "-x", "-a"][..] } else { &["-a"] } {
-        // Again, if others change it.
+        // Tried again, because others may change /usr meanwhile.
         let outcomes = std::iter::from_fn(|| {
             let ours = ["1", "2"].map(|threads| du(Path::new("/"), &["-j", threads, option, "usr"]));
             let expected = sorted_lines(&system_du(Path::new("/"), &[option, "usr"]));
             Some(ours.iter().all(|ours| sorted_lines(ours) == expected))
         });
-        assert!(outcomes.take(10).any(|is_same| is_same), "{option}");
+        assert!(outcomes.take(10).any(|is_same| is_same), "{option}: ours and the system's never agree");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an entry asks of the file system: of itself, never of what a link leads to; and errors that have its path.
+//! What an entry asks the file system: about itself, never about what a link leads to. Its errors have its path.
 
 use crate::fixture::{make_file, mixed};
 use crate::support::process::as_nobody;
@@ -48,7 +48,7 @@ fn a_listing_answers_the_same_by_the_same_names() {
     let gone = listing.find("plain").unwrap();
     let errors = [gone.stat(&fd).err(), gone.statx(&fd, StatxFlags::INO).err(), gone.open(&fd, OFlags::RDONLY).err()];
     for error in errors {
-        let error = error.expect("it is gone");
+        let error = error.expect("it did not fail");
         assert_eq!((error.path(), error.raw_os_error()), (Path::new("plain"), Some(libc::ENOENT)));
     }
 }
@@ -75,10 +75,11 @@ fn open_follows_no_link_and_closes_on_exec() {
     }
 }
 
-/// Every call that can fail, of an entry that is gone by now.
+/// The error of each call that can fail, on an entry that is gone by now.
 fn errors(entry: &Entry<'_>) -> [Error; 3] {
     let mask = StatxFlags::BASIC_STATS;
-    [entry.stat().err(), entry.statx(mask).err(), entry.open(OFlags::RDONLY).err()].map(|error| error.expect("gone"))
+    [entry.stat().err(), entry.statx(mask).err(), entry.open(OFlags::RDONLY).err()]
+        .map(|error| error.expect("it did not fail"))
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
 }
 
 #[test]
-fn without_search_permission_an_entry_is_seen_and_not_asked() {
+fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
     let made = tempfile::tempdir().unwrap();
     let path = made.path().join("closed");
     fs::create_dir(&path).unwrap();

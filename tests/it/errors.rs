@@ -56,7 +56,7 @@ fn reading_returns_the_error_of_the_kernel() {
     {
         let mut entries = Entries::new(descriptor, &mut buffer);
         assert_eq!(errno(entries.next()), Some(expected));
-        assert_eq!(errno(entries.next()), None, "fused");
+        assert_eq!(errno(entries.next()), None, "the error came twice");
         assert_eq!(errno(Entries::new(descriptor, &mut buffer).count()), Some(expected));
     }
     assert_eq!(errno(Entries::new(closed(), &mut buffer).rewind()), Some(libc::EBADF));
@@ -78,7 +78,7 @@ fn forbidden_directory_is_eacces() {
 fn noatime_is_given_up_where_refused() {
     let own = numbered(0);
     let noatime = |path: &std::path::Path| {
-        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("with or without");
+        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("neither with O_NOATIME nor without");
         fcntl_getfl(dir).unwrap().contains(OFlags::NOATIME)
     };
     assert!(noatime(own.path()));

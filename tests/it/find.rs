@@ -107,7 +107,7 @@ impl Random {
         bytes[self.below(bytes.len())]
     }
 
-    /// A star, a question mark, a byte, or a set. What a set without its end means, the system says in several ways.
+    /// A star, a question mark, a byte, or a set. Every set has its end: what one without means differs between systems.
     fn part_of_a_glob(&mut self) -> Vec<u8> {
         let mut part = match self.below(6) {
             0 | 1 => return vec![b'*'],
@@ -232,7 +232,7 @@ fn agrees_with_the_system_on_links_that_are_followed() {
         }
     }
     fs::set_permissions(links.path().join("locked"), Permissions::from_mode(0o700)).unwrap();
-    // The system goes there, and round once.
+    // The system's `find` goes there, and round once.
     let above = find(links.path(), &["-L", "r/a", "-name", "loop*"]);
     assert_eq!(String::from_utf8(above.stdout).unwrap(), "r/a/loop\n");
     let expected = format!("find: r/a/loop: {}\n", io::Error::from_raw_os_error(libc::ELOOP));
@@ -250,7 +250,7 @@ fn agrees_with_the_system_on_links_that_are_followed() {
         });
         assert_same_following(tree.path(), &["."], &[], &[]);
     }
-    // Without a limit, neither ends on all of it.
+    // Without a limit, neither would ever end here.
     let depth = ["-maxdepth", if runs_long() { "4" } else { "2" }];
     assert_same_following(Path::new("/"), &["/sys/class"], &depth, &depth);
     if runs_long() {
@@ -483,7 +483,7 @@ fn two_dashes_end_the_options() {
 }
 
 #[test]
-fn errors_that_nobody_reads_end_nothing() {
+fn unread_errors_do_not_end_the_search() {
     let dir = numbered(3);
     let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
     drop(reader);

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 /// A temporary directory with `count` empty files, named by numbers as processes are.
 pub fn numbered(count: usize) -> TempDir {
-    let dir = tempfile::tempdir().expect("a temporary directory");
+    let dir = tempfile::tempdir().expect("cannot make a temporary directory");
     for number in 1..=count {
         make_file(&dir.path().join(number.to_string()));
     }
@@ -27,10 +27,10 @@ pub fn numbered(count: usize) -> TempDir {
 }
 
 pub fn make_file(path: &Path) {
-    File::create_new(path).expect("a new file");
+    File::create_new(path).expect("cannot make the file");
 }
 
-/// Every type that needs no privilege, names of many lengths and bytes.
+/// Entries of every type that needs no privilege, with names of many lengths and bytes.
 pub fn mixed() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
@@ -53,16 +53,16 @@ pub fn mixed() -> TempDir {
     root
 }
 
-/// The example that `cargo test` built beside this very program.
+/// The example that `cargo test` built next to this program.
 pub fn example(name: &str) -> Command {
     let tests = std::env::current_exe().unwrap();
     let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
-    assert!(path.exists(), "{} is built by `cargo test` and `cargo build --examples`", path.display());
+    assert!(path.exists(), "{} is missing: `cargo test` and `cargo build --examples` build it", path.display());
     Command::new(path)
 }
 
 pub fn run(command: &mut Command) -> Output {
-    command.output().expect("the program runs")
+    command.output().expect("cannot run the program")
 }
 
 /// Runs it without root's privileges: what the permissions refuse is refused.
@@ -81,7 +81,7 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
     let unshare = |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
     let can_mount = unshare(&["mount", "-t", "tmpfs", "none", "/tmp"]).status.success();
     let example = example(name);
-    can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("a path in UTF-8")]))
+    can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("the path is not UTF-8")]))
 }
 
 /// All that `run` wrote to its standard output while others exchanged `root` with `link` in `dir`, back and forth.
@@ -111,14 +111,18 @@ pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
         .stdout(ioctl_tiocgptpeer(&screen, flags).ok()?)
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program runs");
+        .expect("cannot run the program");
     drop(command); // and with it the terminal, which nobody but the child has open now
     let mut shown = Vec::new();
     let end = File::from(screen).read_to_end(&mut shown);
-    assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EIO), "the child closed the terminal");
+    assert_eq!(
+        end.unwrap_err().raw_os_error(),
+        Some(libc::EIO),
+        "the terminal does not end as after the child has closed it"
+    );
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    child.wait().expect("a child to reap");
+    child.wait().expect("cannot reap the child");
     Some((String::from_utf8(shown).unwrap(), errors))
 }
 
@@ -164,5 +168,5 @@ pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}; try --help\n"));
 
     let status = example(name).args(args).stderr(full_device()).status().unwrap();
-    assert_eq!(status.code(), output.status.code(), "although nobody can be told: {args:?}");
+    assert_eq!(status.code(), output.status.code(), "{args:?}: another exit status when the error cannot be written");
 }

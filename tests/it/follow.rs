@@ -172,7 +172,7 @@ fn links_lead_where_std_says() {
     passed(
         "walk: links that are followed",
         cases,
-        "walks of made trees, as an oracle of `std` says, with each loop once",
+        "walks of made trees, as `std` finds them, with an error for each loop",
     );
 }
 
@@ -219,7 +219,7 @@ fn links_lead_where_find_says() {
     }
 }
 
-/// A directory has other ancestors if the walk came to it through a link than if it came without one, as deep.
+/// A directory that the walk reaches through a link has other ancestors than one that it reaches directly, as deep.
 #[test]
 fn ancestors_through_a_link_are_forgotten_with_it() {
     let tree = Tree::of(&["a/", "b/t/"]);
@@ -234,7 +234,7 @@ fn ancestors_through_a_link_are_forgotten_with_it() {
 }
 
 #[test]
-fn links_that_are_not_followed_are_not() {
+fn only_links_that_the_caller_follows_are_entered() {
     let tree = Tree::of(&["a/below/", "b/"]);
     for name in ["1", "2", "3", "4"] {
         symlink("a", tree.path().join(name)).unwrap();
@@ -264,7 +264,7 @@ fn links_that_are_not_followed_are_not() {
                 root.follow_entry();
             }
             b"3" => assert!(root.follow_name("3") && !root.follow_name("3")),
-            b"a" | b"b" => assert!(!root.follow_name(&name), "it is no link"),
+            b"a" | b"b" => assert!(!root.follow_name(&name), "it is not a link"),
             _ => {}
         }
         if entry_is_link(&name) {
@@ -339,10 +339,10 @@ fn process_with_few_descriptors_follows_links() {
     });
 }
 
-/// What a walk asks of links, it asks only if the caller follows some, and of each ancestor once.
+/// A walk makes the calls that links need only if the caller follows some.
 #[test]
-fn only_who_follows_links_pays_for_them() {
-    let test = "follow::only_who_follows_links_pays_for_them";
+fn links_cost_nothing_unless_they_are_followed() {
+    let test = "follow::links_cost_nothing_unless_they_are_followed";
     let lines = log(test, &[], || {
         let tree = Tree::of(&["d/e/f/", "x/"]);
         for name in ["d/l", "d/e/f/1", "d/e/f/2", "l"] {

@@ -16,9 +16,9 @@ use tempfile::TempDir;
 const TEST: &str = "one_frame_with_the_callers_loop";
 /// As in `tests/downstream/Cargo.toml`. Each builds its dependencies for itself, so the short form has the first only.
 const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
-/// Of the instructions of `RawDir` with the caller skipping the dots.
+/// The most that a loop may take, as a multiple of `RawDir` with the caller skipping the dots.
 const AT_MOST: f64 = 1.06;
-/// Of those of a walk by hand in directories of 32 entries. `Walk` also keeps a path and a way back up.
+/// The same for a walk, as a multiple of one by hand in directories of 32 entries. `Walk` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
 /// The functions of `lendir` on the way to a system call.
 const INLINED: [&str; 5] = ["next", "find", "lend", "step", "enter"];
@@ -46,7 +46,7 @@ fn one_frame_with_the_callers_loop() {
     let of_profiles: Vec<_> = thread::scope(|scope| {
         let paths = [&*files, &*tree];
         let runs: Vec<_> = profiles.iter().map(|profile| scope.spawn(move || instructions(profile, paths))).collect();
-        runs.into_iter().map(|run| run.join().expect("one profile's program")).collect()
+        runs.into_iter().map(|run| run.join().expect("the program of one profile failed")).collect()
     });
 
     let mut report = String::new();
@@ -62,7 +62,7 @@ fn one_frame_with_the_callers_loop() {
                 "marked" | "owned" => ("plain", AT_MOST),
                 name => (name, AT_MOST),
             };
-            let base = raw_dir.iter().find(|count| count.name == same).expect("the same loop").instructions;
+            let base = raw_dir.iter().find(|count| count.name == same).expect("`RawDir` has no such loop").instructions;
             let ratio = f64::from(*instructions) / f64::from(base);
             writeln!(report, "{profile:8}{name:13} {instructions:7} of {base:7}: {ratio:.3} {called:?}").unwrap();
             compared += 1;
@@ -74,7 +74,7 @@ fn one_frame_with_the_callers_loop() {
         "a loop takes more than {AT_MOST} ({WALK_AT_MOST} for a walk) of `RawDir`'s instructions, or calls {INLINED:?}:\n{report}"
     );
     if !has_marker {
-        skip(TEST, "for the loop with an `EndMarker`, a file system that has one");
+        skip(TEST, "a file system with an `EndMarker`, for the loop that uses one");
     }
     passed(
         "one frame with the caller's loop",
@@ -89,7 +89,7 @@ fn directory() -> (TempDir, bool) {
     let parents = [Path::new("/dev/shm").to_owned(), std::env::temp_dir()];
     let marked = parents.iter().filter(|path| is_marked(path)).find_map(|path| TempDir::new_in(path).ok());
     let has_marker = marked.is_some();
-    (marked.unwrap_or_else(|| tempfile::tempdir().expect("a temporary directory")), has_marker)
+    (marked.unwrap_or_else(|| tempfile::tempdir().expect("cannot make a temporary directory")), has_marker)
 }
 
 /// With the same versions, the program needs no downloads beyond those of the tests.
@@ -141,7 +141,7 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     let counts = lines.lines().zip(1..).map(|(line, call)| {
         let [reader, name, "1024"] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{profile}: {line}") };
         let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
-        let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind's sum");
+        let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind wrote no totals");
         Count {
             reader: reader.to_owned(),
             name: name.to_owned(),
@@ -160,7 +160,7 @@ fn called(line: &str) -> Option<&str> {
 }
 
 fn output(command: &mut Command) -> String {
-    let output = command.output().expect("the program runs");
+    let output = command.output().expect("cannot run the program");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

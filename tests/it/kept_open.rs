@@ -11,7 +11,7 @@ use std::fs;
 
 const DEPTH: usize = 24;
 
-/// How many descriptors this process has open. To look takes a descriptor too, so there is room for it while it looks.
+/// How many descriptors this process has open. Counting takes a descriptor too, so the limit is lifted meanwhile.
 fn open_descriptors() -> usize {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
@@ -35,8 +35,8 @@ fn counts(walk: &mut Walk, before: &Cell<usize>, mut look: impl FnMut(usize)) ->
 
 /// Under the process's limit a walk keeps as many as under the same limit of its own.
 #[test]
-fn walk_keeps_as_many_as_there_are() {
-    process::run("kept_open::walk_keeps_as_many_as_there_are", 60, || {
+fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
+    process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         for is_post_order in [false, true] {
             let begin = |most| Walk::open(tree.path()).unwrap().max_open(most).post_order(is_post_order);
@@ -44,7 +44,7 @@ fn walk_keeps_as_many_as_there_are() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
                 let most = expected.iter().map(|count| count.2).max();
-                assert_eq!(most, Some(room.min(DEPTH + 1)), "as the limit allows");
+                assert_eq!(most, Some(room.min(DEPTH + 1)), "not as many as the limit allows");
                 let others = leave_room(room);
                 let before = Cell::new(open_descriptors());
                 let counts = counts(&mut begin(1000), &before, |_| ());
@@ -60,14 +60,14 @@ fn walk_keeps_as_many_as_there_are() {
     passed(
         "walk: descriptors that it keeps",
         2 * (DEPTH + 2 - 3),
-        "limits of the process: as many as under its own limit",
+        "limits of the process: as many as under the same limit of its own",
     );
 }
 
 /// From then on it makes do with as many, even if the process may have more later.
 #[test]
-fn walk_keeps_no_more_once_there_are_more() {
-    process::run("kept_open::walk_keeps_no_more_once_there_are_more", 60, || {
+fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
+    process::run("kept_open::walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         for is_post_order in [false, true] {
             for room in 4..DEPTH / 2 {

@@ -28,7 +28,7 @@ fn names(listing: &Listing) -> Vec<Vec<u8>> {
     listing.iter().map(|entry| entry.name().to_vec()).collect()
 }
 
-/// Of each length up to 255, not UTF-8, in both cases.
+/// Names of each length up to 255, some not UTF-8, some in two cases.
 fn many_names() -> Vec<Vec<u8>> {
     let mut names: Vec<Vec<u8>> = (1..=255).map(|len| vec![0xff; len]).collect();
     names.extend((1..=255).map(|len| (1..=len).map(|i| if i == b'/' { b'_' } else { i }).collect()));
@@ -99,9 +99,12 @@ fn order_path_is_the_order_of_git() {
         all.extend(path);
     });
     git(&["add", "--all"]);
-    assert!(git(&["ls-files", "-z"]).unwrap() == files);
+    assert!(git(&["ls-files", "-z"]).unwrap() == files, "`git ls-files` has another order");
     let tree = String::from_utf8(git(&["write-tree"]).unwrap()).unwrap();
-    assert!(git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]).unwrap() == all);
+    assert!(
+        git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]).unwrap() == all,
+        "`git ls-tree` has another order"
+    );
 }
 
 /// Each path below `dir`, in `Order::Path`, followed by what is below it.

@@ -22,7 +22,7 @@ fn system_ls(dir: &Path, args: &[&str]) -> Output {
     run(Command::new("ls").current_dir(dir).env("LC_ALL", "C").env("TZ", "UTC").args(args))
 }
 
-/// Where both print the same to the last byte and agree that there was, or was not, trouble.
+/// Checks that both print the same bytes and end with the same status, and that both or neither report an error.
 fn assert_same(dir: &Path, ours: &[&str], theirs: &[&str], paths: &[&str]) {
     let ours = ls(dir, &[ours, paths].concat());
     let theirs = system_ls(dir, &[theirs, paths].concat());
@@ -135,7 +135,10 @@ fn modes_times_and_sizes_agree_with_the_system() {
         let days = Duration::from_secs(86_400) * i32::unsigned_abs(*day);
         let midnight = if *day < 0 { SystemTime::UNIX_EPOCH - days } else { SystemTime::UNIX_EPOCH + days };
         let set = file.set_modified(midnight + Duration::from_secs(seconds));
-        assert!(set.is_ok() || cfg!(target_pointer_width = "32"), "only a time of 32 bits is too short for {day}");
+        assert!(
+            set.is_ok() || cfg!(target_pointer_width = "32"),
+            "day {day} is refused, but a time of 64 bits holds it"
+        );
     }
     assert_same(root.path(), &["-l"], &["-n", "--time-style=long-iso"], &[]);
 }
@@ -156,8 +159,8 @@ fn devices_agree_with_the_system_but_for_spaces() {
 }
 
 #[test]
-fn an_entry_that_cannot_be_asked_has_question_marks() {
-    if !system_has_ls("an_entry_that_cannot_be_asked_has_question_marks") {
+fn an_entry_whose_attributes_are_refused_has_question_marks() {
+    if !system_has_ls("an_entry_whose_attributes_are_refused_has_question_marks") {
         return;
     }
     let root = mixed();
@@ -263,7 +266,7 @@ fn a_read_error_does_not_end_the_listing() {
             assert!(report.contains(&format!("ls: {zombie}: Invalid argument")), "{report}");
         }
     } else {
-        skip("a_read_error_does_not_end_the_listing", "a zombie without a `net`");
+        skip("a_read_error_does_not_end_the_listing", "a zombie whose `net` cannot be read");
     }
     child.wait().unwrap();
 }

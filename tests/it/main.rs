@@ -3,7 +3,7 @@
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
 //! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
-//! - `entry`: what an entry asks of the file system; `types`: what every public type is (`Send`, covariant);
+//! - `entry`: what an entry asks the file system; `types`: what every public type is (`Send`, covariant);
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;

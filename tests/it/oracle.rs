@@ -38,7 +38,11 @@ fn sorted(found: Vec<Found>) -> Vec<Found> {
 fn agree(path: &Path) -> Vec<Found> {
     let expected = by_std(path);
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
-        assert!(by_lendir(path, capacity) == expected, "{} with {capacity} bytes", path.display());
+        assert!(
+            by_lendir(path, capacity) == expected,
+            "{}: `std` reads it otherwise than `lendir` with {capacity} bytes",
+            path.display()
+        );
     }
     expected
 }
@@ -73,7 +77,7 @@ fn agrees_on_system_directories() {
             let after = by_lendir(path, 1 << 20);
             before == after && std == before
         });
-        assert!(stable, "{}", path.display());
+        assert!(stable, "{}: `std` and `lendir` never agree", path.display());
     }
 }
 
@@ -118,7 +122,7 @@ fn agrees_on_every_file_type() {
     for (name, kind) in [("character", FileType::CharacterDevice), ("block", FileType::BlockDevice)] {
         match node(name, kind) {
             Ok(()) => expected.push(kind),
-            Err(error) => skip("agrees_on_every_file_type", &format!("mknod of a {name} device: {error}")),
+            Err(error) => skip("agrees_on_every_file_type", &format!("the right to make a {name} device ({error})")),
         }
     }
     let types: Vec<_> = agree(dir.path()).into_iter().map(|found| found.file_type).collect();

@@ -57,7 +57,7 @@ impl Children {
 fn agrees_with_ps() {
     let children = Children::named(&[b"first", b"second child", b"fifteen letters"]);
     let Ok(ps) = Command::new("ps").args(["-e", "-o", "pid=,comm="]).output() else {
-        return skip("agrees_with_ps", "no ps");
+        return skip("agrees_with_ps", "ps");
     };
     let expected = children.lines_of(&ps);
     assert_eq!(expected.len(), 3);

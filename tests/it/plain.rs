@@ -38,7 +38,7 @@ fn directory_is_listed_in_the_order_of_its_names() {
 }
 
 #[test]
-fn tree_is_walked_a_directory_before_those_below_it() {
+fn walk_lends_a_directory_before_those_below_it() {
     let tree = Tree::of(&["a/b/c/", "a/b/file"]);
     let walk = Walk::open(tree.path()).unwrap();
     assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b/c"].map(PathBuf::from));

@@ -1,4 +1,4 @@
-//! A walk that is refused memory: all entries of a directory, `OutOfMemory` once, and the rest of the tree.
+//! A walk that is refused memory lends all entries of a directory, fails with `OutOfMemory` once, and goes on with the rest.
 
 use crate::costs::Refusal;
 use crate::support::machine::passed;
@@ -11,19 +11,19 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
-/// The walk is refused this much at a time.
+/// The walk is refused allocations of this many bytes or more.
 const REFUSED: usize = 64 * 1024;
 
 /// Directories in one. Their names take half a megabyte.
 const COUNT: usize = 5000;
 const DIGITS: usize = 100;
 
-/// What the caller does with the wide directory: lends so many entries, and then reads the rest or not.
+/// What the caller does with the wide directory: is lent so many entries, and then reads the rest or not.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     lends: usize,
     reads: Option<Order>,
-    /// Whether its listing has the memory.
+    /// Whether its listing has the memory already.
     is_grown: bool,
     is_post_order: bool,
 }
@@ -51,7 +51,7 @@ impl Look {
                 Err(error) => {
                     seen.errors.push(error);
                     for _ in 0..3 {
-                        assert!(dir.next().unwrap().is_none(), "the error comes once");
+                        assert!(dir.next().unwrap().is_none(), "the error came twice");
                     }
                     return;
                 }
@@ -65,7 +65,7 @@ impl Look {
             seen.errors.extend(read.err());
             seen.names.extend(listing.iter().map(|entry| entry.name().to_vec()));
             if seen.names.len() == COUNT {
-                assert!(dir.next().unwrap().is_none(), "the error comes once");
+                assert!(dir.next().unwrap().is_none(), "the error came twice");
             }
         }
     }
@@ -103,7 +103,7 @@ fn check(look: Look) {
         if dir.path() == wide {
             look.look(&mut dir, &mut listing, &mut seen);
         } else if dir.path().parent() == Some(&wide) {
-            assert!(entered.insert(dir.name().to_vec()), "each once");
+            assert!(entered.insert(dir.name().to_vec()), "{dir:?} is entered twice");
         } else {
             others += 1;
         }
@@ -115,12 +115,12 @@ fn check(look: Look) {
         assert_eq!(seen.names.len(), COUNT, "{look:?}: all entries are lent");
     }
     // As many as there is memory for.
-    assert!((100..COUNT).contains(&entered.len()), "{look:?}: {} are entered", entered.len());
+    assert!((100..COUNT).contains(&entered.len()), "{look:?}: {} directories are entered", entered.len());
     let is_there = |name: &Vec<u8>| wide.join(OsStr::from_bytes(name)).is_dir();
     assert!(entered.iter().all(is_there), "{look:?}");
     if look.lends == ALL || look.reads.is_some() {
         let seen: HashSet<_> = seen.names.iter().cloned().collect();
-        assert!(entered.is_subset(&seen), "{look:?}: nothing but what was lent or read");
+        assert!(entered.is_subset(&seen), "{look:?}: a directory is entered that was neither lent nor read");
     }
 }
 
@@ -143,20 +143,20 @@ fn check_all(test: &str, looks: impl FnOnce() -> Vec<Look>) {
 }
 
 #[test]
-fn next_lends_every_entry_and_then_answers_once() {
-    check_all("next_lends_every_entry_and_then_answers_once", || vec![LEND]);
+fn next_lends_every_entry_and_then_fails_once() {
+    check_all("next_lends_every_entry_and_then_fails_once", || vec![LEND]);
 }
 
 #[test]
-fn directory_dropped_before_its_end_answers_through_the_walk() {
-    check_all("directory_dropped_before_its_end_answers_through_the_walk", || {
+fn directory_dropped_before_its_end_fails_through_the_walk() {
+    check_all("directory_dropped_before_its_end_fails_through_the_walk", || {
         [0, 1, 1000, COUNT - 1, COUNT].map(|lends| Look { lends, ..LEND }).to_vec()
     });
 }
 
 #[test]
-fn read_answers_once() {
-    check_all("read_answers_once", || {
+fn read_fails_once() {
+    check_all("read_fails_once", || {
         let read = |order| Look { lends: 0, reads: Some(order), ..LEND };
         let looks = ORDERS.into_iter().flat_map(|order| {
             [(0, false), (0, true), (1000, true)].map(|(lends, is_grown)| Look { lends, is_grown, ..read(order) })

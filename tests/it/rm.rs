@@ -188,8 +188,8 @@ fn message_has_the_path_as_typed() {
 }
 
 #[test]
-fn root_of_all_is_refused() {
-    const TEST: &str = "root_of_all_is_refused";
+fn root_directory_is_refused() {
+    const TEST: &str = "root_directory_is_refused";
     // Even if it is not refused, nothing is removed.
     const REMOVE_NOTHING: &[&str] = &["-qqo", "/dev/null", "-e", "inject=unlink,unlinkat,rmdir:error=EPERM"];
     if !can_trace(TEST) {
@@ -338,9 +338,9 @@ fn success_means_that_all_is_gone() {
             replaced += usize::from(fs::remove_dir(&other).is_ok() && fs::write(&other, "").is_ok());
         }
         let status = removal.wait().unwrap();
-        assert_eq!(status.success(), !at.path().join("tree").exists());
+        assert_eq!(status.success(), !at.path().join("tree").exists(), "success, and whether all is gone");
     }
-    assert!(replaced > 0);
+    assert!(replaced > 0, "`rm` was always too fast: nothing was replaced");
 }
 
 #[test]

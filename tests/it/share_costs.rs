@@ -92,7 +92,7 @@ fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
             // On a busy machine the other thread can wait too late to get anything.
             let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
                 let mut walks = iter::repeat_with(|| bytes_a_share(depth, is_post_order)).take(20);
-                walks.find(|(shares, _)| *shares > depth / 8).expect("one walk of 20 gives away an eighth of the tree")
+                walks.find(|(shares, _)| *shares > depth / 8).expect("20 walks gave away less than an eighth each")
             });
             assert!(
                 more <= 2 * bytes,
@@ -106,9 +106,9 @@ fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
 /// The most memory that this process has had since it was last asked, in bytes.
 fn most_memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("proc_pid_status(5)");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("/proc/self/status has no VmHWM");
     fs::write("/proc/self/clear_refs", "5").unwrap();
-    1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("a number")
+    1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("VmHWM not in kB")
 }
 
 /// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so each is lost.
@@ -117,7 +117,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
     let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
-    let [top, bottom, last] = found.try_into().expect("three levels");
+    let [top, bottom, last] = found.try_into().expect("not three levels");
     for number in ["1", "2", "3", "4"] {
         mkdirat(&last, format!("{name}/{number}"), Mode::RWXU).unwrap();
     }
@@ -152,7 +152,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
         }
         errors
     });
-    assert!(is_shared.load(SeqCst) && is_cut.load(SeqCst), "both threads are at the bottom");
+    assert!(is_shared.load(SeqCst) && is_cut.load(SeqCst), "the threads were never both at the bottom");
     (most_memory() - before, errors.into_iter().sum())
 }
 
@@ -162,7 +162,10 @@ fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
     process::run("share_costs::lost_levels_take_memory_for_their_number_not_for_their_paths", 120, || {
         const LEVELS: usize = 500;
         let [(few, errors), (many, more_errors)] = [LEVELS, 4 * LEVELS].map(memory_of_lost_levels);
-        assert!(errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10, "{errors} and {more_errors} errors");
+        assert!(
+            errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10,
+            "only {errors} and {more_errors} levels are lost"
+        );
         let few = few.max(2 << 20);
         assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
     });

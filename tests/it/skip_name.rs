@@ -25,7 +25,7 @@ struct Model(BTreeMap<Vec<u8>, bool>);
 
 impl Model {
     fn lend(&mut self, name: &[u8], file_type: FileType) {
-        assert_eq!(self.0.insert(name.to_vec(), file_type == FileType::Directory), None, "a name comes once");
+        assert_eq!(self.0.insert(name.to_vec(), file_type == FileType::Directory), None, "a name came twice");
     }
 
     /// What [`Dir::skip_name`] must return.
@@ -127,7 +127,7 @@ fn any_calls_skip_what_the_model_skips() {
             assert_eq!(entered, model.entered(), "seed {seed}, post order {is_post_order}");
         }
     }
-    assert!(skipped > 10_000, "{skipped} skips");
+    assert!(skipped > 10_000, "only {skipped} skips");
     passed("walk: `skip_name`", skipped, "names skipped, as a model says");
 }
 

@@ -65,14 +65,14 @@ fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
             What::Second => 1,
             What::Error(errno) => 2 + errno,
         };
-        // As bytes: to compare paths name by name takes longer than to walk.
+        // As bytes: comparing paths name by name takes longer than the walk.
         (a.path.as_os_str().as_bytes(), key(a)).cmp(&(b.path.as_os_str().as_bytes(), key(b)))
     });
     visits
 }
 
-/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than to
-/// walk.
+/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than
+/// the walk.
 type PathOf = (OsString, bool);
 
 fn path_of(dir: &Dir<'_>) -> PathOf {

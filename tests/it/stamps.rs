@@ -50,7 +50,7 @@ pub fn check(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
         of.map(|stamp| (&*stamp.path, stamp)).collect::<HashMap<_, _>>()
     };
     let (firsts, seconds) = (of(false), of(true));
-    assert_eq!(stamps.len(), firsts.len() + seconds.len(), "each is lent once: {stamps:#?}");
+    assert_eq!(stamps.len(), firsts.len() + seconds.len(), "a directory is lent twice: {stamps:#?}");
     assert!(is_post_order || seconds.is_empty());
     for stamp in stamps {
         let (path, shown) = (&*stamp.path, stamp.path.display());

@@ -260,14 +260,14 @@ fn sums_come_up_in_an_arc() {
             assert_eq!(sums.len(), expected.len());
             assert!(sums.into_iter().collect::<HashSet<_>>() == expected, "{threads} threads, {max_open} open");
             assert_eq!(top.entries.load(Relaxed), below(tree.path()));
-            assert_eq!(Arc::strong_count(&top), 1, "no value is left over");
+            assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
         }
     }
 }
 
-/// Before the first directory, `with_state` keeps the tree and its options; after it, the rest of the tree is left.
+/// Before the first directory, `with_state` keeps the tree and its options; after it, the rest of the tree is given up.
 #[test]
-fn tree_that_has_begun_is_left() {
+fn tree_that_has_begun_is_given_up() {
     let tree = Tree::of(&["a/b/"]);
     let mut walk = Walk::open(tree.path()).unwrap().max_depth(2).with_state('a').with_state(7);
     assert_eq!(*walk.next().unwrap().unwrap().state(), 7);
@@ -279,5 +279,5 @@ fn tree_that_has_begun_is_left() {
         assert_eq!(*dir.state(), "other");
         visits += 1;
     }
-    assert_eq!(visits, 2, "the deepest level holds for the next tree too");
+    assert_eq!(visits, 2, "`max_depth` holds for the next tree too");
 }

@@ -12,7 +12,7 @@ use std::iter;
 use std::path::Path;
 use std::process::Command;
 
-/// System calls count from the beginning to the drop of this.
+/// System calls are counted while this lives.
 pub struct Counted;
 
 impl Counted {
@@ -32,8 +32,8 @@ impl Drop for Counted {
     }
 }
 
-/// What strace, with these options, tells of the system calls that `part`, in a process of its own, makes while its [`Counted`]
-/// lives. `test` is named with its module.
+/// The lines of strace, run with these options, for the system calls that `part` makes in a process of its own while its
+/// [`Counted`] lives. `test` is named with its module.
 ///
 /// `None` where strace is missing, which is reported.
 pub fn log(test: &str, options: &[&str], part: impl FnOnce()) -> Option<Vec<String>> {
@@ -47,7 +47,7 @@ pub fn log(test: &str, options: &[&str], part: impl FnOnce()) -> Option<Vec<Stri
     strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
     process::run_under(strace, test);
     let mut texts = fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap());
-    let log = texts.find(|log| log.contains(Counted::BEGIN)).expect("a counted part");
+    let log = texts.find(|log| log.contains(Counted::BEGIN)).expect("no log has the counted part");
     let counted = log.lines().skip_while(|line| !line.contains(Counted::BEGIN)).skip(1);
     let lines = counted.take_while(|line| !line.contains(Counted::END)).map(str::to_owned);
     Some(lines.filter(|line| !OF_OTHERS.contains(&name_of(line))).collect())
@@ -59,12 +59,12 @@ fn system_calls(test: &str, part: impl FnOnce()) -> Option<Vec<String>> {
     Some(lines.iter().map(|line| name_of(line).to_owned()).collect())
 }
 
-/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO, where a process has 32 bits; and
+/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO in a 32-bit process; and
 /// before it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
 const OF_OTHERS: [&str; 7] =
     ["brk", "futex", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
 
-/// The name of the call in a line of strace, as processes of 64 bits make it.
+/// The name of the call in a line of strace, as a 64-bit process has it.
 pub fn name_of(line: &str) -> &str {
     match line.split('(').next().unwrap() {
         "_llseek" => "lseek",
@@ -310,8 +310,8 @@ fn walk_of_one_mount_with_an_end_marker_takes_three_calls_a_directory() {
     assert!(below > 10, "{below} directories");
 }
 
-/// A walk with `max_open`, in a process with room for `room` descriptors: `hops` are opened on the way back beside the levels
-/// themselves, and `refused` opens are for nothing.
+/// A walk with `max_open`, in a process with room for `room` descriptors: on the way back it opens `hops` directories more
+/// than the levels themselves, and `refused` opens fail.
 fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
     let part = || {
         let tree = Tree::new(make);

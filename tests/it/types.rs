@@ -1,4 +1,4 @@
-//! What every public type is: `Send`, `Sync`, `Unpin`, `Debug`, unwind safe where it borrows nothing to change, and covariant.
+//! What every public type is: `Send`, `Sync`, `Unpin`, `Debug`, unwind safe unless it holds a `&mut`, and covariant.
 
 use lendir::{
     Buffer, Dir, EndMarker, Entries, Entry, Error, Listing, Order, ReadDir, SortedEntries, SortedEntry, Walk,
@@ -25,7 +25,7 @@ fn all_are_send_sync_unpin_and_debug() {
 
 /// `Entries` and `Dir` are not: they hold a `&mut`.
 #[test]
-fn what_borrows_nothing_to_change_is_unwind_safe() {
+fn what_holds_no_mutable_borrow_is_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
     holds::<Buffer>();
     holds::<EndMarker>();
@@ -38,7 +38,7 @@ fn what_borrows_nothing_to_change_is_unwind_safe() {
     holds::<Walk>();
 }
 
-/// It compiles, so whatever lives long can be taken for what lives shorter.
+/// This compiles only if a value with a long lifetime can stand for one with a shorter lifetime.
 #[test]
 fn all_are_covariant() {
     fn entries<'short>(long: Entries<'static>, _: &'short ()) -> Entries<'short> {

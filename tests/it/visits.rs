@@ -1,5 +1,4 @@
-//! What a walk lends, in its order, and the same as `std::fs::read_dir` tells it: the order of a walk, stated once for all
-//! tests.
+//! What a walk lends, and what it must lend by `std::fs::read_dir`: the order of a walk, stated once for all tests.
 
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
@@ -39,7 +38,7 @@ pub struct Plan {
     pub then: Then,
     /// Before which of these entries it calls [`Dir::skip_all`].
     pub leave: Option<usize>,
-    /// With which entries it does what.
+    /// What it does with an entry.
     pub prune: fn(u64, &[u8]) -> Prune,
     pub seed: u64,
 }
@@ -69,7 +68,7 @@ impl Plan {
         Self { lend: 0, then: Then::Read(order), ..Self::ALL }
     }
 
-    /// Any plan, which the seed and the path fix.
+    /// A random plan, which the seed and the path fix.
     pub fn any(seed: u64, path: &Path) -> Self {
         let seed = hash(&(seed, path));
         let mut random = Random(seed);
@@ -123,7 +122,7 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
             Err(error) => visits.push(Visit::from(&error)),
         }
     }
-    assert!(walk.next().unwrap().is_none(), "the end is the end");
+    assert!(walk.next().unwrap().is_none(), "the walk goes on after its end");
     visits
 }
 
@@ -132,7 +131,7 @@ fn ino(dir: BorrowedFd<'_>) -> u64 {
 }
 
 fn second_visit(mut dir: Dir<'_>) -> Visit {
-    assert!(dir.next().unwrap().is_none(), "a second visit has no entries");
+    assert!(dir.next().unwrap().is_none(), "a second visit lends an entry");
     Visit { path: dir.path().to_owned(), depth: dir.depth(), what: What::Second }
 }
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
 
-/// Calls `work` with each directory of `walk`, which is without errors.
+/// Calls `work` with each directory of `walk`, which must have no errors.
 fn for_each(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>)) {
     while let Some(mut dir) = walk.next().unwrap() {
         work(&mut dir);
@@ -28,7 +28,7 @@ fn names(walk: &mut Walk) -> BTreeSet<String> {
     names
 }
 
-/// Has the walk come to the root, with whose entries `work` is then called.
+/// Moves the walk to its root, and calls `work` with each of the entries there.
 fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
     let mut root = walk.next().unwrap().unwrap();
     while let Some(entry) = root.next().unwrap() {
@@ -54,8 +54,8 @@ fn agrees_with_std_on_random_trees() {
     }
 }
 
-/// Directories half read, never read, left and sorted; entries skipped in each way: with what `std` reads, the words
-/// of the documentation say what is to come.
+/// Directories half read, never read, left and sorted; entries skipped in each way: the documentation, applied to what
+/// `std` reads, says what must come.
 #[test]
 fn any_mix_of_calls_does_what_each_of_them_says() {
     let tree = Tree::new(|at| tree::random(at, 0));
@@ -79,10 +79,10 @@ fn agrees_with_std_on_system_trees() {
     let mut visited = 0;
     for root in ["/etc", "/usr/share", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
         for plan in [Plan { prune: is_busy, ..Plan::ALL }, Plan { prune: is_busy, ..Plan::sorted(ORDERS[0]) }] {
-            // Others change them now and then.
+            // Other processes change them now and then.
             let agreed = (0..20).map(|_| walked(&mut Walk::open(root).unwrap(), |_| plan));
             let agreed = agreed.into_iter().find(|visits| *visits == by_std(root, false, |_| plan));
-            visited += agreed.unwrap_or_else(|| panic!("{} never agrees", root.display())).len();
+            visited += agreed.unwrap_or_else(|| panic!("{}: the walk and `std` never agree", root.display())).len();
         }
     }
     assert!(visited > 1000, "{visited} directories");
@@ -114,12 +114,12 @@ fn proc_is_walked_as_it_is() {
             }
         }
     }
-    assert!(lent.len() > 100);
+    assert!(lent.len() > 100, "only {} directories of /proc are lent", lent.len());
 }
 
 /// The paths begin as the root was written.
 #[test]
-fn roots_are_written_in_any_way() {
+fn root_may_be_written_in_any_way() {
     fn only(_seed: u64, name: &[u8]) -> Prune {
         if matches!(name, b"etc" | b"src" | b"d") { Prune::No } else { Prune::SkipName }
     }
@@ -238,7 +238,7 @@ fn stop_ends_the_walk_and_lends_what_is_asked_for() {
 }
 
 #[test]
-fn reset_begins_anew_wherever_the_walk_is() {
+fn reset_begins_another_tree_wherever_the_walk_is() {
     let tree = Tree::new(|at| tree::comb(at, 10));
     let other = Tree::of(&["only/"]);
     let expected = ["", "only"].map(PathBuf::from);
@@ -253,7 +253,7 @@ fn reset_begins_anew_wherever_the_walk_is() {
     }
 }
 
-/// The caller can change what it was lent the entry of.
+/// The caller can still change a directory whose entry it was lent.
 #[test]
 fn directory_is_opened_when_the_walk_comes_to_it() {
     let tree = Tree::of(&["a/", "b/"]);

@@ -78,15 +78,18 @@ fn no_more_descriptors_are_open_than_stated() {
                 });
                 assert!(most <= max_open.max(4), "{most} open, {max_open} allowed");
                 // Levels are kept open if they may be.
-                assert!(most == max_open.max(4) || max_open > 50 && most == 51, "{most} open");
-                assert_eq!(open_descriptors(), before, "all are closed at the end");
+                assert!(
+                    most == max_open.max(4) || max_open > 50 && most == 51,
+                    "{most} open, though {max_open} are allowed"
+                );
+                assert_eq!(open_descriptors(), before, "a descriptor was left open");
                 for left_at in 1..20 {
                     let mut walk = walk(tree.path(), max_open, is_post_order);
                     for _ in 0..left_at {
                         let _ = walk.next().unwrap();
                     }
                     drop(walk);
-                    assert_eq!(open_descriptors(), before, "all are closed after {left_at} directories");
+                    assert_eq!(open_descriptors(), before, "a descriptor was left open after {left_at} directories");
                 }
             }
         }
@@ -134,7 +137,7 @@ fn process_with_few_descriptors_walks_all() {
     });
 }
 
-/// What cannot be opened is an error each, and the rest is lent.
+/// Each directory that cannot be opened is an error, and the rest is lent.
 #[test]
 fn process_with_too_few_descriptors_gets_errors() {
     process::run("walk_bounds::process_with_too_few_descriptors_gets_errors", 60, || {
@@ -219,7 +222,7 @@ fn way_back_is_found_though_levels_may_not_be_read_any_more() {
     });
 }
 
-/// The walk goes on in a directory that was moved, under its old path. If that was cut from what is below it, it is lost: one
+/// The walk goes on in a directory that was moved, under its old path. If it was cut off from what is below it, it is lost: one
 /// error. A twin in its place is not taken for it.
 #[test]
 fn closed_level_that_was_moved_is_found_from_below_or_lost() {

@@ -125,7 +125,7 @@ fn chmod_of_the_entry_lets_the_walk_in() {
     });
 }
 
-/// A directory that was replaced between the listing and the step into it.
+/// A directory that was replaced after it was listed and before it was entered.
 #[test]
 fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
     let outside = Tree::of(&["outside/"]);
@@ -162,7 +162,7 @@ fn next_or_hands_on_the_error_of_a_directory_that_cannot_be_read() {
     for _ in 0..3 {
         assert!(root.next_or(|error| errors.push(error)).is_none());
     }
-    let [error] = &errors[..] else { panic!("once, not {errors:?}") };
+    let [error] = &errors[..] else { panic!("not one error, but {errors:?}") };
     assert_eq!((error.path(), error.raw_os_error()), (Path::new("root"), Some(libc::EBADF)));
     assert!(walk.next_or(|error| panic!("{error}")).is_none());
 }

@@ -15,10 +15,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root, and the paths of all entries that are lent, read as `how` says: one by one, or sorted.
+/// The root, and the paths of all entries that are lent: one by one, or sorted.
 fn entries(walk: &mut Walk, is_sorted: bool) -> BTreeSet<Vec<u8>> {
     let (mut listing, mut paths) = (Listing::new(), BTreeSet::new());
-    let mut add = |path: PathBuf| assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "once");
+    let mut add =
+        |path: PathBuf| assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path came twice");
     while let Some(mut dir) = walk.next().unwrap() {
         if dir.depth() == 0 && !dir.is_second_visit() {
             add(dir.path().to_owned());
@@ -51,10 +52,13 @@ fn deepest_level_is_that_of_find() {
             {
                 let walk = || Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order);
                 let paths = entries(&mut walk().max_depth(max_depth), is_sorted);
-                assert!(paths.iter().map(|path| &path[..]).eq(found.iter().copied()), "{max_depth}, seed {seed}");
+                assert!(
+                    paths.iter().map(|path| &path[..]).eq(found.iter().copied()),
+                    "max_depth {max_depth}, seed {seed}"
+                );
                 let parts = walk().max_depth(max_depth).spread(3, |walk| entries(walk, is_sorted));
                 let count: usize = parts.iter().map(BTreeSet::len).sum();
-                assert_eq!(count, found.len(), "{max_depth}, on 3 threads, seed {seed}");
+                assert_eq!(count, found.len(), "max_depth {max_depth}, on 3 threads, seed {seed}");
                 cases += 2;
             }
         }
@@ -81,7 +85,7 @@ fn deepest_level_is_set_midway() {
                         assert_eq!(
                             lent > 0,
                             dir.path().join("m").exists() && depth < most,
-                            "{dir:?}, {set_at}, {most}"
+                            "{dir:?}, max_depth {most} set at level {set_at}"
                         );
                     } else if depth == set_at {
                         walk = walk.max_depth(most);
@@ -113,7 +117,8 @@ fn rest_of_the_deepest_directories_is_not_read() {
     let Some(lines) = lines else { return };
     let calls: Vec<_> = lines.iter().map(|line| name_of(line)).collect();
     let count = |calls: &[&str], call: &str| calls.iter().filter(|other| **other == call).count();
-    let (_, below_root) = calls.split_at(calls.iter().position(|call| *call == "openat2").expect("a directory below"));
+    let (_, below_root) =
+        calls.split_at(calls.iter().position(|call| *call == "openat2").expect("nothing below the root is opened"));
     assert_eq!((count(below_root, "openat2"), count(below_root, "getdents64")), (2, 2), "{calls:?}");
     assert_eq!((count(&calls, "lseek"), count(below_root, "lseek")), (1, 0), "only the root is read again: {calls:?}");
 }
@@ -171,7 +176,7 @@ fn walk_without_a_tree_is_at_its_end() {
     let mut walk = Walk::default().max_depth(1).post_order(true);
     walk.reopen(tree.path()).unwrap();
     assert_eq!(mem::take(&mut walk).spread(1, |walk| walked(walk, |_| Plan { lend: 0, ..Plan::ALL }).len()), [2]);
-    assert!(walk.next().unwrap().is_none(), "it was taken");
+    assert!(walk.next().unwrap().is_none(), "it goes on after it was taken");
 }
 
 #[test]
@@ -189,7 +194,7 @@ fn walk_that_cannot_be_reopened_is_at_its_end() {
             assert!(walk.next().unwrap().is_none());
         }
         walk.reopen(tree.path()).unwrap();
-        assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3, "{steps}");
+        assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3, "after {steps} steps");
     }
 }
 

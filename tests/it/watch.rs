@@ -27,7 +27,7 @@ impl Watch {
 
     /// The next line that is wanted; lines about other processes are passed over.
     fn wait_for(&mut self, wanted: impl Fn(&str) -> bool) -> String {
-        self.lines.by_ref().map(Result::unwrap).find(|line| wanted(line)).expect("`watch` goes on")
+        self.lines.by_ref().map(Result::unwrap).find(|line| wanted(line)).expect("`watch` ended before the line came")
     }
 }
 

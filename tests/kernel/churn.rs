@@ -1,4 +1,4 @@
-//! Scans while entries are made, removed and renamed among others that stay: none of those is missing or comes twice.
+//! Scans while entries are made, removed and renamed among others that stay: each of those that stay comes exactly once.
 //!
 //! There is one exception, which the last test reproduces: when all entries that the kernel has yet to return are removed
 //! between two batches, tmpfs begins again, and returns those that stay a second time. Elsewhere the churn leaves thousands
@@ -54,7 +54,7 @@ fn scan_beside_churn(mounted: &Mounted, duration: Duration) -> usize {
     })
 }
 
-/// Its drop says that the scans are over, even by a panic.
+/// Its drop says that the scans are over, even after a panic.
 pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -82,7 +82,11 @@ fn scan(mounted: &Mounted, until: Instant) -> usize {
                             times[index as usize] += 1;
                         }
                     }
-                    assert_eq!(times.iter().position(|times| *times != 1), None, "{what}");
+                    assert_eq!(
+                        times.iter().position(|times| *times != 1),
+                        None,
+                        "{what}: an entry that stays did not come once"
+                    );
                     scans += 1;
                     entries.rewind().unwrap();
                 }

@@ -21,5 +21,5 @@ pub const ERRNOS: [(&str, c_int); 13] = [
 ];
 
 pub fn name_of(errno: c_int) -> &'static str {
-    ERRNOS.iter().find(|(_, number)| *number == errno).expect("BUG: an error of the table").0
+    ERRNOS.iter().find(|(_, number)| *number == errno).expect("BUG: the errno is not in `ERRNOS`").0
 }

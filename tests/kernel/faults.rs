@@ -47,7 +47,7 @@ impl Crowd {
                 batches.push(Vec::new());
             }
             if !matches!(&found.name[..], b"." | b"..") {
-                batches.last_mut().expect("BUG: one has begun").push(found);
+                batches.last_mut().expect("BUG: no batch has begun").push(found);
             }
         }
         assert!(batches.len() > 2 && batches.concat().len() == 2000);
@@ -100,7 +100,7 @@ fn failed_getdents64_comes_once_after_what_came_before() {
                 }
                 trap::count(SYS_getdents64);
                 entries.rewind().unwrap();
-                assert!(Scan::of(&mut entries) == crowd.all(), "{fault}: a rewind heals");
+                assert!(Scan::of(&mut entries) == crowd.all(), "{fault}: entries are missing after a rewind");
                 assert_eq!(trap::made(), calls, "{fault}");
 
                 fault.set();
@@ -118,7 +118,7 @@ fn failed_getdents64_comes_once_after_what_came_before() {
     });
 }
 
-/// Its batches are its own: as large as its memory allows.
+/// A `Listing` chooses its own batches, as large as its memory allows.
 #[test]
 fn failed_getdents64_leaves_a_listing_of_what_came_before() {
     const TEST: &str = "faults::failed_getdents64_leaves_a_listing_of_what_came_before";
@@ -132,7 +132,7 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
             trap::count(SYS_getdents64);
             listing.read(rewound(&dir, &mut buffer, marker)).unwrap();
             let calls = trap::made();
-            assert!(calls > 2, "{calls}");
+            assert!(calls > 2, "only {calls} calls");
             for fault in Fault::sweep(SYS_getdents64, calls) {
                 fault.set();
                 let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
@@ -145,7 +145,7 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
                     expected.found.truncate(came_before);
                     expected_calls = fault.first();
                 }
-                assert!(listed == expected.sorted(Order::Bytes), "{fault}: what came before, sorted");
+                assert!(listed == expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
                 assert_eq!(trap::made(), expected_calls, "{fault}");
                 trap::count(SYS_getdents64);
                 let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
@@ -183,14 +183,14 @@ fn failed_seek_keeps_position() {
 
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
-            assert_eq!(trap::made(), 0, "the end holds");
+            assert_eq!(trap::made(), 0, "read again after the end");
 
             entries.rewind().unwrap();
             trap::fail(SYS_getdents64, EIO, |_| true);
             entries.next().unwrap_err();
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
-            assert_eq!(trap::made(), 0, "fused as before");
+            assert_eq!(trap::made(), 0, "read again after the error");
         }
         report("`lseek` fails", cases, "rewinds that fail and change nothing: midway, at the end, after an error");
     });
@@ -198,7 +198,7 @@ fn failed_seek_keeps_position() {
 
 type Operation<'a> = &'a mut dyn FnMut() -> io::Result<()>;
 
-/// Of operations that make one call: the exact error, and the next call is on its own.
+/// Operations that make one call return its exact error, and the next call is not affected.
 #[test]
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
@@ -212,7 +212,7 @@ fn other_failed_calls_return_their_error() {
         let (beside, mut memory) = (crowd.open(), Buffer::new());
         let mut entries = Entries::new(&beside, &mut memory);
         let (mut owned, mut rewinding) = (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
-        let entry = owned.next().unwrap().expect("there are entries");
+        let entry = owned.next().unwrap().expect("the directory lists no entry");
         entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
         let cause = Error::into_io_error;
         let mut table: [(&str, c_long, Operation<'_>); 13] = [
@@ -234,7 +234,7 @@ fn other_failed_calls_return_their_error() {
                 trap::hide_types();
                 let (dir, mut buffer) = (crowd.open(), Buffer::new());
                 let mut entries = Entries::new(&dir, &mut buffer);
-                let entry = entries.next()?.expect("there are entries");
+                let entry = entries.next()?.expect("the directory lists no entry");
                 assert_eq!(entry.file_type(), FileType::Unknown);
                 assert_eq!(entry.resolve_file_type().map_err(cause)?, FileType::RegularFile);
                 Ok(())
@@ -255,10 +255,10 @@ fn other_failed_calls_return_their_error() {
         let open_quietly = || lendir::openat_with(CWD, path, OFlags::NOATIME).map(drop);
         trap::fail(SYS_openat, EPERM, |number| number == 1);
         open_quietly().unwrap();
-        assert_eq!(trap::made(), 2, "EPERM for NOATIME: once more without");
+        assert_eq!(trap::made(), 2, "`EPERM` for `O_NOATIME` is not followed by one call without it");
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&open_quietly().unwrap_err()), EPERM);
-        assert_eq!(trap::made(), 2, "and no more than that");
+        assert_eq!(trap::made(), 2, "a third call is made");
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
@@ -268,7 +268,7 @@ fn other_failed_calls_return_their_error() {
     });
 }
 
-/// The same answers to errors that strace makes: they do not rest on the trap.
+/// strace injects the same errors, with the same outcome: it does not depend on the trap.
 #[test]
 fn faults_by_strace_end_alike() {
     const TEST: &str = "faults::faults_by_strace_end_alike";

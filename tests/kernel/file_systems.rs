@@ -1,6 +1,6 @@
 //! The file systems that tests run on. To add one, add a line to [`FILE_SYSTEMS`]: `suite`, `churn` and `storm` run on it then.
 //!
-//! A line says how the tables call it, where its entries come from, the cookie of the last entry if that means the end, and
+//! A line says what the tables call it, where its entries come from, the cookie of the last entry if that means the end, and
 //! the shell commands that mount it at `at`. They run in an empty directory that has `at`, and `source` for another directory
 //! to mount; they may make an `image` there. A server goes on running as the last command. A program that they need belongs to
 //! a package in `.ci/packages`; where it is missing, the tests say SKIPPED.
@@ -93,7 +93,7 @@ impl FileSystem {
     }
 
     pub fn named(name: &str) -> &'static Self {
-        FILE_SYSTEMS.iter().find(|system| system.name == name).expect("BUG: there is a line of this name")
+        FILE_SYSTEMS.iter().find(|system| system.name == name).expect("BUG: no line has this name")
     }
 
     /// The cookie of the last entry, if it means the end on this kernel.

@@ -104,7 +104,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Mounts it, in a mount namespace of which the caller has taken care.
+    /// Mounts it. The caller has set up a mount namespace for it.
     pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
         let point = tempfile::tempdir()?;
         let reads = Arc::default();
@@ -136,7 +136,7 @@ impl Drop for Server {
         let unmounted = unmount(self.point.path(), UnmountFlags::DETACH);
         if !thread::panicking() {
             unmounted.unwrap();
-            self.thread.take().expect("BUG: joined once").join().unwrap();
+            self.thread.take().expect("BUG: the thread was joined before").join().unwrap();
         }
     }
 }
@@ -148,7 +148,7 @@ fn connect(point: &Path) -> io::Result<File> {
     unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     let device = File::options().read(true).write(true).open("/dev/fuse")?;
     let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
-    mount("lendir", point, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: no NUL"))?;
+    mount("lendir", point, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: an inner NUL"))?;
     Ok(device)
 }
 
@@ -193,7 +193,7 @@ struct Open {
     directory: Directory,
     /// The server's own count.
     place: u64,
-    /// Up to here what comes once has come.
+    /// Every [`Answer::Interruption`] and [`Answer::Hang`] before this place has been given.
     passed: u64,
     random: u64,
 }
@@ -229,7 +229,7 @@ impl Session {
             ]
             .concat()),
             LOOKUP => {
-                let name = CStr::from_bytes_with_nul(body).expect("the kernel ends a name").to_bytes();
+                let name = CStr::from_bytes_with_nul(body).expect("LOOKUP without a NUL at the end").to_bytes();
                 self.look_up(node, name).map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
             }
             GETATTR => match &self.known(node).node {
@@ -244,11 +244,11 @@ impl Session {
                     self.open.insert(unique, Open { directory, place: 0, passed: 0, random: unique });
                     Ok(longs(&[unique, 0]))
                 }
-                Node::File => unreachable!("it is no directory"),
+                Node::File => unreachable!("OPENDIR of a file"),
             },
             READDIR => {
                 self.reads.fetch_add(1, Relaxed);
-                let open = self.open.get_mut(&u64_at(body, 0)).expect("the kernel knows what is open");
+                let open = self.open.get_mut(&u64_at(body, 0)).expect("READDIR of a directory that is not open");
                 match open.read(u64_at(body, 8), u32_at(body, 16) as usize) {
                     Ok(records) => Ok(records),
                     Err(Answer::Error(errno)) => Err(errno),
@@ -284,7 +284,7 @@ impl Session {
     }
 
     fn known(&self, number: u64) -> &Known {
-        self.nodes.get(&number).expect("the kernel knows it")
+        self.nodes.get(&number).expect("a request about an unknown node")
     }
 
     /// The number of the node that `name` leads to: the same one until the kernel has forgotten it.
@@ -301,14 +301,14 @@ impl Session {
                 self.nodes.insert(number, Known { node, place, lookups: 0 });
                 number
             }
-            (None, Node::File) => unreachable!("the kernel looks up in directories"),
+            (None, Node::File) => unreachable!("LOOKUP in a file"),
         };
-        self.nodes.get_mut(&number).expect("BUG: it has a number").lookups += 1;
+        self.nodes.get_mut(&number).expect("BUG: a number without a node").lookups += 1;
         Ok(number)
     }
 
     fn forget(&mut self, number: u64, lookups: u64) {
-        let known = self.nodes.get_mut(&number).expect("the kernel knows it");
+        let known = self.nodes.get_mut(&number).expect("a request about an unknown node");
         known.lookups -= lookups;
         if known.lookups == 0 {
             self.numbers.remove(&known.place);
@@ -328,7 +328,7 @@ impl Session {
 
     fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {
         let (error, body) = answer.map_or_else(|errno| (-errno, Vec::new()), |body| (0, body));
-        let len = u32::try_from(16 + body.len()).expect("BUG: as long as was asked for");
+        let len = u32::try_from(16 + body.len()).expect("BUG: an answer of 4 GiB or more");
         let reply = [&len.to_ne_bytes()[..], &error.to_ne_bytes(), &unique.to_ne_bytes(), &body].concat();
         let _ = self.device.write_all(&reply); // ENOENT: nobody waits for it any more
     }
@@ -385,7 +385,7 @@ impl Open {
 
 impl Record {
     fn to_bytes(&self, cookie: u64) -> Vec<u8> {
-        let len = u32::try_from(self.name.len()).expect("BUG: a name");
+        let len = u32::try_from(self.name.len()).expect("BUG: a name of 4 GiB or more");
         let mut bytes = [&longs(&[self.ino, cookie]), &words(&[len, self.d_type.into()]), &self.name[..]].concat();
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         bytes
@@ -404,9 +404,9 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: eight bytes"))
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: not 8 bytes"))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: four bytes"))
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: not 4 bytes"))
 }

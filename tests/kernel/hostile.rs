@@ -133,7 +133,7 @@ impl Scenario {
             _ => None,
         });
         let entries = records.map(|(record, place)| Found {
-            name: record.name.split(|&byte| byte == 0).next().expect("BUG: one part at least").to_vec(),
+            name: record.name.split(|&byte| byte == 0).next().expect("BUG: `split` gave nothing").to_vec(),
             ino: record.ino,
             file_type: FileType::from_raw_mode(u32::from(record.d_type) << 12),
             cookie: self.cookie.map_or(place + 1, |cookie| cookie(place)),
@@ -246,17 +246,17 @@ fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) 
         for marked in [false, true] {
             let dir = lendir::open(path).unwrap();
             let marker = if marked { EndMarker::of(&dir).unwrap() } else { EndMarker::NONE };
-            assert_eq!(marker, EndMarker::NONE, "FUSE has none");
+            assert_eq!(marker, EndMarker::NONE, "FUSE has no end marker");
             let mut buffer = Buffer::with_capacity(capacity);
             let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
             let scan = Scan::of(&mut entries);
             assert_eq!(scan, expected, "{case}, {capacity} bytes, {marker:?}");
             let reads = server.reads();
             assert!(entries.next().unwrap().is_none());
-            assert_eq!(server.reads(), reads, "{case}: fused");
+            assert_eq!(server.reads(), reads, "{case}: read again after the end");
             if scenario.cookie.is_none() {
                 entries.rewind().unwrap();
-                assert_eq!(Scan::of(&mut entries), expected, "{case}: again");
+                assert_eq!(Scan::of(&mut entries), expected, "{case}, again after a rewind");
             }
             cases += 1;
         }
@@ -434,10 +434,11 @@ impl Comparison {
         let rule = "---|".repeat(1 + heads.len());
         let rows = self.0.iter().map(|(scenarios, cells)| format!("| {} | {cells} |\n", scenarios.join(", ")));
         format!(
-            "| the file system answers with | {} |\n|{rule}\n{}\nLeft out: {alike} scenarios of which every reader sees every \
+            "| the file system answers with | {} |\n|{rule}\n{}\nLeft out: {alike} scenarios in which every reader sees every \
              entry, and those that hang until a signal, which other processes do not get. Each `errno` was tried at nine \
-             places; shown is one in the middle. `removed()` of `lendir` counts as an error, as both say that there may be \
-             more. Made up is a name that no entry has, such as none at all. – is a reader that this machine did not have.\n",
+             places; one in the middle is shown. `removed()` of `lendir` counts as an error, as both say that there may be \
+             more. A made-up name is one that no entry has, such as the empty name. – is a reader that this \
+             machine did not have.\n",
             heads.join(" | "),
             rows.collect::<String>()
         )
@@ -576,7 +577,7 @@ fn endless_directory_takes_constant_memory() {
             }
         }
         let grown = resident_pages().saturating_sub(at_first);
-        assert!(grown < 64, "{grown} pages more after {count} entries");
+        assert!(grown < 64, "memory has grown by {grown} pages after {count} entries");
         for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
             assert_eq!(entry.unwrap().file_name(), *number.to_string());
         }
@@ -603,7 +604,7 @@ fn listing_of_millions_takes_the_memory_it_promises() {
         listing.read(entries).unwrap();
         let grown = 4096 * resident_pages().saturating_sub(at_first);
         let promised = count * (16 + (19 + NAME as u64 + 1).next_multiple_of(8));
-        assert!(grown < promised + (4 << 20), "{grown} bytes, {promised} promised");
+        assert!(grown < promised + (4 << 20), "{grown} bytes taken, {promised} promised");
         assert_eq!(listing.len() as u64, count);
         assert!(listing.iter().is_sorted_by(|a, b| a.name() < b.name()));
         for place in (0..count).step_by(9973) {
@@ -617,7 +618,7 @@ fn listing_of_millions_takes_the_memory_it_promises() {
 /// Of this process, to which the server belongs.
 pub fn resident_pages() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("proc_pid_statm(5)")
+    statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("no resident size in statm")
 }
 
 /// Runs `part` of `test` in a process of its own, where it may mount a server.

@@ -1,5 +1,5 @@
 //! Tests that mount, inject faults or serve a hostile file system. They say SKIPPED where they lack root or a program of
-//! `.ci/packages`. A module a topic; a new test belongs in
+//! `.ci/packages`. Each module is a topic; a new test belongs in
 //!
 //! - `suite`: a case that every file system must pass;
 //! - `churn`: a scan while others change the directory; `storm`: one while signals come;

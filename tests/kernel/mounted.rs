@@ -100,7 +100,8 @@ fn run_script(script: &str, scratch: &Path) -> Result<Process, String> {
                 let mut complaint = Vec::new();
                 let _ = shell.0.stderr.take().map(|mut stderr| stderr.read_to_end(&mut complaint));
                 let complaint = String::from_utf8_lossy(&complaint);
-                return Err(complaint.trim_end().lines().last().unwrap_or("no reason given").to_owned());
+                let complaint = complaint.trim_end().lines().last().unwrap_or("no reason given");
+                return Err(format!("what mounts it ({complaint})"));
             }
         }
     }

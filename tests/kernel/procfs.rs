@@ -79,14 +79,14 @@ fn living_processes_come_once_while_others_fork() {
         for _ in 0..scans {
             entries.rewind().unwrap();
             let pids = pids(&mut entries);
-            assert!(pids.is_sorted_by(|a, b| a < b), "none twice: {pids:?}");
+            assert!(pids.is_sorted_by(|a, b| a < b), "not ascending: {pids:?}");
             for pid in &staying {
                 assert!(pids.contains(pid), "{pid} is missing from {pids:?}");
             }
             seen_in_all.extend(pids);
         }
     }
-    assert!(seen_in_all.len() > staying.len() + 100, "few processes came and went");
+    assert!(seen_in_all.len() > staying.len() + 100, "only {} processes came and went", seen_in_all.len());
     machine::passed("procfs: forks and exits", 2 * scans, "scans with every living process exactly once");
 }
 
@@ -112,7 +112,7 @@ fn killed_process_ends_like_any_directory() {
         let mut entries = Entries::new(&dir, &mut buffer);
         assert!(entries.next().unwrap().is_some());
 
-        // Of a zombie the kernel gives what was fetched already, and then an end like any other.
+        // From a zombie come the entries that were fetched already, and then an end like any other.
         crowd.kill();
         let fetched = pids(&mut entries);
         assert!(!fetched.is_empty() && fetched.len() < CROWD);
@@ -165,7 +165,7 @@ fn net_of_a_zombie_is_one_error() {
 }
 
 fn assert_one_error(entries: &mut Entries<'_>, expected: Errno) {
-    let error = entries.next().expect_err("the kernel refuses");
+    let error = entries.next().expect_err("the kernel did not refuse");
     assert_eq!(Errno::from_io_error(&error), Some(expected));
     for _ in 0..2 {
         assert!(entries.next().unwrap().is_none() && !entries.removed());
@@ -185,12 +185,12 @@ fn map_files_are_refused_while_reading() {
         let mut entries = Entries::new(&map_files, &mut buffer);
         assert_one_error(&mut entries, Errno::ACCESS);
         entries.rewind().unwrap();
-        let error = listing.read(entries).expect_err("the kernel refuses");
+        let error = listing.read(entries).expect_err("the kernel did not refuse");
         assert_eq!((Errno::from_io_error(&error), listing.len()), (Some(Errno::ACCESS), 0));
     });
     let mut entries = Entries::new(&map_files, &mut buffer);
     entries.rewind().unwrap();
-    assert!(entries.next().unwrap().is_some(), "they are not refused to root");
+    assert!(entries.next().unwrap().is_some(), "root gets no entry");
     machine::passed("procfs: map_files", 2, "readers: the user nobody gets `EACCES`, root the entries");
 }
 
@@ -211,7 +211,7 @@ fn hidepid_hides_the_processes_of_others() {
                     assert_eq!(pids.iter().filter(|seen| **seen == pid).count(), 1, "{pid} in {pids:?}");
                 }
                 assert!(!pids.contains(&foreign.id()) && !pids.contains(&1), "{pids:?}");
-                let error = lendir::openat(&proc, foreign.id().to_string()).expect_err("it is hidden");
+                let error = lendir::openat(&proc, foreign.id().to_string()).expect_err("the process is not hidden");
                 assert_eq!(Errno::from_io_error(&error), Some(Errno::NOENT));
             });
             // Root sees all of them through the same mount.

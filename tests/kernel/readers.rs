@@ -94,12 +94,12 @@ impl Reader {
         command.args(self.before).args(directories).args(self.after).stderr(Stdio::null());
         let output = command.output().unwrap();
         let mut names: Vec<_> = output.stdout.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
-        assert_eq!(names.pop(), Some(vec![]), "{}: a NUL after the last name", self.name);
+        assert_eq!(names.pop(), Some(vec![]), "{}: no NUL after the last name", self.name);
         Told { names, is_content: output.status.success() }
     }
 }
 
-/// The program built, by way of a descriptor that stays open; no file is left.
+/// The path of the program that was built, by a descriptor that stays open: no file is left.
 fn go() -> io::Result<OsString> {
     let scratch = tempfile::tempdir()?;
     fs::write(scratch.path().join("list.go"), GO)?;
@@ -125,7 +125,7 @@ fn answer(command: &mut Command) -> io::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     match command.output() {
         Ok(output) if output.status.success() => String::from_utf8(output.stdout).map_err(io::Error::other),
-        Ok(output) => Err(io::Error::other(format!("`{program}` that works ({})", output.status))),
+        Ok(output) => Err(io::Error::other(format!("a `{program}` that works ({})", output.status))),
         Err(error) => Err(io::Error::other(format!("`{program}` ({error})"))),
     }
 }

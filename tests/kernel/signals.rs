@@ -29,7 +29,7 @@ pub fn catch() {
         action.sa_sigaction = count as extern "C" fn(libc::c_int) as libc::sighandler_t;
         libc::sigaction(SIGNAL, &raw const action, ptr::null_mut())
     };
-    assert_eq!(answer, 0);
+    assert_eq!(answer, 0, "sigaction failed");
 }
 
 /// Interrupts a thread of this process.
@@ -56,7 +56,7 @@ impl Storm {
             let created = libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer);
             (created, libc::timer_settime(timer, 0, &raw const spec, ptr::null_mut()))
         };
-        assert_eq!(answers, (0, 0));
+        assert_eq!(answers, (0, 0), "timer_create or timer_settime failed");
         Self(timer)
     }
 }

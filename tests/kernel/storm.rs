@@ -54,7 +54,7 @@ fn scan(mounted: &Mounted, count: usize) -> usize {
                     assert!(!mem::replace(&mut seen[index as usize], true), "{index} came twice");
                 }
                 let missing = seen.iter().filter(|is_seen| !**is_seen).count();
-                assert_eq!(missing, 0, "{} with {capacity} bytes and {marker:?}", mounted.system.name);
+                assert_eq!(missing, 0, "entries lost on {} with {capacity} bytes and {marker:?}", mounted.system.name);
             }
         }
     }

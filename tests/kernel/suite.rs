@@ -44,7 +44,7 @@ const CASES: [Case; 18] = [
     Case { name: "beside Go, Python and find", asks: Asks::Reading, run: other_readers_read_the_same },
     Case { name: "sorted", asks: Asks::Reading, run: listing_is_sorted },
     Case { name: "buffers", asks: Asks::Reading, run: every_buffer_reads_the_same },
-    Case { name: "seek", asks: Asks::Reading, run: seek_resumes_behind_each_cookie },
+    Case { name: "seek", asks: Asks::Reading, run: seek_resumes_after_each_cookie },
     Case { name: "rewind", asks: Asks::Reading, run: rewind_begins_again },
     Case { name: "marker never early", asks: Asks::Reading, run: end_marker_loses_nothing },
     Case { name: "walk beside `std`, Python and find", asks: Asks::Reading, run: walks_tell_the_same },
@@ -73,7 +73,7 @@ fn every_file_system_passes_every_case() {
             machine::skip(&format!("suite on {}", row.system.name), missing);
         }
     }
-    assert!(rows.iter().all(Row::has_no_failure), "a case failed");
+    assert!(rows.iter().all(Row::has_no_failure), "a case failed: the table has its `**no**`, and FAILED names it");
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -384,7 +384,7 @@ fn assert_every_buffer_reads_the_same(mounted: &Mounted, marker: impl Fn(&OwnedF
     }
 }
 
-fn seek_resumes_behind_each_cookie(mounted: &Mounted) {
+fn seek_resumes_after_each_cookie(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         let dir = lendir::open(&path).unwrap();
@@ -412,7 +412,7 @@ fn rewind_begins_again(mounted: &Mounted) {
             assert_next(&mut entries, &expected[..count], &format_args!("the first {count} of {}", path.display()));
             entries.rewind().unwrap();
         }
-        assert_rest(&mut entries, &expected, &format_args!("{} at last", path.display()));
+        assert_rest(&mut entries, &expected, &format_args!("{} after the last rewind", path.display()));
     }
 }
 
@@ -481,11 +481,14 @@ fn removed_midway(mounted: &Mounted) {
     let dir = lendir::open(&path).unwrap();
     let mut buffer = Buffer::with_capacity(0);
     let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
-    let mut found = vec![Found::from(&entries.next().unwrap().expect("not the end"))];
+    let mut found = vec![Found::from(&entries.next().unwrap().expect("the directory lists no entry"))];
     remove_directories(&path);
     let rest = Scan::of(&mut entries);
     found.extend(rest.found);
-    assert!(found.len() < expected.len() && expected.starts_with(&found), "what was in the buffer is delivered");
+    assert!(
+        found.len() < expected.len() && expected.starts_with(&found),
+        "what is delivered is not what was in the buffer"
+    );
     assert_eq!(rest.end, End::Removed);
 }
 
@@ -519,7 +522,7 @@ fn trees(mounted: &Mounted) -> Vec<PathBuf> {
     }
 }
 
-/// Compares what `tell` tells of each tree with what `std` does. If the tree was changed meanwhile, once more.
+/// Calls `compare` with each tree and what `std` tells of it, and again if the tree changed meanwhile.
 fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> Result<(), String>) {
     for tree in trees(mounted) {
         let mut verdict = Ok(());
@@ -528,7 +531,7 @@ fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> 
             verdict = compare(&tree, &before);
             verdict.is_ok() || Told::by_std(&tree).is_ok_and(|after| after == before)
         });
-        assert!(is_settled, "{} does not hold still", tree.display());
+        assert!(is_settled, "{} changed during each of ten comparisons", tree.display());
         verdict.unwrap();
     }
 }
@@ -538,10 +541,10 @@ fn walks_tell_the_same(mounted: &Mounted) {
         for way in WAYS {
             let told = way.walk(tree);
             if way.is_post_order && told.left.len() != expected.visited.len() {
-                return Err(format!("{way:?} left {} of {}", told.left.len(), tree.display()));
+                return Err(format!("{way:?}: {} second visits in {}", told.left.len(), tree.display()));
             }
             if told.sorted() != *expected {
-                return Err(format!("{way:?} of {}", tree.display()));
+                return Err(format!("{way:?} and `std` differ on {}", tree.display()));
             }
         }
         for walker in WALKERS.iter().flatten() {
@@ -550,7 +553,7 @@ fn walks_tell_the_same(mounted: &Mounted) {
             if !told.is_content
                 || !told.names.iter().eq(expected.entries.iter().map(|path| path.as_os_str().as_bytes()))
             {
-                return Err(format!("{} of {}", walker.name, tree.display()));
+                return Err(format!("{} and `std` differ on {}", walker.name, tree.display()));
             }
         }
         Ok(())
@@ -572,7 +575,7 @@ fn half_read_directories_hide_nothing(mounted: &Mounted) {
             }
             visited.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
             if visited != expected.visited {
-                return Err(format!("{} of {}", visited.len(), expected.visited.len()));
+                return Err(format!("{} of {} directories were visited", visited.len(), expected.visited.len()));
             }
         }
         Ok(())
@@ -588,10 +591,10 @@ fn half_removed_directories_hide_nothing(mounted: &Mounted) {
             fs::create_dir_all(path.join(number.to_string())).unwrap();
         }
         let mut walk = Walk::open(&path).unwrap();
-        let mut root = walk.next().unwrap().expect("the root comes first");
+        let mut root = walk.next().unwrap().expect("the walk did not lend the root");
         let mut left = removed;
         while left > 0 {
-            let entry = root.next().unwrap().expect("more are left");
+            let entry = root.next().unwrap().expect("the directory ended early");
             // cgroup2 puts files there.
             if entry.resolve_file_type().unwrap() == FileType::Directory {
                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
@@ -603,7 +606,7 @@ fn half_removed_directories_hide_nothing(mounted: &Mounted) {
         while walk.next().unwrap().is_some() {
             visited += 1;
         }
-        assert_eq!(visited, COUNT - removed, "{removed} were removed when they were lent");
+        assert_eq!(visited, COUNT - removed, "directories left, after {removed} were removed as they were lent");
     }
 }
 

@@ -130,7 +130,7 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
 
 /// Sets the trap for these `calls`, each of which takes five arguments at most, in this thread and those it starts.
 pub fn set_for_good(calls: &[c_long]) -> io::Result<()> {
-    let step = |code: u32, jt, jf, k| sock_filter { code: u16::try_from(code).expect("BUG: 16 bits"), jt, jf, k };
+    let step = |code: u32, jt, jf, k| sock_filter { code: u16::try_from(code).expect("BUG: over 16 bits"), jt, jf, k };
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
     let skip_if = |value, yes, no| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, value);
     let answer = |action| step(libc::BPF_RET | libc::BPF_K, 0, 0, action);
@@ -138,12 +138,12 @@ pub fn set_for_good(calls: &[c_long]) -> io::Result<()> {
     // `struct seccomp_data`: the call's number at 0, its sixth argument at 56, low half first on a little-endian machine.
     let mut filter = vec![load(56), skip_if(OWN, 0, 1), answer(libc::SECCOMP_RET_ALLOW), load(0)];
     for &call in calls {
-        filter.push(skip_if(u32::try_from(call).expect("BUG: a system call's number"), 0, 1));
+        filter.push(skip_if(u32::try_from(call).expect("BUG: a system call's number beyond `u32`"), 0, 1));
         filter.push(answer(libc::SECCOMP_RET_TRAP));
     }
     filter.push(answer(libc::SECCOMP_RET_ALLOW));
     let program =
-        sock_fprog { len: u16::try_from(filter.len()).expect("BUG: a short filter"), filter: filter.as_mut_ptr() };
+        sock_fprog { len: u16::try_from(filter.len()).expect("BUG: over 16 bits"), filter: filter.as_mut_ptr() };
 
     // SAFETY: zeros are a valid `sigaction`.
     let action = unsafe {
@@ -189,7 +189,7 @@ fn go_through(call: c_long, arguments: [c_long; 5]) -> c_long {
     let [first, second, third, fourth, fifth] = arguments;
     // SAFETY: the same call with the same arguments as the one that was trapped.
     match unsafe { libc::syscall(call, first, second, third, fourth, fifth, c_long::from(OWN)) } {
-        -1 => -c_long::from(io::Error::last_os_error().raw_os_error().expect("BUG: an errno")),
+        -1 => -c_long::from(io::Error::last_os_error().raw_os_error().expect("BUG: -1 without an errno")),
         answer => answer,
     }
 }
@@ -211,13 +211,13 @@ fn hide(records: *mut u8, len: usize) {
 #[cfg(target_arch = "x86_64")]
 fn registers(context: &ucontext_t) -> (c_long, [c_long; 5]) {
     use libc::{REG_R8, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RSI};
-    let register = |number: c_int| context.uc_mcontext.gregs[usize::try_from(number).expect("BUG: an index")];
+    let register = |number: c_int| context.uc_mcontext.gregs[usize::try_from(number).expect("BUG: a negative index")];
     (register(REG_RAX), [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8].map(register))
 }
 
 #[cfg(target_arch = "x86_64")]
 fn set_answer(context: &mut ucontext_t, answer: c_long) {
-    context.uc_mcontext.gregs[usize::try_from(libc::REG_RAX).expect("BUG: an index")] = answer;
+    context.uc_mcontext.gregs[usize::try_from(libc::REG_RAX).expect("BUG: a negative index")] = answer;
 }
 
 #[cfg(target_arch = "aarch64")]

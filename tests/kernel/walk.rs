@@ -89,7 +89,7 @@ impl Told {
 
     /// The same in an order to compare by, without the second visits.
     pub fn sorted(mut self) -> Self {
-        // As bytes: the order of paths compares names, which takes the time of the whole test.
+        // As bytes: comparing paths name by name would take most of the test's time.
         for paths in [&mut self.entries, &mut self.visited] {
             paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         }
@@ -98,7 +98,7 @@ impl Told {
         self
     }
 
-    /// The same if nothing was seen of these directories but that they are there.
+    /// The same, if these directories were seen but not entered.
     pub fn without<Dir: AsRef<Path>>(mut self, directories: &[Dir]) -> Self {
         let is_in = |path: &Path| directories.iter().any(|dir| path.starts_with(dir));
         self.entries.retain(|path| !path.parent().is_some_and(is_in));
@@ -175,7 +175,7 @@ impl Run {
     /// Goes on until `dir` has been visited.
     pub fn until(&mut self, dir: impl AsRef<Path>) {
         while self.told.visited.last().is_none_or(|last| last != dir.as_ref()) {
-            assert!(self.step(), "it never came to {}", dir.as_ref().display());
+            assert!(self.step(), "the walk ended before it came to {}", dir.as_ref().display());
         }
     }
 
@@ -191,7 +191,7 @@ impl Run {
     /// Goes on to the end, and asks beyond it.
     pub fn finish(mut self) -> Told {
         while self.step() {}
-        assert!(!self.step(), "the end holds");
+        assert!(!self.step(), "the walk goes on after its end");
         self.told
     }
 }

@@ -162,7 +162,7 @@ fn levels_above_a_lost_one_come_again() {
         }
         lost_so_far.fetch_add(errors.into_inner(), SeqCst);
     });
-    assert!(lost.load(SeqCst) > 100, "{lost:?}");
+    assert!(lost.load(SeqCst) > 100, "only {lost:?} levels were lost");
 }
 
 /// No closure stays to the end: the walk ends all the same.
@@ -200,7 +200,7 @@ fn stop_ends_it_for_all() {
             is_over.fetch_or(stops, SeqCst);
             assert!(walk.next().unwrap().is_none());
         });
-        assert!(late.into_inner() < parts.len(), "each of the others had one directory at most");
+        assert!(late.into_inner() < parts.len(), "another thread was lent two directories after the stop");
     });
 }
 
@@ -263,7 +263,7 @@ fn second_visit_has_the_value_of_the_first() {
         });
         assert_eq!(parts.into_iter().sum::<usize>(), DIRECTORIES);
         assert_eq!(top.1.load(SeqCst), DIRECTORIES);
-        assert_eq!(Arc::strong_count(&top), 1, "no value is left over");
+        assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
     });
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Reports that `test` is skipped because this machine lacks `missing`.
 pub fn skip(test: &str, missing: &str) {
-    say(&format!("\nSKIPPED {test}: {missing}"));
+    say(&format!("\nSKIPPED {test}: needs {missing}"));
     score("skipped", &format!("| {test} | {missing} |"));
 }
 
@@ -39,8 +39,8 @@ pub fn say(text: &str) {
 
 fn score(kind: &str, line: &str) {
     if let Some(mut file) = SCOREBOARD.as_ref() {
-        // One write, because tests run beside each other.
-        file.write_all(format!("{kind}\t{line}\n").as_bytes()).expect("the scoreboard can be written");
+        // One write, because tests run in parallel.
+        file.write_all(format!("{kind}\t{line}\n").as_bytes()).expect("cannot write to the scoreboard");
     }
 }
 
@@ -52,20 +52,20 @@ static SCOREBOARD: LazyLock<Option<File>> = LazyLock::new(|| {
             .append(true)
             .create(true)
             .open(path)
-            .expect("LENDIR_SCOREBOARD names a file that can be written"),
+            .expect("cannot open the file that LENDIR_SCOREBOARD names"),
     )
 });
 
-/// For a thread that is about to lose the right to.
+/// Opens it now, for a thread that is about to lose the right to.
 pub fn open_scoreboard() {
     LazyLock::force(&SCOREBOARD);
 }
 
-/// Whether strace is here and may trace; if not, reports that `test` is skipped.
+/// Whether strace is installed and may trace; if not, reports that `test` is skipped.
 pub fn can_trace(test: &str) -> bool {
     let can = Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|output| output.status.success());
     if !can {
-        skip(test, "strace, or the right to trace");
+        skip(test, "strace, and the right to trace");
     }
     can
 }
@@ -86,7 +86,7 @@ impl Watchdog {
         let (running, stopped) = channel();
         thread::spawn(move || {
             if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                say(&format!("FAILED: a test has run for {seconds} s"));
+                say(&format!("FAILED: a test has not ended after {seconds} s"));
                 exit(1);
             }
         });

@@ -15,7 +15,7 @@ const PART_OF: &str = "LENDIR_PART_OF";
 /// libtest never exits with this code. It exits with 0 when no test has the given name, having tested nothing.
 const DONE: i32 = 42;
 
-/// Runs `part` in a new process. A failure in there fails here, and so does a run of more than `seconds`.
+/// Runs `part` in a new process. If it fails, or takes more than `seconds`, this fails.
 ///
 /// The new process runs nothing but `test`, which calls this; it is named with its module.
 pub fn run(test: &str, seconds: u64, part: impl FnOnce()) {
@@ -23,7 +23,7 @@ pub fn run(test: &str, seconds: u64, part: impl FnOnce()) {
     finish(start(test), test);
 }
 
-/// Runs `part` and ends this process, if it was started to run the part of `test`; or else does nothing.
+/// Runs `part` and ends this process, if it was started to run the part of `test`; otherwise does nothing.
 pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
     if env::var(PART_OF).is_ok_and(|running| running == test) {
         let _watchdog = Watchdog::new(seconds);
@@ -50,7 +50,7 @@ fn start_as(mut command: Command, test: &str) -> Process {
 
 fn finish(mut process: Process, test: &str) {
     let status = process.0.wait().unwrap();
-    assert_eq!(status.code(), Some(DONE), "{test} in a process of its own: {status}");
+    assert_eq!(status.code(), Some(DONE), "{test}: the process that ran a part of it ended with {status}");
 }
 
 /// A process that is killed and reaped when this is dropped, and killed when the thread that started it ends.
@@ -74,7 +74,7 @@ impl Drop for Process {
 /// The user and the group without rights.
 pub const NOBODY: u32 = 65534;
 
-/// Runs `test` in a thread without privileges: as nobody if this process is root's, or else as its user.
+/// Runs `test` in a thread without privileges: as nobody if this process is root's, otherwise as its user.
 ///
 /// The processes that it starts have none either.
 pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {

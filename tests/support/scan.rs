@@ -50,7 +50,7 @@ impl Scan {
         };
         let end = if entries.removed() { End::Removed } else { end };
         for _ in 0..3 {
-            assert!(entries.next().expect("an error comes once").is_none());
+            assert!(entries.next().expect("an error came twice").is_none());
             assert_eq!(entries.removed(), end == End::Removed);
         }
         Self { found, end }
@@ -111,7 +111,7 @@ pub fn all(entries: &mut Entries<'_>) -> Vec<Found> {
 pub fn listed(listing: &Listing) -> Vec<Found> {
     let found: Vec<_> = listing.iter().map(Found::from).collect();
     for entry in [found.first(), found.last()].into_iter().flatten() {
-        assert_eq!(listing.find(&entry.name).expect("it is listed").name(), entry.name);
+        assert_eq!(listing.find(&entry.name).expect("`find` misses a name that is listed").name(), entry.name);
     }
     found
 }
@@ -130,7 +130,7 @@ pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
         Order::AsciiCaseless => found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
         Order::Inode => found.sort_by(|a, b| (a.ino, &a.name).cmp(&(b.ino, &b.name))),
         Order::Directory => {}
-        _ => panic!("no statement of {order:?}"),
+        _ => panic!("the tests do not say how {order:?} sorts"),
     }
     for entry in &mut found {
         entry.cookie = 0;
@@ -187,9 +187,9 @@ pub fn type_by_std(entry: &DirEntry) -> FileType {
         (file_type.is_char_device(), FileType::CharacterDevice),
         (file_type.is_block_device(), FileType::BlockDevice),
     ];
-    answers.into_iter().find(|answer| answer.0).expect("a type").1
+    answers.into_iter().find(|answer| answer.0).expect("`std` names no type").1
 }
 
 pub fn errno(error: &io::Error) -> c_int {
-    error.raw_os_error().expect("an error of the kernel's")
+    error.raw_os_error().expect("the error has no errno")
 }

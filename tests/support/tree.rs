@@ -30,7 +30,7 @@ impl Tree {
     }
 
     fn at(dir: io::Result<TempDir>, make: impl FnOnce(&Path)) -> Self {
-        let dir = dir.expect("a temporary directory");
+        let dir = dir.expect("cannot make a temporary directory");
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         make(dir.path());
         Self(dir)
@@ -45,7 +45,7 @@ impl Drop for Tree {
     /// With `rm`: `std`, which `tempfile` uses, keeps a descriptor for each level.
     fn drop(&mut self) {
         let run = |command: &[&str]| {
-            let (program, options) = command.split_first().expect("a program");
+            let (program, options) = command.split_first().expect("BUG: an empty command");
             let status = Command::new(program).args(options).arg(self.path()).stderr(Stdio::null()).status();
             status.is_ok_and(|status| status.success())
         };
@@ -66,7 +66,7 @@ pub fn make(at: &Path, paths: &[impl AsRef<str>]) {
     }
 }
 
-/// Directories in one another, named `m`.
+/// A directory in a directory, `depth` levels deep, each named `m`.
 pub fn chain(at: &Path, depth: usize) {
     nest(at, iter::repeat_n(CHAIN, depth));
 }
@@ -91,7 +91,7 @@ pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>
     }
 }
 
-/// Directories beside one another, with numbers of `digits` digits for names.
+/// Directories side by side, named by numbers of `digits` digits.
 pub fn wide(at: &Path, count: usize, digits: usize) {
     let dir = lendir::open(at).unwrap();
     for number in 0..count {
@@ -133,7 +133,7 @@ impl Random {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;
-        usize::try_from(mixed % end as u64).expect("less than `end`")
+        usize::try_from(mixed % end as u64).expect("BUG: not below `end`")
     }
 
     fn name(&mut self) -> CString {
@@ -142,6 +142,6 @@ impl Random {
             0 | 47 => b'\n',
             byte => u8::try_from(byte).unwrap_or(b'.'),
         });
-        CString::new(bytes.collect::<Vec<_>>()).expect("no NUL")
+        CString::new(bytes.collect::<Vec<_>>()).expect("BUG: a NUL inside the name")
     }
 }

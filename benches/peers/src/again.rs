@@ -14,7 +14,7 @@ use std::ffi::CString;
 pub fn incremental(tree: &Tree) -> Contender<'_> {
     let mut known = HashMap::new();
     let mut walk = move || bytes(Walk::open(tree.path())?, &mut known);
-    let mut walk = move || walk().expect("the tree");
+    let mut walk = move || walk().expect("cannot walk the tree");
     walk();
     Contender::counting("unchanged directories not read", tree.oracle(Answer::Bytes), walk)
 }
@@ -22,7 +22,7 @@ pub fn incremental(tree: &Tree) -> Contender<'_> {
 /// By device and inode number.
 type Known = HashMap<(u64, u64), Directory>;
 
-/// What was read of one, and when it had been changed last by then.
+/// What was read of one, and when it had last been changed by then.
 struct Directory {
     stamp: Stamp,
     /// Of its own names.

@@ -40,14 +40,14 @@ pub fn threads_by_walkdir(proc: &Path, lines: &mut Vec<u8>) {
         let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map(|(name, _)| name);
         if name == Some(WANTED) {
             let mut above = path.iter().rev();
-            let (tid, pid) = (above.next().expect("BUG: depth 3"), above.nth(1).expect("BUG: depth 3"));
+            let (tid, pid) = (above.next().expect("BUG: above depth 3"), above.nth(1).expect("BUG: above depth 3"));
             write_line(lines, format_args!("{} {}", pid.display(), tid.display()));
         }
     }
 }
 
 pub fn threads_by_procfs(_: &Path, lines: &mut Vec<u8>) {
-    for process in all_processes().expect("procfs").flatten() {
+    for process in all_processes().expect("cannot read /proc").flatten() {
         for thread in process.tasks().into_iter().flatten().flatten() {
             if thread.stat().is_ok_and(|stat| stat.comm == WANTED) {
                 write_line(lines, format_args!("{} {}", process.pid(), thread.tid));
@@ -57,7 +57,7 @@ pub fn threads_by_procfs(_: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn threads_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
-    let proc = lendir::open(proc).expect("procfs");
+    let proc = lendir::open(proc).expect("cannot read /proc");
     let (mut buffer, mut path, mut comm) = (Buffer::new(), Vec::new(), [0; 64]);
     each_process(&proc, |pid, name| {
         let Ok(tasks) = lendir::openat(&proc, joined(&mut path, name, b"/task")) else { return };
@@ -80,7 +80,7 @@ pub fn descriptors_by_std(proc: &Path, lines: &mut Vec<u8>) {
     }
 }
 
-/// As who wants to know whether it is a link.
+/// As programs do that check whether it is a link.
 pub fn descriptors_by_std_with_metadata(proc: &Path, lines: &mut Vec<u8>) {
     for (pid, process) in numbers_by_std(proc) {
         for (fd, entry) in numbers_by_std(&process.path().join("fd")) {
@@ -94,7 +94,7 @@ pub fn descriptors_by_std_with_metadata(proc: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn descriptors_by_procfs(_: &Path, lines: &mut Vec<u8>) {
-    for process in all_processes().expect("procfs").flatten() {
+    for process in all_processes().expect("cannot read /proc").flatten() {
         let pid = process.pid();
         for descriptor in process.fd().into_iter().flatten().flatten() {
             let fd = descriptor.fd;
@@ -108,14 +108,14 @@ pub fn descriptors_by_procfs(_: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn descriptors_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
-    let proc = lendir::open(proc).expect("procfs");
+    let proc = lendir::open(proc).expect("cannot read /proc");
     let (mut buffer, mut path, mut target) = (Buffer::new(), Vec::new(), [0; 4096]);
     each_process(&proc, |pid, name| {
         let Ok(dir) = lendir::openat(&proc, joined(&mut path, name, b"/fd")) else { return };
         let mut descriptors = Entries::new(&dir, &mut buffer);
         while let Ok(Some(fd)) = descriptors.next() {
             let Ok(len) = readlinkat_raw(fd.dir(), fd.name_cstr(), &mut target) else { continue };
-            write!(lines, "{pid} {} ", fd.name_os().display()).expect("BUG: memory is written to");
+            write!(lines, "{pid} {} ", fd.name_os().display()).expect("BUG: writing to a `Vec` failed");
             lines.extend_from_slice(&target[..len]);
             lines.push(b'\n');
         }
@@ -131,7 +131,7 @@ pub fn stat_by_std(proc: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn stat_by_procfs(_: &Path, lines: &mut Vec<u8>) {
-    for process in all_processes().expect("procfs").flatten() {
+    for process in all_processes().expect("cannot read /proc").flatten() {
         if let Ok(stat) = process.stat() {
             write_line(lines, format_args!("{} {} {}", stat.pid, stat.starttime, stat.comm));
         }
@@ -139,7 +139,7 @@ pub fn stat_by_procfs(_: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn stat_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
-    let proc = lendir::open(proc).expect("procfs");
+    let proc = lendir::open(proc).expect("cannot read /proc");
     let (mut path, mut stat) = (Vec::new(), [0; 4096]);
     each_process(&proc, |pid, name| {
         if let Ok(stat) = read_at(&proc, joined(&mut path, name, b"/stat"), &mut stat) {
@@ -148,7 +148,7 @@ pub fn stat_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
     });
 }
 
-/// When it was started, and its name, which can hold any byte, a parenthesis too.
+/// When it was started, and its name, which can hold any byte, even a parenthesis.
 fn write_stat(lines: &mut Vec<u8>, pid: u32, stat: &[u8]) {
     let (Some(begin), Some(end)) =
         (stat.iter().position(|byte| *byte == b'('), stat.iter().rposition(|byte| *byte == b')'))
@@ -156,7 +156,7 @@ fn write_stat(lines: &mut Vec<u8>, pid: u32, stat: &[u8]) {
         return;
     };
     let started = stat[end..].split(|byte| *byte == b' ').nth(20).unwrap_or_default();
-    write!(lines, "{pid} ").expect("BUG: memory is written to");
+    write!(lines, "{pid} ").expect("BUG: writing to a `Vec` failed");
     lines.extend_from_slice(started);
     lines.push(b' ');
     lines.extend_from_slice(&stat[begin + 1..end]);
@@ -185,7 +185,7 @@ pub fn cgroups_by_walkdir(root: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
-    let mut walk = Walk::open(root).expect("the root");
+    let mut walk = Walk::open(root).expect("cannot open the root");
     while let Some(cgroup) = walk.next().transpose() {
         let Ok(cgroup) = cgroup else { continue };
         let Ok(procs) = openat(&cgroup, PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
@@ -198,7 +198,7 @@ pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
 }
 
 fn write_line(lines: &mut Vec<u8>, line: impl Display) {
-    writeln!(lines, "{line}").expect("BUG: memory is written to");
+    writeln!(lines, "{line}").expect("BUG: writing to a `Vec` failed");
 }
 
 /// The entries of a directory that are named by numbers. A process that is gone has none.
@@ -212,7 +212,7 @@ fn each_process(proc: impl AsFd, mut take: impl FnMut(u32, &[u8])) {
     let mut buffer = Buffer::new();
     let proc = proc.as_fd();
     let mut processes = Entries::new(proc, &mut buffer);
-    while let Some(process) = processes.next().expect("an entry") {
+    while let Some(process) = processes.next().expect("cannot read the directory") {
         if let Some(pid) = process.numeric_name() {
             take(pid, process.name());
         }

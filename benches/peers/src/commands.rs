@@ -57,7 +57,9 @@ const DU: Task = Task {
     checked: &["examples/du ", "du "],
     answer: |output, _| kibibytes(output),
     oracle: |tree| {
-        Oracle::new(&tree.label, false, || kibibytes(&run(&mut command("du -sk", tree.path())).expect("du").stdout))
+        Oracle::new(&tree.label, false, || {
+            kibibytes(&run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout)
+        })
     },
 };
 
@@ -89,7 +91,7 @@ pub fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--example=find", "--example=du", "--manifest-path"]).arg(manifest);
-    run(cargo.arg("--target-dir").arg(directory().join(".."))).expect("the examples");
+    run(cargo.arg("--target-dir").arg(directory().join(".."))).expect("cannot build the examples");
 }
 
 impl Task {
@@ -141,7 +143,7 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
 
 pub fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
-    let program = words.next().expect("BUG: a command has a name");
+    let program = words.next().expect("BUG: `split` gave nothing");
     let is_own = program.starts_with(OWN);
     let mut command = if is_own { Command::new(directory().join(program)) } else { Command::new(program) };
     command.args(words).arg(root);
@@ -160,13 +162,16 @@ impl Work for Whole<'_> {
         for _ in 0..times {
             let mut command = command(self.name, self.tree.path());
             let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-            status.expect("a program that has run before");
+            status.expect("cannot run the command again");
         }
         begin.elapsed()
     }
 
     fn answer(&mut self) -> u64 {
-        (self.answer)(&run(&mut command(self.name, self.tree.path())).expect("an output").stdout, self.tree.path())
+        (self.answer)(
+            &run(&mut command(self.name, self.tree.path())).expect("the command failed").stdout,
+            self.tree.path(),
+        )
     }
 }
 
@@ -180,5 +185,5 @@ pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
 /// The number that `du -sk` prints.
 pub fn kibibytes(output: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(output);
-    text.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
+    text.split_whitespace().next().and_then(|number| number.parse().ok()).expect("`du` printed no number")
 }

@@ -13,7 +13,7 @@ const FTS_PHYSICAL: c_int = 0x10;
 /// The visit to a directory after those below it.
 const FTS_DP: c_ushort = 6;
 
-/// Does not follow links, does not ask for attributes, and does not change the working directory: of its ways the fastest.
+/// Does not follow links, does not ask for attributes, and does not change the working directory: the fastest of its ways.
 pub struct Fts<'a>(pub &'a Path);
 
 /// Only glibc looks into it.
@@ -57,11 +57,11 @@ unsafe extern "C" {
 
 impl Reader for Fts<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let root = CString::new(self.0.as_os_str().as_bytes()).expect("BUG: a path without NUL");
+        let root = CString::new(self.0.as_os_str().as_bytes()).expect("BUG: a NUL inside the path");
         let paths = [root.as_ptr().cast_mut(), ptr::null_mut()];
         // SAFETY: `paths` ends with a null pointer. glibc copies the path in it, and does not write to it.
         let stream = unsafe { fts_open(paths.as_ptr(), FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, None) };
-        assert!(!stream.is_null(), "fts_open");
+        assert!(!stream.is_null(), "fts_open failed");
         loop {
             // SAFETY: the stream is open.
             let entry = unsafe { fts_read(stream) };

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What a process waits for each answer, at least.
 pub const LATENCY: Duration = Duration::from_millis(1);
 
-/// So many requests can wait at once.
+/// This many requests can wait at once.
 const THREADS: usize = 32;
 
 /// In the namespace of the thread that mounts, this directory is the file system; for everybody else it stays what it was.
@@ -78,7 +78,7 @@ impl Node {
 }
 
 impl Shape {
-    /// The first `DIRECTORIES` numbers are those of directories, also where there are none.
+    /// The first `DIRECTORIES` numbers are those of directories, even where there are none.
     fn indices(self, directory: Node) -> std::ops::Range<u64> {
         let first = if directory.level() < self.levels { 0 } else { DIRECTORIES };
         first..DIRECTORIES + FILES
@@ -91,7 +91,7 @@ impl Shape {
 
 /// `d0` to `d9` and `f0` to `f9`.
 fn name_of(index: u64) -> [u8; 2] {
-    let digit = |number| b"0123456789"[usize::try_from(number).expect("BUG: a digit")];
+    let digit = |number| b"0123456789"[usize::try_from(number).expect("BUG: over 32 bits")];
     if index < DIRECTORIES { [b'd', digit(index)] } else { [b'f', digit(index - DIRECTORIES)] }
 }
 
@@ -109,7 +109,7 @@ impl Server {
         unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
-        mount("lendir", POINT, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: no NUL"))?;
+        mount("lendir", POINT, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: an inner NUL"))?;
 
         let (device, waited_for) = (Arc::new(device), Arc::<AtomicU64>::default());
         let serve = |_| {
@@ -130,8 +130,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         let unmounted = unmount(POINT, UnmountFlags::DETACH);
         if !thread::panicking() {
-            unmounted.expect("what was mounted");
-            self.threads.drain(..).for_each(|thread| thread.join().expect("a server that has ended"));
+            unmounted.expect("cannot unmount the file system");
+            self.threads.drain(..).for_each(|thread| thread.join().expect("a thread of the server panicked"));
         }
     }
 }
@@ -175,7 +175,7 @@ fn serve(shape: Shape, mut device: &File, waited_for: &AtomicU64) {
             Ok(body) => (0, body),
             Err(errno) => (-errno.raw_os_error(), Vec::new()),
         };
-        let len = u32::try_from(16 + body.len()).expect("BUG: as long as was asked for");
+        let len = u32::try_from(16 + body.len()).expect("BUG: an answer of 4 GiB or more");
         let reply = [&len.to_ne_bytes()[..], &error.to_ne_bytes(), &unique.to_ne_bytes(), &body].concat();
         let _ = device.write_all(&reply); // ENOENT: nobody waits for it any more
     }
@@ -193,7 +193,7 @@ impl Shape {
             ]
             .concat()),
             LOOKUP => {
-                let name = body.strip_suffix(b"\0").expect("the kernel ends a name");
+                let name = body.strip_suffix(b"\0").expect("LOOKUP without a NUL at the end");
                 let below = self.look_up(node, name).ok_or(Errno::NOENT)?;
                 Ok([longs(&[below.0, 0, 0, 0, 0]), self.attributes(below)].concat())
             }
@@ -243,9 +243,9 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: eight bytes"))
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: not 8 bytes"))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: four bytes"))
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: not 4 bytes"))
 }

@@ -64,10 +64,10 @@ fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
     if !arguments.ask_for(file) {
         return;
     }
-    let svg = picture().svg().expect("a picture");
+    let svg = picture().svg().expect("cannot draw the picture");
     if !arguments.has("--test") {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures").join(file);
-        std::fs::write(&path, svg).expect("the picture's file");
+        std::fs::write(&path, svg).expect("cannot write the picture");
         println!("\ndrawn: {}", path.display());
     }
 }
@@ -188,7 +188,7 @@ fn picture_of_walkers(effort: Effort) -> Picture {
     let tree = trees::Fixture::System("/usr").make();
     let mut table = Table::new("Drawn", effort);
     table.measure(&tree.label, walking(&tree));
-    let (_, ratios) = table.ratios().next().expect("BUG: just measured");
+    let (_, ratios) = table.ratios().next().expect("BUG: the table has no row");
     let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().skip(1).partition(|it| it.0.ends_with(", sorted"));
     let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
     Picture {

@@ -81,11 +81,11 @@ pub fn print_tables(arguments: &Arguments, effort: Effort) {
     }
 }
 
-/// Does what [`ANSWER`] stands before.
+/// Does what the arguments after [`ANSWER`] say.
 pub fn answer(title: &str, name: &str, times: &str, root: &str) {
-    let question = QUESTIONS.iter().find(|question| question.title == title).expect("a question");
-    let way = question.ways.iter().find(|way| way.name == name).expect("a way to answer it");
-    for _ in 0..times.parse().expect("a number") {
+    let question = QUESTIONS.iter().find(|question| question.title == title).expect("no question has this title");
+    let way = question.ways.iter().find(|way| way.name == name).expect("no way to answer has this name");
+    for _ in 0..times.parse().expect("the argument is not a number of times") {
         (way.write)(Path::new(root), &mut Vec::with_capacity(1 << 20));
     }
 }
@@ -100,7 +100,7 @@ impl Question {
         let answer = |lines: &Vec<u8>| {
             let mut lines: Vec<_> =
                 lines.split(|byte| *byte == b'\n').filter(|line| pids.contains(pid(line))).collect();
-            assert!(lines.len() >= pids.len(), "{} lines of {} processes", lines.len(), pids.len());
+            assert!(lines.len() >= pids.len(), "only {} lines for {} processes", lines.len(), pids.len());
             lines.sort_unstable();
             hash(lines)
         };
@@ -141,7 +141,7 @@ impl Question {
     fn system_calls(&self, name: &str, root: &Path) -> Option<usize> {
         let traced = |times| {
             let mut strace = Command::new("strace");
-            strace.args(["-qq", "-o", "/dev/stdout"]).arg(std::env::current_exe().expect("the path of this program"));
+            strace.args(["-qq", "-o", "/dev/stdout"]).arg(std::env::current_exe().expect("cannot find this program"));
             let output = strace.args([ANSWER, self.title, name, times]).arg(root).output().ok()?;
             output.status.success().then(|| output.stdout.split(|byte| *byte == b'\n').count())
         };
@@ -150,5 +150,5 @@ impl Question {
 }
 
 fn pid(line: &[u8]) -> &[u8] {
-    line.split(|byte| *byte == b' ').next().expect("BUG: there is a first part")
+    line.split(|byte| *byte == b' ').next().expect("BUG: `split` gave nothing")
 }

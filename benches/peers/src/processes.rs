@@ -14,16 +14,16 @@ mod example;
 pub fn pids() -> Vec<Contender<'static>> {
     let mut buffer = Buffer::new();
     let lendir = move || {
-        let proc = lendir::open("/proc").expect("procfs");
+        let proc = lendir::open("/proc").expect("cannot read /proc");
         let mut entries = Entries::new(&proc, &mut buffer);
         let mut sum = 0;
-        while let Some(entry) = entries.next().expect("an entry") {
+        while let Some(entry) = entries.next().expect("cannot read the directory") {
             sum += entry.numeric_name().map_or(0, u64::from);
         }
         sum
     };
     let procfs = || {
-        let processes = procfs::process::all_processes().expect("procfs");
+        let processes = procfs::process::all_processes().expect("cannot read /proc");
         processes.filter_map(|process| u64::try_from(process.ok()?.pid()).ok()).sum()
     };
     let oracle = || Oracle::new("/proc", true, sum_by_std);
@@ -38,9 +38,9 @@ pub fn pids() -> Vec<Contender<'static>> {
 /// A line of text for each process: its PID and the name of its command.
 pub fn names() -> Vec<Contender<'static>> {
     let procfs = |out: &mut Vec<u8>| {
-        for process in procfs::process::all_processes().expect("procfs").flatten() {
+        for process in procfs::process::all_processes().expect("cannot read /proc").flatten() {
             let Ok(stat) = process.stat() else { continue };
-            writeln!(out, "{} {}", stat.pid, stat.comm).expect("BUG: memory is written to");
+            writeln!(out, "{} {}", stat.pid, stat.comm).expect("BUG: writing to a `Vec` failed");
         }
     };
     vec![
@@ -51,8 +51,8 @@ pub fn names() -> Vec<Contender<'static>> {
 }
 
 fn std_pids() -> impl Iterator<Item = (u32, std::fs::DirEntry)> {
-    std::fs::read_dir("/proc").expect("procfs").filter_map(|entry| {
-        let entry = entry.expect("an entry");
+    std::fs::read_dir("/proc").expect("cannot read /proc").filter_map(|entry| {
+        let entry = entry.expect("cannot read the directory");
         Some((entry.file_name().to_str()?.parse().ok()?, entry))
     })
 }
@@ -62,17 +62,17 @@ fn sum_by_std() -> u64 {
 }
 
 fn by_example<const N: usize>(args: [&str; N], out: &mut Vec<u8>) {
-    example::pids(args.into_iter().map(OsString::from), out).expect("processes");
+    example::pids(args.into_iter().map(OsString::from), out).expect("the example failed to list the processes");
 }
 
 fn pids_by_std(out: &mut Vec<u8>) {
-    std_pids().for_each(|(pid, _)| writeln!(out, "{pid}").expect("BUG: memory is written to"));
+    std_pids().for_each(|(pid, _)| writeln!(out, "{pid}").expect("BUG: writing to a `Vec` failed"));
 }
 
 fn names_by_std(out: &mut Vec<u8>) {
     for (pid, entry) in std_pids() {
         let Ok(name) = std::fs::read_to_string(entry.path().join("comm")) else { continue };
-        writeln!(out, "{pid} {}", name.trim_end_matches('\n')).expect("BUG: memory is written to");
+        writeln!(out, "{pid} {}", name.trim_end_matches('\n')).expect("BUG: writing to a `Vec` failed");
     }
 }
 

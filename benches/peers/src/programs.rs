@@ -27,7 +27,7 @@ struct Way {
 
 /// Those that could be built, and a sentence on each that could not.
 ///
-/// They are put next to this program, because nothing may be executable in the directory for temporary files.
+/// They are put next to this program, because the directory for temporary files may be mounted `noexec`.
 pub fn build() -> (Vec<Program>, Vec<String>) {
     let into = directory();
     let source = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -49,10 +49,10 @@ pub fn build() -> (Vec<Program>, Vec<String>) {
     (programs, missing)
 }
 
-/// Where this program lies.
+/// The directory that this program is in.
 pub fn directory() -> PathBuf {
-    let this = std::env::current_exe().expect("the path of this program");
-    this.parent().expect("BUG: a program lies in a directory").into()
+    let this = std::env::current_exe().expect("cannot find this program");
+    this.parent().expect("BUG: the path of this program has no parent").into()
 }
 
 /// Runs it to its end. Why it failed is what it wrote to its standard error.
@@ -76,7 +76,7 @@ impl Program {
     pub fn contenders<'a>(&self, dir: &'a Directory, sorted: bool) -> impl Iterator<Item = Contender<'a>> {
         let ways = self.ways.iter().filter(move |way| matches!(way.answer, Answer::Sorted) == sorted);
         ways.map(|way| {
-            let running = Running::start(&self.path, way.argument, dir).expect("a program just built");
+            let running = Running::start(&self.path, way.argument, dir).expect("cannot start the program just built");
             Contender::new(way.name, dir.oracle(way.answer), running)
         })
     }
@@ -94,12 +94,12 @@ impl<'a> Running<'a> {
     fn start(program: &Path, way: &str, dir: &'a Directory) -> io::Result<Self> {
         let mut command = Command::new(program);
         let mut child = command.arg(way).args(dir.paths()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let stdout = BufReader::new(child.stdout.take().expect("BUG: piped"));
+        let stdout = BufReader::new(child.stdout.take().expect("BUG: standard output is not piped"));
         Ok(Self { dir, stdin: child.stdin.take(), stdout, child })
     }
 
     fn ask(&mut self, times: u64) -> io::Result<Vec<u64>> {
-        let mut stdin = self.stdin.as_ref().expect("BUG: closed by `drop` only");
+        let mut stdin = self.stdin.as_ref().expect("BUG: standard input was closed before `drop`");
         let first = self.dir.turns(times.max(1));
         stdin.write_all(format!("{times} {first}\n").as_bytes())?;
         let mut line = String::new();
@@ -122,11 +122,11 @@ impl<'a> Running<'a> {
 
 impl Work for Running<'_> {
     fn time(&mut self, times: u64) -> Duration {
-        self.read(times).expect("a duration")
+        self.read(times).expect("the program did not answer with a duration")
     }
 
     fn answer(&mut self) -> u64 {
-        self.names().expect("names")
+        self.names().expect("the program did not answer with names")
     }
 }
 

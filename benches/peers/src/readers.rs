@@ -46,7 +46,7 @@ impl Reader for LinuxIo<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let options = OpenOptions::read_only().directory().close_on_exec();
-        let dir = File::open(self.dir.turn(), options).expect("a directory");
+        let dir = File::open(self.dir.turn(), options).expect("cannot open the directory");
         let entries = dir.getdents_all(&mut self.buffer, |entry| {
             let name = entry.name.to_bytes();
             if !is_dots(name) {
@@ -54,7 +54,7 @@ impl Reader for LinuxIo<'_> {
             }
         });
         for entry in entries {
-            entry.expect("an entry");
+            entry.expect("cannot read the directory");
         }
     }
 }
@@ -65,9 +65,9 @@ impl Reader for Nix<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let mut dir = nix::dir::Dir::open(self.0.turn(), flags, Mode::empty()).expect("a directory");
+        let mut dir = nix::dir::Dir::open(self.0.turn(), flags, Mode::empty()).expect("cannot open the directory");
         for entry in dir.iter() {
-            let entry = entry.expect("an entry");
+            let entry = entry.expect("cannot read the directory");
             let name = entry.file_name().to_bytes();
             if !is_dots(name) {
                 take(name);
@@ -86,7 +86,7 @@ impl Reader for OneLevel<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let one_level = WalkDir::new(self.dir.turn_path()).min_depth(1).max_depth(1);
         for entry in if self.sorted { one_level.sort_by_file_name() } else { one_level } {
-            take(entry.expect("an entry").file_name().as_bytes());
+            take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
 }
@@ -95,8 +95,8 @@ struct StdSorted<'a>(&'a Directory);
 
 impl Reader for StdSorted<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let entries = std::fs::read_dir(self.0.turn_path()).expect("a directory");
-        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+        let entries = std::fs::read_dir(self.0.turn_path()).expect("cannot open the directory");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("cannot read the directory").file_name()).collect();
         names.sort_unstable();
         for name in &names {
             take(name.as_bytes());
@@ -112,8 +112,8 @@ struct Sorted<'a> {
 
 impl Reader for Sorted<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::open(self.dir.turn()).expect("a directory");
-        self.listing.read(Entries::new(&dir, &mut self.buffer)).expect("its entries");
+        let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
+        self.listing.read(Entries::new(&dir, &mut self.buffer)).expect("cannot read the directory");
         for entry in &self.listing {
             take(entry.name());
         }

@@ -16,7 +16,7 @@ pub const THREADS: usize = 8;
 /// In addition to those of standard input, output and error.
 pub const DESCRIPTORS: usize = 16;
 
-/// Children of this process. Each ends when its standard input does: if this process is killed, too.
+/// Children of this process. Each ends when its standard input does, so also if this process is killed.
 pub struct Sleepers {
     children: Vec<Child>,
     cgroups: io::Result<Cgroups>,
@@ -24,17 +24,17 @@ pub struct Sleepers {
 
 impl Sleepers {
     pub fn start() -> Self {
-        let this = std::env::current_exe().expect("the path of this program");
+        let this = std::env::current_exe().expect("cannot find this program");
         let start = |_| {
             let mut command = Command::new(&this);
             let command = command.arg(SLEEP).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-            command.spawn().expect("a process")
+            command.spawn().expect("cannot start a process")
         };
         let children = (0..PROCESSES).map(start).collect();
         let mut all = Self { children, cgroups: Err(ErrorKind::NotFound.into()) };
         for child in &mut all.children {
-            let stdout = child.stdout.as_mut().expect("BUG: piped");
-            BufReader::new(stdout).read_line(&mut String::new()).expect("its word that it sleeps");
+            let stdout = child.stdout.as_mut().expect("BUG: standard output is not piped");
+            BufReader::new(stdout).read_line(&mut String::new()).expect("a process did not say that it sleeps");
         }
         all.cgroups = Cgroups::make(&all.children);
         all
@@ -62,7 +62,7 @@ impl Drop for Sleepers {
 
 /// What such a process does.
 pub fn sleep() {
-    let _open: Vec<_> = (0..DESCRIPTORS).map(|_| File::open("/dev/null").expect("the null device")).collect();
+    let _open: Vec<_> = (0..DESCRIPTORS).map(|_| File::open("/dev/null").expect("cannot open /dev/null")).collect();
     for index in 0..THREADS {
         let thread = thread::Builder::new().name(format!("idle-{index}")).stack_size(1 << 16);
         thread
@@ -71,10 +71,10 @@ pub fn sleep() {
                     thread::park();
                 }
             })
-            .expect("a thread");
+            .expect("cannot start a thread");
     }
     println!("asleep");
-    io::stdin().read_to_end(&mut Vec::new()).expect("the end of the other process");
+    io::stdin().read_to_end(&mut Vec::new()).expect("cannot read standard input");
 }
 
 /// A tree of 73 cgroups, 8 in each down to the second level, over whose leaves the children are spread.
@@ -82,7 +82,7 @@ struct Cgroups(PathBuf);
 
 const WIDTH: usize = 8;
 
-/// Under one of these it is made. The first is version 2; beside the controllers of version 1, the next one is.
+/// The first of these that exists gets the tree: version 2 alone, version 2 beside version 1, or a controller of version 1.
 const PARENTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"];
 
 impl Cgroups {

@@ -42,7 +42,7 @@ pub fn print_tables(arguments: &Arguments) {
             measure(&server, DU, shape.kibibytes(), kibibytes);
         }
     });
-    measured.join().expect("tables");
+    measured.join().expect("the thread that measures panicked");
 }
 
 /// Each command once: the server's sleep is nearly all of the time, and hardly differs from run to run.
@@ -55,7 +55,7 @@ fn measure(server: &Server, commands: &[&str], right: u64, answer: impl Fn(&[u8]
         let (seconds, requests) = (begin.elapsed().as_secs_f64(), server.waited_for() - before);
         match output {
             Ok(output) => {
-                assert_eq!(answer(&output.stdout), right, "{name}");
+                assert_eq!(answer(&output.stdout), right, "{name} answers wrongly");
                 #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
                 let at_once = requests as f64 * LATENCY.as_secs_f64() / seconds;
                 println!("| `{name}` | {seconds:.2} s | {requests} | {at_once:.1} |");

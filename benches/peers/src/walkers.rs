@@ -36,7 +36,7 @@ impl Reader for Walkdir<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let walk = walkdir::WalkDir::new(self.root).min_depth(1);
         for entry in if self.sorted { walk.sort_by_file_name() } else { walk } {
-            take(entry.expect("an entry").file_name().as_bytes());
+            take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
 }
@@ -46,7 +46,7 @@ struct Ignore<'a>(&'a Path);
 impl Reader for Ignore<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         for entry in WalkBuilder::new(self.0).standard_filters(false).build().skip(1) {
-            take(entry.expect("an entry").file_name().as_bytes());
+            take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
 }
@@ -57,7 +57,7 @@ fn ignore_parallel(root: &Path, threads: usize) -> u64 {
     WalkBuilder::new(root).standard_filters(false).threads(threads).build_parallel().run(|| {
         let mut sum = Sum { bytes: 0, total: &total };
         Box::new(move |entry| {
-            sum.add(&entry.expect("an entry"));
+            sum.add(&entry.expect("cannot read the directory"));
             WalkState::Continue
         })
     });
@@ -93,7 +93,7 @@ impl Reader for Jwalk<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let walk = jwalk::WalkDir::new(self.root).min_depth(1).skip_hidden(false).parallelism(self.threads.clone());
         for entry in walk {
-            take(entry.expect("an entry").file_name().as_bytes());
+            take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
 }

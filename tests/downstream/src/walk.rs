@@ -77,7 +77,7 @@ fn by_hand(input: &mut Input) -> io::Result<u64> {
     let mut below = Vec::new();
     let mut seen = read(&input.dir, &mut input.memory, &mut below)?;
     for name in below.split_inclusive(|byte| *byte == 0) {
-        let name = CStr::from_bytes_with_nul(name).expect("a name with its NUL");
+        let name = CStr::from_bytes_with_nul(name).expect("BUG: a name without its NUL");
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = openat(&input.dir, name, flags, Mode::empty())?;
         seen += read(&dir, &mut input.memory, &mut Vec::new())?;

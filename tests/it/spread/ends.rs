@@ -113,7 +113,7 @@ fn stop_is_not_forgotten_by_reset() {
     assert!(parts[0] == 2 && parts[1] < 2, "{parts:?}");
 }
 
-/// Nor does a closure hold up the others that puts another walk in the place of its own.
+/// Nor does a closure that replaces its walk with another one hold up the others.
 #[test]
 fn nobody_waits_for_a_walk_that_was_taken_away() {
     let _watchdog = Watchdog::new(60);
@@ -204,7 +204,7 @@ fn stop_ends_the_walk_for_all_threads() {
                         (0..3).for_each(|_| assert!(walk.next().unwrap().is_none()));
                     });
                     assert_eq!(parts.len(), threads);
-                    assert!(late.into_inner() < threads, "each of the others had one directory at most");
+                    assert!(late.into_inner() < threads, "another thread was lent two directories after the stop");
                     assert!(visits.into_inner() < 3000);
                 }
             }
@@ -255,8 +255,8 @@ fn all_threads_panic_before_the_first_directory() {
     }
 }
 
-/// A thread is given work thousands of levels below the root, and the walk is stopped there: what knows all levels between is
-/// dropped without recursion.
+/// A thread is given work thousands of levels below the root, and the walk is stopped there: the chain of all levels
+/// between is dropped without recursion.
 #[test]
 fn work_is_given_at_any_depth() {
     const DEPTH: usize = 20_000;
@@ -326,7 +326,7 @@ fn directories_left_by_a_walk_that_is_replaced_go_to_the_others() {
                             let _ = dir.next().unwrap();
                         }
                         replace(walk, other.path());
-                        assert!(paths_left(walk).len() <= 2, "the other tree");
+                        assert!(paths_left(walk).len() <= 2, "more is lent than the other tree has");
                         paths
                     });
                     let mut paths: Vec<_> = parts.into_iter().flatten().collect();
@@ -340,7 +340,7 @@ fn directories_left_by_a_walk_that_is_replaced_go_to_the_others() {
     passed("spread: a walk that is replaced in its closure", cases, "walks whose rest went to the other threads");
 }
 
-/// Moved out of its closure, it has no part in a walk that is over, even if nobody took what others left.
+/// A walk moved out of its closure has no part in one that is over, even if nobody took what others left.
 #[test]
 fn walk_that_outlives_its_closure_lends_nothing_once_all_is_over() {
     let _watchdog = Watchdog::new(60);
@@ -365,7 +365,7 @@ fn walk_that_outlives_its_closure_lends_nothing_once_all_is_over() {
     }
 }
 
-/// A thread may take over the walk of another one: it does not end before both are done.
+/// A thread may take over the walk of another one, which does not end before both are done.
 #[test]
 fn closure_may_take_the_walk_of_another() {
     let _watchdog = Watchdog::new(60);

@@ -22,8 +22,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
-/// Nobody may see errors but for the directories that it may not enter. Some cannot be read, some not be searched, where
-/// even `..` is refused.
+/// The user nobody gets errors only for the directories that it may not enter. Some may not be read, and some not be searched:
+/// there even `..` is refused.
 #[test]
 fn errors_are_the_same_whatever_the_number_of_threads() {
     let _watchdog = Watchdog::new(300);
@@ -76,7 +76,7 @@ fn second_visit_needs_no_permission_to_read() {
     });
 }
 
-/// As many directories stay where they are, and between them others are made, removed, moved and exchanged for links.
+/// This many directories stay where they are, and between them others are made, removed, moved and exchanged for links.
 const PLACES: usize = 8;
 
 /// What stays comes once, and again in post-order, whatever happens around it; nothing comes from outside.
@@ -184,7 +184,7 @@ fn no_more_descriptors_are_open_than_stated() {
                     let walk = way.begin(tree.path());
                     let work = |walk: &mut Walk| (0..until).find(|_| walk.next().unwrap().map(look).is_none());
                     let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
-                    assert_eq!(open_descriptors(), before, "all are closed at the end");
+                    assert_eq!(open_descriptors(), before, "a descriptor was left open");
                 };
                 spread(usize::MAX, &|_| {
                     let mut most = most.lock().unwrap();
@@ -208,8 +208,8 @@ fn no_more_descriptors_are_open_than_stated() {
 
 /// Whatever cannot be opened or duplicated: each directory comes, or it or one above it has an error.
 #[test]
-fn process_with_few_descriptors_loses_nothing_in_silence() {
-    process::run("spread::trouble::process_with_few_descriptors_loses_nothing_in_silence", 120, || {
+fn process_with_few_descriptors_loses_nothing_silently() {
+    process::run("spread::trouble::process_with_few_descriptors_loses_nothing_silently", 120, || {
         let tree = Tree::new(|at| {
             tree::comb(at, 30);
             tree::random(&at.join("a"), 3);
@@ -225,13 +225,16 @@ fn process_with_few_descriptors_loses_nothing_in_silence() {
                     assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
                     let failed: HashSet<_> = errors.iter().map(|error| &*error.path).collect();
                     let mut paths = paths_of(&visits);
-                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "each comes once");
+                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "a directory came twice");
                     let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
                     let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
                     let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
-                    assert!(silent.is_empty(), "{way:?}, {descriptors} descriptors: {silent:?}, {failed:?}");
+                    assert!(
+                        silent.is_empty(),
+                        "{way:?}, {descriptors} descriptors: {silent:?} lost without an error, errors of {failed:?}"
+                    );
                     paths.retain(|path| expected.binary_search(path).is_err());
-                    assert!(paths.is_empty(), "made up: {paths:?}");
+                    assert!(paths.is_empty(), "lent, but not in the tree: {paths:?}");
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 const DEPTH: usize = 8;
-/// Of the levels that are closed while the walk is at the deepest one.
+/// One of the levels that are closed while the walk is at the deepest one.
 const CLOSED: usize = 3;
 
 /// Their order is known.
@@ -101,7 +101,7 @@ fn changes() -> Vec<Change> {
             rename(beside.join("outside/d"), beside.join("d"));
             rename(tree.join(level(CLOSED + 1)), beside.join("outside/d"));
         }),
-        change("all is removed, but for what the first level has", |tree, _| {
+        change("all is removed except what the first level has", |tree, _| {
             fs::remove_dir_all(tree.join("d")).unwrap();
         })
         .refuses(zs(1..=DEPTH), ENOENT),
@@ -147,7 +147,7 @@ fn whatever_is_moved_away_nothing_from_outside_is_lent() {
     }
 }
 
-/// The rights to come back are those that are left, not those there were on the way down.
+/// The way back up takes the permissions that are left by then, not those of the way down.
 #[test]
 fn levels_are_found_by_name_where_dots_are_refused() {
     let row = "walk: no search permission on the way back up";
@@ -166,7 +166,7 @@ fn levels_are_found_by_name_where_dots_are_refused() {
                     allow(0, &tree.join(level(CLOSED)));
                 })
                 .refuses([level(CLOSED).join("z")], EACCES),
-                change("neither may the level above it be searched", |tree, _| {
+                change("neither a closed level nor the one above it may be read or searched any more", |tree, _| {
                     allow(0, &tree.join(level(CLOSED)));
                     allow(0, &tree.join(level(CLOSED - 1)));
                 })

@@ -124,7 +124,7 @@ fn check(way: Way, tree: &Path, staying: &[PathBuf]) -> usize {
         }
     }
     let wrong = times.iter().find(|(_, times)| **times != 1);
-    assert!(wrong.is_none(), "{way:?}: {wrong:?}");
+    assert!(wrong.is_none(), "{way:?}: an entry that stays, and how often it came: {wrong:?}");
     for (path, errno) in &told.errors {
         assert!(*errno == ENOENT && !is_staying(path), "{way:?}: {}: {errno}", path.display());
     }
@@ -140,7 +140,7 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
         let numbers = [round / 3, round / (3 * WIDTH)].map(|number| (number % WIDTH).to_string());
         let at: PathBuf = [tree].into_iter().chain(numbers.iter().take(round % 3).map(Path::new)).collect();
         let [made, renamed] = ["made", "renamed"].map(|name| at.join(format!("{name}-{}", round % 50)));
-        // Whatever fails, another one has been there.
+        // Whatever fails, another thread has been there.
         let made_all = [&made, &made.join("a"), &made.join("a/b")].into_iter().try_for_each(fs::create_dir);
         let _ = made_all.and_then(|()| {
             fs::write(made.join("a/file"), "")?;
@@ -213,11 +213,11 @@ fn remove_beside_churn(at: &Path) -> io::Result<()> {
         removed
     })?;
     let left = Told::by_std(&tree)?;
-    // What was there and stayed, but for directories to which others add.
+    // What others made is left, and the directories to which they added.
     let is_of_others = |path: &&PathBuf| !is_staying(path) || left.visited.contains(path);
     assert!(left.entries.iter().all(|path| is_of_others(&path)), "{:?}", left.entries);
     remove_contents(lendir::open(&tree)?)?;
     assert_eq!(Told::by_std(&tree)?.entries, Vec::<PathBuf>::new());
-    assert_eq!(Told::by_std(&outside)?, all_outside, "nothing is removed outside");
+    assert_eq!(Told::by_std(&outside)?, all_outside, "something outside was removed");
     fs::remove_dir_all(&outside)
 }

@@ -79,7 +79,7 @@ impl Sweep<'_> {
         let what = format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
         let (told, calls) = self.walk(call, 0, |_| false);
         assert_eq!(told, self.all, "{what}");
-        assert!(call != NEWFSTATAT || calls == 0, "{what}: nothing is asked for its type");
+        assert!(call != NEWFSTATAT || calls == 0, "{what}: a type was asked for");
 
         // Where `statx` is refused, `fstat` answers, which tells no birth time: what was noted so is not found again.
         let is_answered = call == STATX && matches!(errno, ENOSYS | EPERM);
@@ -103,7 +103,7 @@ impl Sweep<'_> {
                     assert!(is_at_end || rest == self.losing(call, path), "{what}: {told:?}");
                     failed.push(path.clone());
                 }
-                several => panic!("{what}: {several:?}"),
+                several => panic!("{what}: more than one error: {several:?}"),
             }
         }
         let (every, made) = self.walk(call, errno, move |number| errno != EINTR || number % (BURST + 1) != 0);
@@ -187,7 +187,7 @@ impl Sweep<'_> {
                 Expected { failed: if has_birth { self.closed() } else { vec![] }, ..nothing() }
             }
             (STATX, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
-            _ => unreachable!("BUG: all calls are listed"),
+            _ => unreachable!("BUG: call {call} is not listed"),
         }
     }
 
@@ -244,10 +244,10 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
     });
 }
 
-/// By old kernels, and by the seccomp filters of containers.
+/// Old kernels refuse it, and so do the seccomp filters of containers.
 #[test]
-fn one_mount_is_told_apart_where_openat2_is_refused() {
-    const TEST: &str = "walk::faults::one_mount_is_told_apart_where_openat2_is_refused";
+fn mounts_are_told_apart_where_openat2_is_refused() {
+    const TEST: &str = "walk::faults::mounts_are_told_apart_where_openat2_is_refused";
     trapped(TEST, &CALLS, || {
         let row = "walk: `openat2` is refused";
         let outcome = in_own_namespace(|scratch| {
@@ -290,7 +290,7 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                                 let lost = [path.clone(), path.join("z")].map(|path| all.clone().without(&[path]));
                                 assert!(lost.contains(&rest), "{told:?}");
                             }
-                            several => panic!("{several:?}"),
+                            several => panic!("more than one error: {several:?}"),
                         }
                     }
 
@@ -306,14 +306,18 @@ fn one_mount_is_told_apart_where_openat2_is_refused() {
                                 assert!(!mount_points.contains(path));
                                 assert_eq!(rest, all.clone().without(&[path]));
                             }
-                            several => panic!("{several:?}"),
+                            several => panic!("more than one error: {several:?}"),
                         }
                     }
 
                     let (told, reads) = walk(GETDENTS64, EIO, None);
                     assert_eq!(told, all);
                     let saved = usize::from(has_marker); // of the root, which is read first
-                    assert_eq!(reads as usize, 2 * all.visited.len() - saved, "without a marker");
+                    assert_eq!(
+                        reads as usize,
+                        2 * all.visited.len() - saved,
+                        "a directory below the root is read with a marker"
+                    );
                     cases += (calls + opens) as usize + 3;
                     trap::count(GETDENTS64);
                 }
@@ -348,7 +352,7 @@ fn unknown_types_are_opened_and_never_asked_for() {
         let outcome = FileSystem::named("ext4 ^filetype").mounted(fill, |mounted| {
             trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
             let all = Told::by_std(&mounted.at).unwrap();
-            let entries = u32::try_from(all.entries.len()).expect("BUG: few entries");
+            let entries = u32::try_from(all.entries.len()).expect("BUG: more entries than a `u32` counts");
             for (call, expected) in [(NEWFSTATAT, 0), (STATX, 0), (OPENAT2, entries)] {
                 let run = PLAIN.begin(&mounted.at);
                 trap::count(call);

@@ -65,7 +65,7 @@ fn comb(levels: usize, depth: usize, change: &dyn Fn(Directory) -> Directory) ->
             let here = directory(children.collect());
             Some(if level == depth { change(here) } else { here })
         })
-        .expect("BUG: a level at least")
+        .expect("BUG: a comb without a level")
 }
 
 /// The same entries on every level, without end.
@@ -119,8 +119,8 @@ fn depth_without_end_is_bounded_by_the_caller() {
                     dir.stop();
                 }
             }
-            assert_eq!(visited, deepest + 1, "straight down, and then no more");
-            let what = format!("walks of trees without end: down to level {deepest} by `leave`, or by `stop`");
+            assert_eq!(visited, deepest + 1, "not straight down, and then no more");
+            let what = format!("walks of trees without end: down to level {deepest} by `skip_all`, or by `stop`");
             machine::passed("walk, hostile server: depth without end", 2 * WAYS.len() + 1, &what);
         },
     );
@@ -261,7 +261,7 @@ fn lies_and_errors_cost_no_more_than_they_must() {
 
 const DEPTH: usize = 8;
 
-/// It cannot be known again, or not be asked.
+/// Such a level has another inode number each time, or an error instead of one.
 #[test]
 fn levels_that_cannot_be_known_again_are_one_error_each() {
     served("walk::hostile::levels_that_cannot_be_known_again_are_one_error_each", 60, || {
@@ -285,8 +285,7 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
                 cases += 1;
             }
         }
-        let what =
-            "walks with another inode number at each question, or an error for an answer: one error, the rest complete";
+        let what = "walks with another inode number each time, or an error instead: one error, the rest complete";
         machine::passed("walk, hostile server: levels in disguise", cases, what);
     });
 }
@@ -316,7 +315,7 @@ fn names_as_long_as_paths_are_walked() {
     });
 }
 
-/// A huge directory takes the memory of its directories, not of its files.
+/// A huge directory takes memory for its directories, not for its files.
 #[test]
 fn huge_directory_takes_constant_memory() {
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (100_000, 60) };
@@ -341,9 +340,13 @@ fn huge_directory_takes_constant_memory() {
             }
         }
         let grown = resident_pages().saturating_sub(at_first);
-        assert!(grown < 64, "{grown} pages more after {seen} entries");
+        assert!(grown < 64, "memory has grown by {grown} pages after {seen} entries");
         assert_eq!((visited, seen), (2, count + 1));
         let what = "entries of one directory, walked in constant memory";
-        machine::passed("walk, hostile server: a huge directory", usize::try_from(count).expect("BUG: 64 bits"), what);
+        machine::passed(
+            "walk, hostile server: a huge directory",
+            usize::try_from(count).expect("BUG: over 32 bits"),
+            what,
+        );
     });
 }

@@ -108,7 +108,7 @@ fn check(tree: &Path, points: &[PathBuf], what: &str) -> usize {
     let on_one = all.clone().without(points);
     assert!(all.visited.len() > on_one.visited.len() + 50);
     let last = format!("f{}", FILES - 1);
-    assert!(all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50, "the server's files are there");
+    assert!(all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50, "the server's files are missing");
     for way in WAYS {
         let expected = if way.is_on_one_mount { &on_one } else { &all };
         assert_same(&way.walk(tree).sorted(), expected, &format!("{what}, {way:?}"));
@@ -136,7 +136,7 @@ fn set_trap() -> Result<(), String> {
     trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
 }
 
-/// From now on.
+/// Refuses it from now on.
 fn refuse(refused: Option<(c_long, c_int)>) {
     match refused {
         Some((call, errno)) => trap::fail(call, errno, |_| true),

@@ -306,7 +306,11 @@ fn no_mount_is_entered_by_a_race() {
                     let way = Way { is_on_one_mount: true, is_post_order, max_open, ..PLAIN };
                     let told = way.walk(&tree);
                     for path in told.entries.iter().chain(&told.visited) {
-                        assert!(all.entries.contains(path) || path == &PathBuf::new(), "{} is lent", path.display());
+                        assert!(
+                            all.entries.contains(path) || path == &PathBuf::new(),
+                            "{} is lent from another mount",
+                            path.display()
+                        );
                     }
                     // Level 0 is never covered.
                     assert!(

@@ -29,7 +29,7 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
             let walk = || {
                 let mut run = way.begin(root);
                 while run.step() {
-                    // Millions of paths would be all that the test measures.
+                    // Keeping millions of paths would take most of the test's time.
                     run.told.entries.clear();
                 }
                 run.told
@@ -37,10 +37,10 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
             for told in [walk(), as_nobody(walk)] {
                 for (path, errno) in &told.errors {
                     assert!(EXPLAINED.contains(errno), "{root}, {}: {errno}", path.display());
-                    assert!(path != &PathBuf::new(), "the root is read: {errno}");
+                    assert!(path != &PathBuf::new(), "the root cannot be read: {errno}");
                 }
                 let visited: BTreeSet<_> = told.visited.iter().collect();
-                assert_eq!(visited.len(), told.visited.len(), "{root}: none twice");
+                assert_eq!(visited.len(), told.visited.len(), "{root}: a directory came twice");
                 assert!(visited.len() > 100);
                 directories += visited.len();
                 errors += told.errors.len();
@@ -98,10 +98,10 @@ fn net_of_a_zombie_is_one_error_with_its_path() {
         assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{way:?}");
         assert!(told.errors.iter().all(|(path, errno)| nets.contains(path) || EXPLAINED.contains(errno)));
         for net in nets {
-            assert!(told.visited.contains(&net), "{way:?}: it is lent, and then there is an error");
+            assert!(told.visited.contains(&net), "{way:?}: {} is not lent before its error", net.display());
         }
         for entry in ["status", "task", "fd"] {
-            assert!(told.entries.contains(&PathBuf::from(entry)), "{way:?}: the rest is complete: {told:?}");
+            assert!(told.entries.contains(&PathBuf::from(entry)), "{way:?}: {entry} is missing: {told:?}");
         }
     }
     machine::passed(
@@ -113,7 +113,7 @@ fn net_of_a_zombie_is_one_error_with_its_path() {
 
 /// The directory of a process that has ended is gone, and so is what was left to do in it.
 #[test]
-fn process_that_is_reaped_midway_is_missed() {
+fn process_that_is_reaped_midway_is_an_error() {
     let _watchdog = machine::watchdog();
     let mut cases = 0;
     for way in WAYS {

@@ -1,5 +1,5 @@
 //! A closed level that is mounted on itself while the walk is below it: `..` leads to the new mount, whose root has the same
-//! device, inode number and birth time. There, the directories that mounts covered lie bare.
+//! device, inode number and birth time. There, the directories that other mounts covered lie bare.
 
 use super::{SORTED, Told, Way, comb, level};
 use crate::mounted::in_own_namespace;
@@ -29,7 +29,7 @@ fn walk(tree: &Path, way: Way, closed: usize, covers: bool) -> [Told; 2] {
     [all, run.finish()]
 }
 
-/// What is on the new mount is on another mount than the root.
+/// The new mount is not the mount of the root.
 #[test]
 fn nothing_is_lent_from_the_new_mount_under_same_mount() {
     let row = "walk on one mount: a closed level is mounted on itself";

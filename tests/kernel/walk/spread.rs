@@ -81,7 +81,7 @@ fn tree_without_end_is_stopped_for_all() {
     });
 }
 
-/// As many threads as there may be.
+/// The walk runs on as many threads as it may have.
 #[test]
 fn some_threads_are_refused() {
     const MAY_BE: u64 = 5;
@@ -95,7 +95,7 @@ fn some_threads_are_refused() {
         let all = Told::by_std(tree.path()).unwrap();
         let roots = WAYS.map(|way| way.begin(tree.path()));
         in_thread(|| {
-            // One that no machine has.
+            // A user that no machine has.
             let user = Uid::from_raw(1_234_567);
             set_thread_res_uid(user, user, user).unwrap();
             setrlimit(Resource::Nproc, Rlimit { current: Some(MAY_BE), ..getrlimit(Resource::Nproc) }).unwrap();
@@ -121,7 +121,7 @@ mod faults {
 
     const CALLS: [c_long; 4] = [libc::SYS_openat, libc::SYS_getdents64, libc::SYS_statx, libc::SYS_fcntl];
 
-    /// Nothing comes twice. What is missing is told, or below what is told.
+    /// Nothing comes twice. What is missing has an error, or is below something that has one.
     fn check(told: &Told, all: &Told, way: Way, what: &str) {
         let failed: HashSet<_> = told.errors.iter().map(|(path, _)| &**path).collect();
         let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
@@ -129,15 +129,15 @@ mod faults {
         for (paths, expected) in [(&told.entries, &all.entries[..]), (&told.visited, &all.visited), (&told.left, left)]
         {
             let unique: HashSet<_> = paths.iter().collect();
-            assert_eq!(unique.len(), paths.len(), "{what}: each comes once");
+            assert_eq!(unique.len(), paths.len(), "{what}: a path came twice");
             let silent: Vec<_> = expected.iter().filter(|path| !unique.contains(path) && !is_told(path)).collect();
-            assert!(silent.is_empty(), "{what}: {silent:?}");
+            assert!(silent.is_empty(), "{what}: lost without an error: {silent:?}");
         }
     }
 
     #[test]
-    fn failing_calls_lose_nothing_in_silence() {
-        trapped("walk::spread::faults::failing_calls_lose_nothing_in_silence", &CALLS, || {
+    fn failing_calls_lose_nothing_silently() {
+        trapped("walk::spread::faults::failing_calls_lose_nothing_silently", &CALLS, || {
             let tree = tempfile::tempdir().unwrap();
             comb(tree.path(), 10);
             let all = Told::by_std(tree.path()).unwrap();
@@ -163,19 +163,23 @@ mod faults {
                 }
                 // What cannot be duplicated is not given away.
                 let (told, _) = walk(way, libc::SYS_fcntl, EMFILE, &|_| true);
-                check(&told, &all, way, "no duplicates");
+                check(&told, &all, way, "every `fcntl` fails");
                 assert_eq!(told.sorted(), all);
             }
             // A level that cannot be known again has no second visit if a thread has to come back to it. Nothing else is lost.
             let mut errors = 0;
             for _ in 0..50 {
                 let (told, _) = walk(POST, libc::SYS_statx, EIO, &|_| true);
-                check(&told, &all, POST, "no identity");
+                check(&told, &all, POST, "every `statx` fails");
                 errors += told.errors.len();
                 assert_eq!(Told { errors: vec![], ..told }.sorted(), all);
             }
-            assert!(errors > 0, "a thread had to come back");
-            machine::passed("walk by several threads: calls fail", walks, "walks in which nothing is lost in silence");
+            assert!(errors > 0, "no thread had to come back");
+            machine::passed(
+                "walk by several threads: calls fail",
+                walks,
+                "walks in which nothing is lost without an error",
+            );
         });
     }
 }

@@ -94,7 +94,7 @@ fn race(at: &Path, wanted: usize) -> (usize, usize, usize) {
 }
 
 /// Exchanges what is called `moved` somewhere for a link to the outside or for what a twin has, or moves it outside or back. So
-/// `..` leads from it to where the names are that the walk looks for.
+/// `..` leads from it to a directory that has the names that the walk looks for.
 fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
     let mut random = Random(1);
     while !is_over.load(Relaxed) {
@@ -125,12 +125,17 @@ fn check(mut run: Run) -> usize {
         let Some(dir) = told.visited.pop() else { continue };
         let entries = mem::take(&mut told.entries);
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == Some(OsStr::new(name)));
-        assert!(!has(OUTSIDE), "{}", dir.display());
+        assert!(!has(OUTSIDE), "{} is from outside", dir.display());
         let here = [TREE, TWINS].into_iter().find(|name| has(name));
-        assert!(here.is_some(), "nothing is lost of {}: {entries:?}", dir.display());
+        assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
         // A directory `kept` was never moved out of the one that it is in. So the walk goes below that one, not its twin.
         if dir.ends_with("kept") {
-            assert_eq!(here, made[dir.parent().expect("BUG: it has a name")], "{}", dir.display());
+            assert_eq!(
+                here,
+                made[dir.parent().expect("BUG: a path without a parent")],
+                "{} was not made where its parent was",
+                dir.display()
+            );
         }
         if dir.iter().all(|name| name == "kept") {
             kept.push(dir.clone());
@@ -144,7 +149,7 @@ fn check(mut run: Run) -> usize {
     }
     kept.sort_unstable();
     let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());
-    assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "what nobody touches is complete: {kept:?}");
+    assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "of what nobody touches, only this was lent: {kept:?}");
     for (path, errno) in &run.told.errors {
         assert!([ENOENT, ENOTDIR].contains(errno), "{}: {errno}", path.display());
     }

@@ -76,8 +76,8 @@ impl Place {
     }
 }
 
-/// Whether twins come within a tick here if nobody waits: else the tests show nothing.
-fn twins_are_had(at: &Path) -> bool {
+/// Whether twins within a tick occur here if nobody waits. If not, the tests would show nothing.
+fn twins_occur(at: &Path) -> bool {
     (0..TWINS).any(|number| {
         let place = Place::new(&at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
         place.make() == place.replace()
@@ -92,7 +92,7 @@ fn twin_made_within_a_tick_is_refused() {
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
-            if !twins_are_had(&mounted.at) {
+            if !twins_occur(&mounted.at) {
                 return Err(MISSING.to_owned());
             }
             let whole = mounted.at.join("whole");
@@ -124,7 +124,7 @@ fn twin_made_within_a_tick_is_refused() {
                     refused += 1;
                 }
             }
-            assert!(refused > TWINS, "{refused} twins have the inode number");
+            assert!(refused > TWINS, "only {refused} twins have the inode number");
             Ok(refused)
         },
     );
@@ -144,7 +144,7 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
-            if !twins_are_had(&mounted.at) {
+            if !twins_occur(&mounted.at) {
                 return Err(MISSING.to_owned());
             }
             let mut refused = 0;
