@@ -109,7 +109,7 @@ fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Resul
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);
     path[pid.len()..][..5].copy_from_slice(b"/comm");
-    let path = CStr::from_bytes_until_nul(&path).expect("BUG: a PID has at most ten digits");
+    let path = CStr::from_bytes_until_nul(&path).expect("BUG: a PID of more than ten digits");
     let file = openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from);
     match file.map_err(io::Error::from).and_then(|mut file| file.read(comm)) {
         Ok(len) => {

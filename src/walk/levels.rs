@@ -462,7 +462,7 @@ impl<S: Clone> Levels<S> {
         let spot = stack[at].spot;
         let found = last.and_then(|identity| {
             let by_names = || {
-                let top = stack[0].from().expect("BUG: the first level is never closed");
+                let top = stack[0].from().expect("BUG: the first level is closed");
                 let levels = stack[1..=at].iter().map(|level| level.spot);
                 (top, levels.zip(closed.iter().copied()))
             };

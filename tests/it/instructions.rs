@@ -25,8 +25,8 @@ const INLINED: [&str; 5] = ["next", "find", "lend", "step", "enter"];
 
 #[test]
 fn one_frame_with_the_callers_loop() {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        return skip(TEST, "valgrind");
+    if !has_valgrind(TEST) {
+        return;
     }
     assert_same_versions();
     let (dir, has_marker) = directory();
@@ -83,6 +83,15 @@ fn one_frame_with_the_callers_loop() {
     );
 }
 
+/// Whether valgrind is installed; if not, reports that `test` is skipped.
+pub fn has_valgrind(test: &str) -> bool {
+    let has = Command::new("valgrind").arg("--version").output().is_ok();
+    if !has {
+        skip(test, "valgrind");
+    }
+    has
+}
+
 /// A new directory, and whether its file system has an `EndMarker`. It has one if that is possible here.
 fn directory() -> (TempDir, bool) {
     let is_marked = |path: &Path| lendir::open(path).and_then(EndMarker::of).is_ok_and(|of| of != EndMarker::NONE);
@@ -133,23 +142,36 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
 
     let profiles = tempfile::tempdir().unwrap();
     let file = profiles.path().join("out");
-    let mut run = Command::new("valgrind");
-    run.args(["--tool=callgrind", "--toggle-collect=*::measured", "--dump-after=*::measured"]);
-    run.arg(format!("--callgrind-out-file={}", file.display()));
+    let mut run = callgrind(&file);
     run.arg(target.join(profile).join("lendir-downstream")).args([files, tree]);
     let lines = output(&mut run);
     let counts = lines.lines().zip(1..).map(|(line, call)| {
         let [reader, name, "1024"] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{profile}: {line}") };
-        let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
-        let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind wrote no totals");
+        let (of_call, instructions) = of_call(&file, call);
         Count {
             reader: reader.to_owned(),
             name: name.to_owned(),
-            instructions: totals.parse().unwrap(),
+            instructions,
             called: of_call.lines().filter_map(called).map(str::to_owned).collect(),
         }
     });
     counts.collect()
+}
+
+/// Runs its arguments, and writes for each call of a function `measured` what it finds to a file that begins as `file`.
+pub fn callgrind(file: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--tool=callgrind", "--toggle-collect=*::measured", "--dump-after=*::measured"]);
+    command.arg(format!("--callgrind-out-file={}", file.display()));
+    command
+}
+
+/// What [`callgrind`] wrote of a call, from the first on, and the number of instructions in it.
+pub fn of_call(file: &Path, call: usize) -> (String, u32) {
+    let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
+    let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind wrote no totals");
+    let instructions = totals.parse().unwrap();
+    (of_call, instructions)
 }
 
 /// The function that is named in `line`, such as `fn=(12) lendir::walk::Walk::next`, if it is one that must be inlined.

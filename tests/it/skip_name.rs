@@ -1,15 +1,14 @@
-//! `Dir::skip_name`: what it skips, against a model, and that its time grows with the directory, not with its square.
+//! `Dir::skip_name`: what it skips, against a model, and that its work grows with the directory, not with its square.
 
-use crate::support::machine::{passed, watchdog};
+use crate::support::machine::passed;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{Random, Tree};
-use lendir::{Dir, FileType, Listing, Order, Walk};
+use lendir::{Dir, FileType, Listing, Walk};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::mem;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// Files and directories by turns, in each order of names.
 fn make(at: &Path, count: usize) {
@@ -156,52 +155,75 @@ impl Skips {
     }
 }
 
-/// How long the skips take after [`Dir::read`], or without an `order` after [`Dir::next`].
-fn time(tree: &Path, order: Option<Order>, skips: Skips) -> Duration {
-    let mut walk = Walk::open(tree).unwrap();
-    let mut dir = walk.next().unwrap().unwrap();
-    if let Some(order) = order {
-        let mut listing = Listing::with_order(order);
-        dir.read(&mut listing).unwrap();
-        let begin = Instant::now();
-        for (at, entry) in listing.iter().enumerate() {
-            skips.skip(&mut dir, at, entry.name());
-        }
-        begin.elapsed()
-    } else {
-        let mut names = Vec::new();
-        while let Some(entry) = dir.next().unwrap() {
-            names.push(entry.name().to_vec());
-        }
-        let begin = Instant::now();
-        for (at, name) in names.iter().enumerate() {
-            skips.skip(&mut dir, at, name);
-        }
-        begin.elapsed()
-    }
-}
+/// The instructions of the skips, because they make no calls that could be counted.
+mod instructions {
+    use super::{Skips, make};
+    use crate::instructions::{callgrind, has_valgrind, of_call};
+    use crate::support::machine::passed;
+    use crate::support::process;
+    use crate::support::scan::ORDERS;
+    use crate::support::tree::Tree;
+    use lendir::{Dir, Listing, Order, Walk};
+    use std::path::Path;
 
-/// A ratio of times, because the search makes no calls that could be counted. It is 4 where each name is looked at about once,
-/// and 16 where each call looks at all.
-#[test]
-fn time_to_skip_grows_with_the_directory_not_with_its_square() {
-    const FEW: usize = 500;
-    let _watchdog = watchdog();
-    let [small, large] = [FEW, 4 * FEW].map(|count| Tree::new(|at| make(at, count)));
-    for order in ORDERS.map(Some).into_iter().chain([None]) {
-        for skips in [Skips::All, Skips::Files, Skips::Directories, Skips::Some] {
-            // The least of several runs by turns is what the machine's other work disturbs least.
-            let mut least = [Duration::MAX; 2];
-            let ratio = |least: [Duration; 2]| least[1].as_secs_f64() / least[0].as_secs_f64();
-            for _ in 0..30 {
-                for (least, tree) in least.iter_mut().zip([&small, &large]) {
-                    *least = time(tree.path(), order, skips).min(*least);
-                }
-                if ratio(least) < 10.0 {
-                    break;
+    const TEST: &str = "skip_name::instructions::grow_with_the_directory_not_with_its_square";
+
+    /// The names are those of a listing, or without an order in the order in which they are lent.
+    fn cases() -> impl Iterator<Item = (Option<Order>, Skips)> {
+        let orders = ORDERS.map(Some).into_iter().chain([None]);
+        orders.flat_map(|order| [Skips::All, Skips::Files, Skips::Directories, Skips::Some].map(|skips| (order, skips)))
+    }
+
+    fn skip(tree: &Path, order: Option<Order>, skips: Skips) {
+        let mut walk = Walk::open(tree).unwrap();
+        let mut dir = walk.next().unwrap().unwrap();
+        let mut names = Vec::new();
+        if let Some(order) = order {
+            let mut listing = Listing::with_order(order);
+            dir.read(&mut listing).unwrap();
+            names.extend(listing.iter().map(|entry| entry.name().to_vec()));
+        } else {
+            while let Some(entry) = dir.next().unwrap() {
+                names.push(entry.name().to_vec());
+            }
+        }
+        measured(&mut dir, skips, &names);
+    }
+
+    #[inline(never)]
+    fn measured(dir: &mut Dir<'_>, skips: Skips, names: &[Vec<u8>]) {
+        for (at, name) in names.iter().enumerate() {
+            skips.skip(dir, at, name);
+        }
+    }
+
+    /// Four times as many where each name is looked at about once, 16 times where each call looks at all.
+    #[test]
+    fn grow_with_the_directory_not_with_its_square() {
+        const FEW: usize = 150;
+        process::part(TEST, 120, || {
+            let trees = [FEW, 4 * FEW].map(|count| Tree::new(|at| make(at, count)));
+            for (order, skips) in cases() {
+                for tree in &trees {
+                    skip(tree.path(), order, skips);
                 }
             }
-            assert!(ratio(least) < 10.0, "{order:?}, {skips:?}: 4 times the names take {:.1} times", ratio(least));
+        });
+        if !has_valgrind(TEST) {
+            return;
         }
+        let counts = tempfile::tempdir().unwrap();
+        let file = counts.path().join("out");
+        process::run_under(callgrind(&file), TEST);
+        let mut calls = 1..;
+        for (order, skips) in cases() {
+            let [few, many] = [(); 2].map(|()| of_call(&file, calls.next().expect("calls without end")).1);
+            assert!(many < 5 * few, "{order:?}, {skips:?}: {few} instructions, {many} for 4 times as many names");
+        }
+        passed(
+            "walk: instructions of `skip_name`",
+            cases().count(),
+            "ways: 4 times the names take less than 5 times as many",
+        );
     }
 }
