@@ -103,8 +103,9 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
     Ok(complete)
 }
 
+/// Without a sign, as +1 means more than 1 to other options of a find.
 fn number<T: FromStr>(arg: Option<OsString>) -> Option<T> {
-    arg?.to_str()?.parse().ok()
+    arg?.to_str().filter(|number| !number.starts_with('+'))?.parse().ok()
 }
 
 fn file_type(letter: Option<OsString>) -> io::Result<FileType> {

@@ -465,7 +465,7 @@ fn wrong_usage_is_named() {
         &["-name", "[[:alpha:]]*"],
         r#"-name knows no [: :], [. .] or [= =], as in "[[:alpha:]]*""#,
     );
-    for depth in [&["-maxdepth"][..], &["-maxdepth", "-1"], &["-maxdepth", "x", "."]] {
+    for depth in [&["-maxdepth"][..], &["-maxdepth", "-1"], &["-maxdepth", "+1"], &["-maxdepth", "x", "."]] {
         check_usage_error("find", depth, "-maxdepth needs a number");
     }
     for threads in [&["-j"][..], &["-j", "0"], &["-j0"], &["-jx"], &["-j", "256"], &["-j", ""]] {
