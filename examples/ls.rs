@@ -114,7 +114,8 @@ impl<W: Write> Ls<'_, W> {
                 Ok(metadata) if metadata.is_dir() => dirs.push(path),
                 Ok(_) if self.has(b'l') => rows.push(self.row(CWD, path.as_os_str(), path, FileType::Unknown)),
                 Ok(metadata) => {
-                    self.print(metadata.ino(), path, "\n")?;
+                    let ino = fs::symlink_metadata(path).map_or(metadata.ino(), |link| link.ino());
+                    self.print(ino, path, "\n")?;
                     separator = "\n";
                 }
                 Err(error) => self.complain(2, path, error),

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, PermissionsExt};
+use std::os::unix::fs::{DirEntryExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
@@ -214,6 +214,9 @@ fn inode_numbers_are_printed_and_sorted_by() {
     check(&["-i"], |all| all.sort_by_key(|(_, name)| name.clone()));
     check(&["-i", "--sort=caseless"], |all| all.sort_by_key(|(_, name)| (name.to_ascii_lowercase(), name.clone())));
 
+    symlink("a", root.path().join("link")).unwrap();
+    let link = fs::symlink_metadata(root.path().join("link")).unwrap().ino();
+    assert_eq!(String::from_utf8(ls(root.path(), &["-i", "link"]).stdout).unwrap(), format!("{link} link\n"));
     let output = ls(root.path(), &["-i", "a", "C"]);
     let of = |name: &str| expected.iter().find(|(_, other)| other == name.as_bytes()).unwrap().0;
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{} C\n{} a\n", of("C"), of("a")));
