@@ -18,7 +18,8 @@ Prints each PATH and the path of everything below it. PATH is . by default. Opti
   --help       print this text
 
 All entries of a directory come before those of the directories in it. With several threads, chance decides the order of the
-directories. Of several -type and -name, all must hold. On a terminal, control characters are printed as ?.
+directories. Of several -type and -name, all must hold. There are no operators: a PATH named ! or ( is written ./! or ./(. On a
+terminal, control characters are printed as ?.
 Exit status: 0, or 1 for an error.
 ";
 
@@ -76,6 +77,8 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
                 threads = value.get().into();
             }
             [b'-', _, ..] => return Err(usage(format!("unknown option {arg:?}"))),
+            // If ! were a path, the test after it would select the opposite of what is asked for.
+            b"!" | b"(" => return Err(usage(format!("unknown operator {arg:?}"))),
             _ => roots.push(arg),
         }
     }
@@ -100,8 +103,9 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
     Ok(complete)
 }
 
+/// Without a sign, as +1 means more than 1 to other options of a find.
 fn number<T: FromStr>(arg: Option<OsString>) -> Option<T> {
-    arg?.to_str()?.parse().ok()
+    arg?.to_str().filter(|number| !number.starts_with('+'))?.parse().ok()
 }
 
 fn file_type(letter: Option<OsString>) -> io::Result<FileType> {

@@ -13,7 +13,7 @@ Lists files, then the entries of directories, one name per line. PATH is . by de
   --sort=ORDER  name      by bytes, the default
                 caseless  by bytes, A to Z as a to z
                 path      by bytes, a directory as if its name ended in /
-                inode     by inode number
+                inode     by inode number, as the directory lists it
                 none      in the order of the directory
   --help        print this text
 
@@ -93,6 +93,9 @@ fn usage(error: impl Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("{error}; try --help"))
 }
 
+/// No link is followed, nothing is mounted.
+const ITSELF: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
+
 struct Ls<'o, W> {
     out: &'o mut W,
     /// Their letters.
@@ -111,7 +114,8 @@ impl<W: Write> Ls<'_, W> {
                 Ok(metadata) if metadata.is_dir() => dirs.push(path),
                 Ok(_) if self.has(b'l') => rows.push(self.row(CWD, path.as_os_str(), path, FileType::Unknown)),
                 Ok(metadata) => {
-                    self.print(metadata.ino(), path, "\n")?;
+                    let ino = fs::symlink_metadata(path).map_or(metadata.ino(), |link| link.ino());
+                    self.print(ino, path, "\n")?;
                     separator = "\n";
                 }
                 Err(error) => self.complain(2, path, error),
@@ -155,7 +159,10 @@ impl<W: Write> Ls<'_, W> {
                 if let Err(error) = file_type {
                     self.complain(1, Path::new(path).join(entry.name_os()), error.io_error());
                 }
-                self.print(entry.ino(), entry.name_os(), end)?;
+                // The directory itself lists the inode that is hidden where a file system is mounted.
+                let stat = self.has(b'i').then(|| statx(&dir, entry.name_cstr(), ITSELF, StatxFlags::INO));
+                let ino = stat.and_then(Result::ok).map_or(entry.ino(), |stat| stat.stx_ino);
+                self.print(ino, entry.name_os(), end)?;
             }
             if self.has(b'l') {
                 let blocks: u64 = rows.iter().map(|row| row.blocks).sum();
@@ -189,8 +196,7 @@ impl<W: Write> Ls<'_, W> {
 
     /// What -l prints of a file. The name is `path`, and the directory's entry gives its type if the file cannot be asked.
     fn row(&mut self, dir: impl AsFd, name: impl Arg + Copy, path: &OsStr, file_type: FileType) -> Row {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        let stat = statx(&dir, name, flags, StatxFlags::BASIC_STATS);
+        let stat = statx(&dir, name, ITSELF, StatxFlags::BASIC_STATS);
         if let Err(error) = stat {
             self.complain(1, path, error);
         }

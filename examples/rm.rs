@@ -14,7 +14,7 @@ ends in . or ..
 If others swap directories for links meanwhile, nothing outside of PATH is removed. Exit status: 0, or 1 for an error.
 ";
 
-use lendir::rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, fstat, stat, statx, unlinkat};
+use lendir::rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, fstat, stat, statat, statx, unlinkat};
 use lendir::rustix::io::Errno;
 use lendir::{Dir, Entry, Error, FileType, OFlags, Walk};
 use std::ffi::{OsStr, OsString};
@@ -98,7 +98,15 @@ impl Removal<'_> {
 
         let parent = lendir::openat_with(CWD, parent, OFlags::PATH)?;
         // With the slashes after the name, which ask for a directory.
-        let remove_file = || Ok(unlinkat(&parent, &path[begin..], AtFlags::empty())?);
+        let name_as_typed = &path[begin..];
+        let remove_file = || match unlinkat(&parent, name_as_typed, AtFlags::empty()) {
+            // A read-only file system gives this error for what is missing, too.
+            Err(Errno::ROFS) => match statat(&parent, name_as_typed, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(errno) => Err(errno.into()),
+                Ok(_) => Err(Errno::ROFS.into()),
+            },
+            removed => Ok(removed?),
+        };
         if !recursive {
             return remove_file();
         }

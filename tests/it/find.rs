@@ -454,6 +454,8 @@ fn wrong_usage_is_named() {
     check_usage_error("find", &["-z"], r#"unknown option "-z""#);
     check_usage_error("find", &[".", "-mindepth", "1"], r#"unknown option "-mindepth""#);
     check_usage_error("find", &[".", "--sort"], r#"unknown option "--sort""#);
+    check_usage_error("find", &[".", "!", "-name", "x"], r#"unknown operator "!""#);
+    check_usage_error("find", &["(", "-type", "d", ")"], r#"unknown operator "(""#);
     for file_type in [&["-type"][..], &["-type", "fd"], &["-type", "F"]] {
         check_usage_error("find", file_type, "-type needs one of f, d, l, p, s, b, c");
     }
@@ -463,7 +465,7 @@ fn wrong_usage_is_named() {
         &["-name", "[[:alpha:]]*"],
         r#"-name knows no [: :], [. .] or [= =], as in "[[:alpha:]]*""#,
     );
-    for depth in [&["-maxdepth"][..], &["-maxdepth", "-1"], &["-maxdepth", "x", "."]] {
+    for depth in [&["-maxdepth"][..], &["-maxdepth", "-1"], &["-maxdepth", "+1"], &["-maxdepth", "x", "."]] {
         check_usage_error("find", depth, "-maxdepth needs a number");
     }
     for threads in [&["-j"][..], &["-j", "0"], &["-j0"], &["-jx"], &["-j", "256"], &["-j", ""]] {
@@ -474,11 +476,11 @@ fn wrong_usage_is_named() {
 #[test]
 fn two_dashes_end_the_options() {
     let root = tempfile::tempdir().unwrap();
-    for name in ["-s", "--", "--help"] {
+    for name in ["-s", "--", "--help", "!"] {
         make_file(&root.path().join(name));
     }
-    let output = find(root.path(), &["--", "--help", "--", "-s"]);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "--help\n--\n-s\n");
+    let output = find(root.path(), &["./!", "--", "--help", "--", "-s", "!"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "./!\n--help\n--\n-s\n!\n");
     assert!(output.status.success());
 }
 

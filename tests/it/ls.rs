@@ -1,15 +1,15 @@
 //! The example `ls`, as a program: against `LC_ALL=C ls`.
 
 use crate::fixture::{
-    check_broken_pipe, check_full_device, check_help, check_usage_error, example, make_file, mixed, numbered, run,
-    run_on_terminal, run_unprivileged,
+    check_broken_pipe, check_full_device, check_help, check_usage_error, example, in_mount_namespace, make_file, mixed,
+    numbered, run, run_on_terminal, run_unprivileged,
 };
 use crate::machine::{can_trace, skip};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirEntryExt, PermissionsExt};
+use std::os::unix::fs::{DirEntryExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
@@ -217,9 +217,26 @@ fn inode_numbers_are_printed_and_sorted_by() {
     check(&["-i"], |all| all.sort_by_key(|(_, name)| name.clone()));
     check(&["-i", "--sort=caseless"], |all| all.sort_by_key(|(_, name)| (name.to_ascii_lowercase(), name.clone())));
 
+    symlink("a", root.path().join("link")).unwrap();
+    let link = fs::symlink_metadata(root.path().join("link")).unwrap().ino();
+    assert_eq!(String::from_utf8(ls(root.path(), &["-i", "link"]).stdout).unwrap(), format!("{link} link\n"));
     let output = ls(root.path(), &["-i", "a", "C"]);
     let of = |name: &str| expected.iter().find(|(_, other)| other == name.as_bytes()).unwrap().0;
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{} C\n{} a\n", of("C"), of("a")));
+}
+
+#[test]
+fn inode_number_is_that_of_what_is_mounted() {
+    const TEST: &str = "inode_number_is_that_of_what_is_mounted";
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("dir")).unwrap();
+    make_file(&root.path().join("file"));
+    let script = r#"mount -t tmpfs none dir && touch dir/other && mount --bind dir/other file || exit
+        stat -c "%i %n" dir file > dir/expected; "$0" -i | diff dir/expected - && echo same"#;
+    let Some(output) = in_mount_namespace(root.path(), "ls", script) else {
+        return skip(TEST, "user namespaces");
+    };
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "same\n");
 }
 
 #[test]

@@ -227,6 +227,22 @@ fn one_mount() {
 }
 
 #[test]
+fn what_is_missing_is_so_on_a_read_only_file_system() {
+    const TEST: &str = "what_is_missing_is_so_on_a_read_only_file_system";
+    let tree = Tree::of(&["mount/"]);
+    let script = r#"mount -t tmpfs none mount && touch mount/file && mount -o remount,ro mount || exit
+        "$0" -f mount/missing; echo $?; "$0" -rf mount/missing; echo $?
+        "$0" mount/missing; echo $?; "$0" -f mount/file; echo $?; ls mount"#;
+    let Some(output) = in_mount_namespace(tree.path(), "rm", script) else {
+        return skip(TEST, "user namespaces");
+    };
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "0\n0\n1\n1\nfile\n");
+    let [missing, read_only] = [libc::ENOENT, libc::EROFS].map(io::Error::from_raw_os_error);
+    let errors = format!("rm: mount/missing: {missing}\nrm: mount/file: {read_only}\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), errors);
+}
+
+#[test]
 fn removes_any_depth_and_width() {
     assert_removes_all("a chain", |at| tree::chain(at, 20_000));
     assert_removes_all("a comb", |at| tree::comb(at, 3000));
