@@ -14,7 +14,7 @@ Prints each PATH and the path of everything below it. PATH is . by default. Opti
   -print0      print a NUL after each path, not a newline
   -s           sort the entries of each directory by bytes
   -j N         use N threads, and one by default
-  --           take the rest as paths
+  --           means nothing before the first PATH, as to other finds; a PATH that begins with - is written ./-...
   --help       print this text
 
 All entries of a directory come before those of the directories in it. With several threads, chance decides the order of the
@@ -60,7 +60,7 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
             b"--help" => return out.write_all(HELP.as_bytes()).map(|()| true),
-            b"--" => roots.extend(args.by_ref()),
+            b"--" if roots.is_empty() => {}
             b"-L" => wanted.follow = true,
             b"-xdev" => one_mount = true,
             b"-maxdepth" => {

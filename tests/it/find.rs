@@ -473,15 +473,25 @@ fn wrong_usage_is_named() {
     }
 }
 
+/// `find -- PATH -type f` selects, as with other finds: it does not take the rest as paths.
 #[test]
-fn two_dashes_end_the_options() {
+fn two_dashes_before_the_first_path_mean_nothing() {
     let root = tempfile::tempdir().unwrap();
-    for name in ["-s", "--", "--help", "!"] {
+    for name in ["-s", "--", "file"] {
         make_file(&root.path().join(name));
     }
-    let output = find(root.path(), &["./!", "--", "--help", "--", "-s", "!"]);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "./!\n--help\n--\n-s\n!\n");
+    let output = find(root.path(), &["--", "./-s", "./--", ".", "-name", "-*"]);
+    let mut lines: Vec<_> = str::from_utf8(&output.stdout).unwrap().lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["./--", "./--", "./-s", "./-s"]);
     assert!(output.status.success());
+
+    let output = find(root.path(), &["./-s", "--", "file"]);
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap().lines().next(),
+        Some("find: unknown option \"--\"; try --help")
+    );
+    assert!(output.stdout.is_empty() && !output.status.success());
 }
 
 #[test]
