@@ -314,7 +314,7 @@ fn walk_reset_for_a_thousand_trees_allocates_nothing_once_warm() {
 
 #[test]
 fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
-    let count = if runs_long() { 100_000 } else { 20_000 };
+    let count = if runs_long() { 100_000 } else { 5000 };
     let dir = numbered(count);
     let mut walk = Walk::open(dir.path()).unwrap();
     let mut files = 0;

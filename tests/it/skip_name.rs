@@ -200,7 +200,7 @@ mod instructions {
     /// Four times as many where each name is looked at about once, 16 times where each call looks at all.
     #[test]
     fn grow_with_the_directory_not_with_its_square() {
-        const FEW: usize = 150;
+        const FEW: usize = 80;
         process::part(TEST, 120, || {
             let trees = [FEW, 4 * FEW].map(|count| Tree::new(|at| make(at, count)));
             for (order, skips) in cases() {
