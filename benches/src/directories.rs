@@ -51,7 +51,7 @@ impl Directory {
         path
     }
 
-    /// As [`turn`](Self::turn) so many times, for a program that has all the [`paths`](Self::paths). Returns the index of the
+    /// As [`turn`](Self::turn) this many times, for a program that has all the [`paths`](Self::paths). Returns the index of the
     /// first one.
     pub fn turns(&self, times: u64) -> usize {
         let (first, count) = (self.turn.get(), 1 + self.others.len() as u64);
