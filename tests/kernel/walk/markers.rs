@@ -5,9 +5,11 @@ use super::{SORTED, Told, WAYS, Way, comb, level};
 use crate::file_systems::FileSystem;
 use crate::fuse::{Answer, Batch, Directory, Node, Record, Server};
 use crate::hostile::{dots, served};
+use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::trap;
+use lendir::Walk;
 use libc::{DT_DIR, DT_REG, EIO, ENOENT, ENOSYS, EPERM, c_int, c_long};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::ffi::CString;
@@ -187,6 +189,47 @@ fn no_entry_is_lost_where_the_root_is_ext4() {
 #[test]
 fn no_entry_is_lost_where_the_root_is_ramfs() {
     walk_through_all("walk::markers::no_entry_is_lost_where_the_root_is_ramfs", "ramfs");
+}
+
+/// debugfs mounts tracefs when the walk comes to it.
+#[test]
+fn no_entry_is_lost_of_what_an_automount_mounts() {
+    const AUTOMOUNT: &str = "tracing";
+    let row = "walk: end markers, beside an automount";
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        mount_new(&tree, "tmpfs");
+        for is_post_order in [false, true] {
+            let point = tree.join(format!("debugfs, {is_post_order}"));
+            fs::create_dir(&point).unwrap();
+            mount("none", &point, "debugfs", MountFlags::empty(), c"").map_err(|_| "debugfs".to_owned())?;
+            let automount = point.join(AUTOMOUNT);
+            let mounts = || fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().count();
+            let before = mounts();
+            let mut walk = Walk::open(&tree).unwrap().max_depth(3).post_order(is_post_order);
+            let mut names = Vec::new();
+            while let Some(mut dir) = walk.next().unwrap() {
+                while let Some(entry) = dir.next().unwrap() {
+                    if entry.path().parent() == Some(&automount) {
+                        names.push(entry.name_os().to_owned());
+                    }
+                }
+            }
+            if mounts() == before {
+                return Err(format!("an automount at debugfs/{AUTOMOUNT}"));
+            }
+            let mut expected: Vec<_> =
+                fs::read_dir(&automount).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            expected.sort_unstable();
+            names.sort_unstable();
+            assert_eq!(names, expected, "post order {is_post_order}");
+        }
+        Ok(())
+    });
+    match outcome.and_then(|outcome| outcome) {
+        Ok(()) => machine::passed(row, 2, "walks from tmpfs through debugfs to tracefs, mounted as the walk comes"),
+        Err(missing) => machine::skip(row, &missing),
+    }
 }
 
 /// A change of mounts when the walk has visited `at`.
