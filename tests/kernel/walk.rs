@@ -2,7 +2,6 @@
 //! and what it must tell.
 
 mod changes;
-mod churn;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;

@@ -1,8 +1,8 @@
 //! Walks while another thread swaps, moves and replaces directories at every level as fast as it can.
 
 use super::{Run, WAYS};
-use crate::churn::Over;
 use crate::file_systems::FileSystem;
+use crate::suite::churn::Over;
 use crate::support::machine;
 use crate::support::tree::Random;
 use libc::{ENOENT, ENOTDIR};
