@@ -41,14 +41,13 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
         // Mounts in mounts, with the tree in itself once more.
         mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
         check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
-        2 * WAYS.len()
+        4 * WAYS.len()
     });
     match outcome {
-        Ok(cases) => machine::passed(
-            row,
-            cases,
-            "walks of a tree with tmpfs, bind mounts and itself in it, once and recursively",
-        ),
+        Ok(cases) => {
+            let what = "walks by one thread and by three of a tree with tmpfs, bind mounts and itself in it, twice";
+            machine::passed(row, cases, what);
+        }
         Err(missing) => machine::skip(row, &missing),
     }
 }
@@ -143,6 +142,7 @@ fn check_mounts(tree: &Path, points: &[&str]) {
     for way in WAYS {
         let expected = if way.is_on_one_mount { &on_one } else { &all };
         assert_eq!(way.walk(tree).sorted(), *expected, "{way:?}");
+        assert_eq!(way.spread(tree, 3).sorted(), *expected, "{way:?}, three threads");
         // As the root, a mount point is entered.
         for point in points {
             let tree = tree.join(point);
