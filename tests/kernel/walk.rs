@@ -7,8 +7,9 @@ mod faults;
 mod hostile;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod markers;
-mod mount_costs;
 mod mounts;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod openat2;
 mod procfs;
 mod self_bind;
 mod spread;
