@@ -7,6 +7,7 @@ mod level;
 mod levels;
 mod links;
 mod mounts;
+mod open;
 mod options;
 mod path;
 mod pending;
@@ -131,7 +132,7 @@ impl Walk {
     /// `EACCES` for a directory that may not be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = crate::open(path).map_err(|error| Error::new(path, 0, error))?;
+        let root = crate::open(path).map_err(|error| Error::new(path, 0, error.into_io_error()))?;
         Ok(Self::begin(root, path))
     }
 
@@ -231,7 +232,7 @@ impl<S> Walk<S> {
         self.leave();
         self.levels.clear();
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = crate::open(path).map_err(|error| Error::new(path, 0, error))?;
+        let root = crate::open(path).map_err(|error| Error::new(path, 0, error.into_io_error()))?;
         self.levels.begin(root, path);
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::level::Spot;
 use super::levels::AtHand;
 use super::pending::{Kind, Pending, Search};
 use crate::error::Error;
-use crate::{Buffer, Entries, Entry, Listing};
+use crate::{Buffer, EndMarker, Entries, Entry, Listing};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
@@ -63,6 +63,7 @@ use std::{fmt, io};
 /// ```
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
+    end_marker: EndMarker,
     parent: Option<BorrowedFd<'a>>,
     spot: &'a Spot,
     is_second_visit: bool,
@@ -153,6 +154,7 @@ impl<'a, S> Dir<'a, S> {
         *unread = if is_dead_end { Unread::Nothing } else { Unread::All };
         Dir {
             entries,
+            end_marker,
             parent,
             spot,
             is_second_visit,
@@ -202,7 +204,7 @@ impl<'a, S> Dir<'a, S> {
             Ok(None) => Ok(None),
             Err(error) => {
                 self.unread.end();
-                Err(self.spot.error(self.path, error))
+                Err(error)
             }
         }
     }
@@ -264,22 +266,32 @@ impl<'a, S> Dir<'a, S> {
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        let mut result = listing.read_rest(&mut self.entries);
+        if self.is_second_visit {
+            listing.clear();
+            return Ok(());
+        }
+        let path = self.spot.path(self.path);
+        if *self.unread != Unread::All && self.below == Below::Lent {
+            self.entries.rewind()?;
+            self.pending.truncate(self.spot.names_at);
+        }
+        let mut result = listing.read_known(self.entries.as_fd(), self.end_marker, path, self.spot.depth + 1);
+        self.entries.end_as(listing.removed());
         if self.unread.end() {
-            result = Err(io::ErrorKind::OutOfMemory.into()); // for an entry that was lent before
+            result = Err(self.spot.error(self.path, io::ErrorKind::OutOfMemory)); // for an entry that was lent before
         }
         if self.below == Below::Lent {
             for entry in &*listing {
                 if let Some(kind) = Kind::of(entry.file_type()) {
                     if self.pending.push(kind, entry.name_cstr()).is_err() {
-                        result = Err(io::ErrorKind::OutOfMemory.into());
+                        result = Err(self.spot.error(self.path, io::ErrorKind::OutOfMemory));
                         break;
                     }
                 }
             }
         }
         self.last_at = self.pending.len();
-        result.map_err(|error| self.spot.error(self.path, error))
+        result
     }
 
     /// Does not go below the entry that was just lent. It does nothing for a file, before the first entry, after the end, or

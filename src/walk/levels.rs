@@ -30,7 +30,7 @@ use super::shared::Shared;
 use super::way_back::{From, WayBack};
 use crate::EndMarker;
 use crate::error::Error;
-use crate::open::open_path_below;
+use super::open::open_path_below;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SeekFrom;

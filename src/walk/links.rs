@@ -1,7 +1,7 @@
 //! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
 
 use super::identity::FileId;
-use crate::open::open_path_above;
+use super::open::open_path_above;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 

@@ -5,7 +5,7 @@
 
 use super::identity::Mount;
 use crate::EndMarker;
-use crate::open::{open_below, open_below_on_mount, open_path_below, open_through};
+use super::open::{open_below, open_below_on_mount, open_path_below, open_through};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::ffi::CStr;

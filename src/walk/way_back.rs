@@ -11,7 +11,7 @@ use super::identity::{FileId, Identity};
 use super::level::Spot;
 use super::links::Links;
 use super::path::TreePath;
-use crate::open::{open_path_below, reopen_above, reopen_below, reopen_through};
+use super::open::{open_path_below, reopen_above, reopen_below, reopen_through};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
