@@ -5,9 +5,8 @@ use crate::support::machine::Watchdog;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use lendir::{Dir, Walk};
-use rustix::fs::fstat;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::collections::BTreeMap;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -233,58 +232,4 @@ fn threads_enter_what_is_named() {
             }
         }
     }
-}
-
-/// What is known of a directory: when it was changed last, its directories, and its other names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
-    changed: (i64, u64),
-    directories: BTreeSet<Vec<u8>>,
-    others: BTreeSet<Vec<u8>>,
-}
-
-/// Brings up to date what is known of a tree. Returns how many directories were read.
-fn update(root: &Path, known: &mut BTreeMap<PathBuf, Known>) -> usize {
-    let (mut read, mut seen) = (0, BTreeMap::new());
-    let mut walk = Walk::open(root).unwrap();
-    while let Some(mut dir) = walk.next().unwrap() {
-        let stat = fstat(&dir).unwrap();
-        #[allow(clippy::useless_conversion, reason = "32 bits on some machines")]
-        let changed = (stat.st_mtime, u64::from(stat.st_mtime_nsec));
-        let entry = if let Some(known) = known.get(dir.path()).filter(|known| known.changed == changed) {
-            dir.skip_all();
-            known.directories.iter().for_each(|name| dir.enter(name));
-            known.clone()
-        } else {
-            read += 1;
-            let mut entry = Known { changed, directories: BTreeSet::new(), others: BTreeSet::new() };
-            while let Some(found) = dir.next().unwrap() {
-                let is_directory = found.file_type() == lendir::FileType::Directory;
-                let names = if is_directory { &mut entry.directories } else { &mut entry.others };
-                names.insert(found.name().to_vec());
-            }
-            entry
-        };
-        seen.insert(dir.path().to_owned(), entry);
-    }
-    *known = seen;
-    read
-}
-
-#[test]
-fn incremental_walk_knows_what_a_full_one_knows() {
-    let tree = Tree::new(|at| tree::random(at, 12));
-    let mut known = BTreeMap::new();
-    let directories = update(tree.path(), &mut known);
-    assert_eq!(update(tree.path(), &mut known), 0, "read again, though nothing has changed");
-    std::thread::sleep(std::time::Duration::from_millis(20)); // or the change falls into the same tick of the clock
-    let paths: Vec<_> = known.keys().cloned().collect();
-    fs::remove_dir_all(&paths[directories / 2]).unwrap();
-    fs::create_dir_all(paths[directories / 3].join("new/newer")).unwrap();
-    File::create(paths[directories / 4].join("new file")).unwrap();
-    let read = update(tree.path(), &mut known);
-    assert!((4..=5).contains(&read), "{read} directories were read again, not 4 or 5");
-    let mut full = BTreeMap::new();
-    update(tree.path(), &mut full);
-    assert_eq!(known, full);
 }

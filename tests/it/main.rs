@@ -45,15 +45,17 @@ mod skip_name;
 mod spread;
 mod stamps;
 mod state;
+mod strace;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 mod system_calls;
-mod three_calls;
 mod types;
 mod visits;
 mod walk;
 mod walk_bounds;
+mod walk_calls;
+mod walk_costs;
 mod walk_errors;
 mod walk_options;
 mod watch;

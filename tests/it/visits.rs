@@ -58,7 +58,7 @@ pub enum Prune {
     Both,
 }
 
-pub const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
 
 impl Plan {
     /// Lends all entries, and goes below all.

@@ -1,6 +1,6 @@
 //! The tree changes meanwhile, or rights, descriptors, threads or cores are missing.
 
-use super::{THREADS, TIGHT, WAYS, in_one_order, path_of, paths_of};
+use super::{THREADS, TIGHT, in_one_order, path_of, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::process::{self, as_nobody, in_thread};
 use crate::support::scan::errno;
@@ -42,7 +42,7 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
             let expected = way.by_std(tree.path());
             assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() > 20);
             for threads in THREADS {
-                for _ in 0..if runs_long() { 100 } else { 5 } {
+                for _ in 0..if runs_long() { 100 } else { 2 } {
                     let visits = way.spread(tree.path(), threads);
                     assert!(visits == expected, "{way:?}, {threads} threads: {visits:#?}");
                 }
@@ -95,9 +95,9 @@ fn tree_changes_meanwhile() {
         let (at, is_over) = (tree.path(), &is_over);
         let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
         let checked = scope.spawn(|| {
-            for _ in 0..if runs_long() { 300 } else { 10 } {
+            for _ in 0..if runs_long() { 300 } else { 3 } {
                 for way in [PLAIN, POST, TIGHT] {
-                    for threads in [2, 8, 64] {
+                    for threads in [2, 8] {
                         check_what_stays(way, at, threads);
                     }
                 }
@@ -177,8 +177,8 @@ fn no_more_descriptors_are_open_than_stated() {
             tree::random(&at.join("a"), 3);
         });
         let before = open_descriptors();
-        for way in WAYS {
-            for threads in [1, 2, 8, 64] {
+        for way in [PLAIN, POST, TIGHT] {
+            for threads in THREADS {
                 let most = Mutex::new(0);
                 let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
                     let walk = way.begin(tree.path());
@@ -218,7 +218,7 @@ fn process_with_few_descriptors_loses_nothing_silently() {
             let expected = paths_of(&way.by_std(tree.path()));
             for descriptors in [2, 3, 5, 8, 12, 40] {
                 let _others = leave_room(descriptors);
-                for _ in 0..if runs_long() { 100 } else { 2 } {
+                for _ in 0..if runs_long() { 100 } else { 1 } {
                     let parts = way.begin(tree.path()).spread(8, |walk| walked(walk, |_| Plan::ALL));
                     let (errors, visits): (Vec<_>, Vec<_>) =
                         parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
@@ -248,7 +248,7 @@ fn fewer_threads_walk_where_the_system_refuses_them() {
         as_nobody(|| {
             setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
             for way in [PLAIN, POST] {
-                for threads in [2, 64, usize::MAX] {
+                for threads in [2, usize::MAX] {
                     let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, |_| way.plan()));
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
                     assert!(in_one_order(visits) == way.by_std(tree.path()));
