@@ -1,9 +1,9 @@
 //! What a walk costs if others move directories to make it lose its way back: the cost grows with the depth of the tree, not
 //! with its square.
 
+use crate::strace::{Counted, lines};
 use crate::support::machine::{passed, runs_long};
 use crate::support::tree::{self, Tree};
-use crate::strace::{Counted, lines};
 use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat, renameat_with};

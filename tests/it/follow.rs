@@ -252,7 +252,6 @@ fn only_links_that_the_caller_follows_are_entered() {
     let mut root = walk.next().unwrap().unwrap();
     assert!(!root.follow_name("1"), "it has not been lent");
     root.follow_entry();
-    let mut last_link = None;
     while let Some(entry) = root.next().unwrap() {
         let name = entry.name().to_vec();
         match &name[..] {
@@ -263,16 +262,9 @@ fn only_links_that_the_caller_follows_are_entered() {
                 root.follow_entry();
             }
             b"3" => assert!(root.follow_name("3") && !root.follow_name("3")),
-            b"a" | b"b" => assert!(!root.follow_name(&name), "it is not a link"),
-            _ => {}
+            b"4" => {}
+            _ => assert!(!root.follow_name(&name), "it is not a link"),
         }
-        if entry_is_link(&name) {
-            last_link = Some(name);
-        }
-    }
-    if last_link.as_deref() == Some(b"4") {
-        assert!(root.follow_name("4"));
-        assert!(root.skip_name("4"));
     }
     root.follow_entry(); // after the end
     assert_eq!(paths(&mut walk), ["1", "3", "a", "b"]);
@@ -298,10 +290,6 @@ fn only_links_that_the_caller_follows_are_entered() {
     }
     expected.sort();
     assert_eq!(paths(&mut walk), expected);
-}
-
-fn entry_is_link(name: &[u8]) -> bool {
-    name[0].is_ascii_digit()
 }
 
 /// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.

@@ -170,7 +170,9 @@ mod instructions {
     /// The names are those of a listing, or without an order in the order in which they are lent.
     fn cases() -> impl Iterator<Item = (Option<Order>, Skips)> {
         let orders = [None, Some(Order::Bytes), Some(Order::Inode)];
-        orders.into_iter().flat_map(|order| [Skips::All, Skips::Files, Skips::Directories, Skips::Some].map(|skips| (order, skips)))
+        orders
+            .into_iter()
+            .flat_map(|order| [Skips::All, Skips::Files, Skips::Directories, Skips::Some].map(|skips| (order, skips)))
     }
 
     fn skip(tree: &Path, order: Option<Order>, skips: Skips) {

@@ -2,10 +2,12 @@
 //!
 //! - `lends`: what the threads lend together is what one lends, in its order, and all of them work;
 //! - `ends`: a closure that returns early, stops or panics;
-//! - `trouble`: the tree changes meanwhile, or rights, descriptors, threads or cores are missing.
+//! - `trouble`: the tree changes meanwhile, or rights are missing;
+//! - `limits`: descriptors, threads or cores are few.
 
 mod ends;
 mod lends;
+mod limits;
 mod trouble;
 
 use crate::stamps::read_all;

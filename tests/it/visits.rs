@@ -96,8 +96,7 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
-    let walk = Walk::open(root).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order(true) } else { walk }
+    Walk::open(root).unwrap().max_open(max_open).post_order(is_post_order)
 }
 
 /// All that is left of `walk`, where each directory is dealt with by the plan for its path.

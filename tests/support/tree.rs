@@ -3,11 +3,11 @@
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
+use std::iter;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::iter;
 use tempfile::TempDir;
 
 /// A temporary directory that others may read, and a tree of any depth in it.
