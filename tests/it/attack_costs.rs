@@ -117,11 +117,11 @@ const ATTACKS: [Attack; 7] = [
 
 /// Starts a walk, and attacks it at the deepest level.
 fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
-    let mut walk = Walk::open(place.tree.path()).unwrap().max_open(4).post_order(is_post_order);
+    let mut walk = Walk::options().max_open(4).post_order(is_post_order).open(place.tree.path()).unwrap();
     let mut listing = Listing::new();
     loop {
         let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");
-        dir.read(&mut listing).unwrap();
+        dir.read_into(&mut listing).unwrap();
         if dir.depth() == place.depth() && dir.name() == b"m" {
             break;
         }
@@ -164,7 +164,7 @@ fn way_back_under_attack_costs_no_more_than_the_depth() {
                 let mut walk = begin(&place, is_post_order, attack);
                 let mut errors = 0;
                 let counted = Counted::begin();
-                while walk.next_or(|_| errors += 1).is_some() {}
+                while walk.next_ok(|_| errors += 1).is_some() {}
                 drop(counted);
                 assert_eq!(errors, (attack.lost)(depth), "{}, post order {is_post_order}", attack.what);
             }

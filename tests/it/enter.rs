@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// What is left of a walk: the paths of first visits below `root`, and the errors.
 fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
     let (mut paths, mut errors) = (Vec::new(), Vec::new());
-    let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(error.io_error())));
-    while let Some(dir) = walk.next_or(&mut note) {
+    let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(&error)));
+    while let Some(dir) = walk.next_ok(&mut note) {
         if !dir.is_second_visit() {
             paths.push(dir.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned());
         }
@@ -112,7 +112,7 @@ fn directory_that_is_named_is_entered() {
             _ => expected,
         };
         for is_post_order in [false, true] {
-            let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+            let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
             let (paths, errors) = left(&mut walk, tree.path());
             assert_eq!(
@@ -155,7 +155,7 @@ fn what_cannot_be_entered_is_one_error() {
     for (name, shown, expected) in cases {
         for is_post_order in [false, true] {
             for is_read in [false, true] {
-                let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+                let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
                 let mut root = walk.next().unwrap().unwrap();
                 root.enter(name);
                 while is_read && root.next().unwrap().is_some() {}
@@ -177,7 +177,7 @@ fn what_cannot_be_entered_is_one_error() {
 fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
-        let mut walk = Walk::open(tree.path()).unwrap().max_depth(max_depth).post_order(true);
+        let mut walk = Walk::options().max_depth(max_depth).post_order(true).open(tree.path()).unwrap();
         let mut visits = Vec::new();
         while let Some(mut dir) = walk.next().unwrap() {
             visits.push(dir.depth());
@@ -209,10 +209,10 @@ fn threads_enter_what_is_named() {
     for max_open in [4, 32] {
         for is_post_order in [false, true] {
             for threads in THREADS {
-                let walk = Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order);
-                let parts = walk.spread(threads, |walk| {
+                let walk = Walk::options().max_open(max_open).post_order(is_post_order).open(tree.path()).unwrap();
+                let parts = walk.spread(threads, |worker| {
                     let mut paths = Vec::new();
-                    while let Some(mut dir) = walk.next().unwrap() {
+                    while let Some(mut dir) = worker.next().unwrap() {
                         dir.skip_all();
                         for path in &below[dir.path()] {
                             dir.enter(path.file_name().unwrap().as_encoded_bytes());

@@ -5,6 +5,7 @@ use crate::support::machine::{Watchdog, passed, runs_long, skip};
 use crate::support::process;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
+use crate::visits::Next;
 use crate::walk_bounds::leave_room;
 use lendir::{Error, FileType, Listing, Walk};
 use std::ffi::OsStr;
@@ -45,15 +46,15 @@ const WAYS: [Way; 7] = [
 
 impl Way {
     fn begin(self, root: &Path) -> Walk {
-        let walk = Walk::open(root).unwrap().post_order(self.is_post_order);
-        walk.max_open(self.max_open).max_depth(self.max_depth)
+        let options = Walk::options().post_order(self.is_post_order).max_open(self.max_open).max_depth(self.max_depth);
+        options.open(root).unwrap()
     }
 
     /// All that is left of the walk, which follows all links.
-    fn walked(self, walk: &mut Walk) -> Vec<Answer> {
+    fn walked(self, walk: &mut impl Next) -> Vec<Answer> {
         let (mut answers, mut listing) = (Vec::new(), Listing::new());
         loop {
-            let mut dir = match walk.next() {
+            let mut dir = match walk.next_dir() {
                 Ok(Some(dir)) => dir,
                 Ok(None) => return answers,
                 Err(error) => {
@@ -64,7 +65,7 @@ impl Way {
             let what = if dir.is_second_visit() { What::Second } else { What::First };
             answers.push((dir.path().to_owned(), dir.depth(), what));
             if self.is_sorted {
-                dir.read(&mut listing).unwrap();
+                dir.read_into(&mut listing).unwrap();
                 for entry in &listing {
                     let is_link = entry.file_type() == FileType::Symlink && dir.depth() + 1 < self.max_depth;
                     assert_eq!(dir.follow_name(entry.name()), is_link, "{dir:?}");
@@ -110,7 +111,7 @@ impl Way {
 }
 
 fn answer(error: &Error) -> Answer {
-    (error.path().to_owned(), error.depth(), What::Error(errno(error.io_error())))
+    (error.path().to_owned(), error.depth(), What::Error(errno(error)))
 }
 
 fn id(path: &Path) -> (u64, u64) {
@@ -185,7 +186,7 @@ fn links_are_followed_by_several_threads() {
             let mut expected = way.by_std(tree.path());
             expected.sort();
             for threads in [2, 8] {
-                let parts = way.begin(tree.path()).spread(threads, |walk| way.walked(walk));
+                let parts = way.begin(tree.path()).spread(threads, |worker| way.walked(worker));
                 let mut answers: Vec<_> = parts.into_iter().flatten().collect();
                 answers.sort();
                 assert_eq!(answers, expected, "seed {seed}, {way:?}, {threads} threads");

@@ -58,7 +58,7 @@ fn any_calls(dir: &mut Dir<'_>, model: &mut Model, names: &[Vec<u8>], random: &m
             }
             6 if random.below(20) == 0 => {
                 last = None;
-                dir.read(&mut listing).unwrap();
+                dir.read_into(&mut listing).unwrap();
                 for entry in &listing {
                     model.lend(entry.name(), entry.file_type());
                 }
@@ -106,7 +106,7 @@ fn any_calls_skip_what_the_model_skips() {
     for seed in 0..if runs_long() { 400 } else { 80 } {
         for is_post_order in [false, true] {
             let mut random = Random(seed);
-            let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+            let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             let mut model = Model::default();
             skipped += any_calls(&mut walk.next().unwrap().unwrap(), &mut model, &names, &mut random);
 
@@ -181,7 +181,7 @@ mod instructions {
         let mut names = Vec::new();
         if let Some(order) = order {
             let mut listing = Listing::with_order(order);
-            dir.read(&mut listing).unwrap();
+            dir.read_into(&mut listing).unwrap();
             names.extend(listing.iter().map(|entry| entry.name().to_vec()));
         } else {
             while let Some(entry) = dir.next().unwrap() {

@@ -13,7 +13,7 @@ mod trouble;
 use crate::stamps::read_all;
 use crate::support::tree::Tree;
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Visit, What, by_std, walked};
+use crate::visits::{Next, Plan, Visit, What, by_std, walked};
 use lendir::{Dir, Order, Walk};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -35,7 +35,7 @@ const WAYS: [Way; 7] = [
 
 impl Way {
     fn begin(self, root: &Path) -> Walk {
-        self.set(Walk::open(root).unwrap())
+        self.options().open(root).unwrap()
     }
 
     fn plan(self) -> Plan {
@@ -49,7 +49,7 @@ impl Way {
 
     /// What they do lend.
     fn spread(self, root: &Path, threads: usize) -> Vec<Visit> {
-        let parts = self.begin(root).spread(threads, |walk| walked(walk, |_| self.plan()));
+        let parts = self.begin(root).spread(threads, |worker| walked(worker, |_| self.plan()));
         assert_eq!(parts.len(), threads);
         in_one_order(parts.into_iter().flatten())
     }
@@ -88,9 +88,9 @@ fn paths_of(visits: &[Visit]) -> Vec<PathOf> {
     paths
 }
 
-fn paths_left(walk: &mut Walk) -> Vec<PathOf> {
+fn paths_left(walk: &mut impl Next) -> Vec<PathOf> {
     let mut paths = Vec::new();
-    while let Some(dir) = walk.next().unwrap() {
+    while let Some(dir) = walk.next_dir().unwrap() {
         paths.push(path_of(&dir));
     }
     paths

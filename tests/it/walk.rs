@@ -55,7 +55,8 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
         for is_post_order in [false, true] {
             let expected = by_std(tree.path(), is_post_order, plan);
             for max_open in BOUNDS {
-                let visits = walked(&mut walk(tree.path(), max_open, is_post_order).same_mount(true), plan);
+                let options = Walk::options().same_mount(true).max_open(max_open).post_order(is_post_order);
+                let visits = walked(&mut options.open(tree.path()).unwrap(), plan);
                 assert!(visits == expected, "seed {seed}, post order {is_post_order}, {max_open} open");
             }
         }
@@ -93,7 +94,7 @@ fn root_may_be_written_in_any_way() {
     for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
         let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
         let expected = by_std(root, true, |_| plan);
-        let visits = walked(&mut Walk::open(root).unwrap().post_order(true), |_| plan);
+        let visits = walked(&mut Walk::options().post_order(true).open(root).unwrap(), |_| plan);
         assert_eq!(visits, expected);
         // To `Path`, "a//b" equals "a/b".
         let bytes =
@@ -106,7 +107,10 @@ fn root_may_be_written_in_any_way() {
             Visit { path, ..visit }
         };
         let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        assert_eq!(walked(&mut Walk::new(lendir::open(root).unwrap(), "").post_order(true), |_| plan), expected);
+        assert_eq!(
+            walked(&mut Walk::options().post_order(true).from_fd(lendir::open(root).unwrap(), ""), |_| plan),
+            expected
+        );
     }
 }
 
@@ -116,7 +120,7 @@ fn stop_ends_the_walk_and_lends_what_is_asked_for() {
     for depth in 0..3 {
         let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip_entry(), |dir| dir.skip_all(), |dir| dir.stop()];
         for then in thens {
-            let mut walk = Walk::open(tree.path()).unwrap().post_order(true);
+            let mut walk = Walk::options().post_order(true).open(tree.path()).unwrap();
             loop {
                 let mut dir = walk.next().unwrap().unwrap();
                 if dir.depth() == depth {
@@ -132,7 +136,7 @@ fn stop_ends_the_walk_and_lends_what_is_asked_for() {
             }
             assert!(walk.next().unwrap().is_none(), "at depth {depth}");
             assert!(walk.next().unwrap().is_none());
-            walk.reset(lendir::open(tree.path()).unwrap(), "");
+            walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
             assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2 * 6);
         }
     }
@@ -148,9 +152,9 @@ fn reset_begins_another_tree_wherever_the_walk_is() {
         for _ in 0..steps {
             assert!(walk.next().unwrap().is_some());
         }
-        walk.reset(lendir::open(other.path()).unwrap(), "");
+        walk.reopen_fd(lendir::open(other.path()).unwrap(), "");
         assert!(walked(&mut walk, |_| Plan::ALL).iter().map(|visit| &visit.path).eq(&expected));
-        walk.reset(lendir::open(tree.path()).unwrap(), "");
+        walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
     }
 }
 
@@ -172,7 +176,7 @@ fn directory_is_opened_when_the_walk_comes_to_it() {
 fn removed_directory_is_one_error_unless_it_is_skipped() {
     for is_skipped in [false, true] {
         let tree = Tree::of(&["gone/", "a/", "z/"]);
-        let mut walk = Walk::open(tree.path()).unwrap().post_order(true);
+        let mut walk = Walk::options().post_order(true).open(tree.path()).unwrap();
         at_root(&mut walk, |root, name| {
             if name == "gone" {
                 fs::remove_dir(tree.path().join(name)).unwrap();

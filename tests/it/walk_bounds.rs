@@ -21,7 +21,7 @@ fn trace(walk: &mut Walk, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
         (dir.name(), dir.depth(), dir.is_second_visit(), dir.path().as_os_str().len()).hash(&mut hasher);
         assert_eq!(dir.is_second_visit() && dir.depth() > 0, dir.parent().is_some());
         look(&dir);
-        dir.read(&mut listing).unwrap();
+        dir.read_into(&mut listing).unwrap();
         count += 1;
     }
     (count, hasher.finish())
@@ -134,7 +134,7 @@ fn process_with_too_few_descriptors_gets_errors() {
         // Once there are descriptors again, it goes on with the rest.
         let others = leave_room(1);
         let mut walk = walk(tree.path(), 1000, false);
-        walk.next().unwrap().unwrap().read(&mut Listing::new()).unwrap();
+        walk.next().unwrap().unwrap().read_into(&mut Listing::new()).unwrap();
         assert_eq!(walk.next().unwrap_err().io_error().raw_os_error(), Some(libc::EMFILE));
         drop(others);
         assert_eq!(walked(&mut walk, plan), all[2..], "all but the root and the one that was refused");

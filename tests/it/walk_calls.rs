@@ -48,12 +48,13 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
     const TEST: &str = "walk_calls::directory_takes_three_calls_or_four_without_an_end_marker";
     const WITHOUT: &str = "/proc/sys/net/ipv4";
     let Some((with, _)) = marked(TEST) else { return };
-    let options: [fn(Walk) -> Walk; 3] = [|walk| walk, |walk| walk.same_mount(true), |walk| walk.post_order(true)];
-    let cases = || [with, Path::new(WITHOUT)].into_iter().flat_map(|root| options.map(|options| (root, options)));
+    let options = [Walk::options(), Walk::options().same_mount(true), Walk::options().post_order(true)];
+    let cases =
+        || [with, Path::new(WITHOUT)].into_iter().flat_map(|root| options.clone().map(|options| (root, options)));
     let parts = totals(TEST, || {
         for (root, options) in cases() {
             let _counted = Counted::begin();
-            walk_all(options(Walk::open(root).unwrap()), read_all);
+            walk_all(options.open(root).unwrap(), read_all);
         }
     });
     for ((root, _), totals) in cases().zip(parts.into_iter().flatten()) {
@@ -74,7 +75,7 @@ fn unread_directory_is_read_once() {
     const TEST: &str = "walk_calls::unread_directory_is_read_once";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let looks: [fn(&mut Dir<'_>); 4] =
-        [read_all, |dir| dir.read(&mut Listing::new()).unwrap(), |_| (), |dir| assert!(dir.next().is_ok())];
+        [read_all, |dir| dir.read_into(&mut Listing::new()).unwrap(), |_| (), |dir| assert!(dir.next().is_ok())];
     let parts = totals(TEST, || {
         let tree = Tree::of(&["a/b/c/f", "a/d/", "e/f", "f"]);
         for look in looks {
@@ -126,7 +127,7 @@ fn rest_of_the_deepest_directories_is_not_read() {
     let parts = totals(TEST, || {
         let tree = Tree::of(&["a/below/", "b/below/"]);
         let _counted = Counted::begin();
-        walk_all(Walk::open(tree.path()).unwrap().max_depth(2), |dir| assert!(dir.next().is_ok()));
+        walk_all(Walk::options().max_depth(2).open(tree.path()).unwrap(), |dir| assert!(dir.next().is_ok()));
     });
     let Some(parts) = parts else { return };
     // Only the root is read again.
@@ -159,7 +160,9 @@ fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usiz
         let tree = Tree::new(make);
         let _others = leave_room(room);
         let _counted = Counted::begin();
-        walk_all(Walk::open(tree.path()).unwrap().max_open(max_open), |dir| dir.read(&mut Listing::new()).unwrap());
+        walk_all(Walk::options().max_open(max_open).open(tree.path()).unwrap(), |dir| {
+            dir.read_into(&mut Listing::new()).unwrap()
+        });
     });
     let Some(mut parts) = parts else { return };
     let totals = &mut parts[0];

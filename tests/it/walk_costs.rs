@@ -14,7 +14,7 @@ fn walk_all(walk: &mut Walk, mut listing: Option<&mut Listing>) -> usize {
     while let Some(mut dir) = walk.next().unwrap() {
         black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent()));
         match &mut listing {
-            Some(listing) => dir.read(listing).unwrap(),
+            Some(listing) => dir.read_into(listing).unwrap(),
             None => while black_box(dir.next().unwrap()).is_some() {},
         }
         count += 1;
@@ -32,12 +32,12 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
     ];
     for is_post_order in [false, true] {
         for max_open in [1, 1000] {
-            let walk = Walk::open(trees[0].path()).unwrap().max_open(max_open).same_mount(true);
-            let mut walk = walk.post_order(is_post_order);
+            let options = Walk::options().max_open(max_open).same_mount(true).post_order(is_post_order);
+            let mut walk = options.open(trees[0].path()).unwrap();
             let mut listing = Listing::new();
             let mut rounds = |rounds: usize| {
                 for round in 0..rounds {
-                    walk.reset(lendir::open(trees[round % 4].path()).unwrap(), "");
+                    walk.reopen_fd(lendir::open(trees[round % 4].path()).unwrap(), "");
                     let listing = (round / 4 % 2 == 0).then_some(&mut listing);
                     if round / 8 % 2 == 0 {
                         walk_all(&mut walk, listing);
@@ -82,8 +82,8 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;
         let costs = allocated(|| {
-            let new = Walk::new(lendir::open(tree.path()).unwrap(), "");
-            let mut new = new.max_open(max_open).post_order(is_post_order);
+            let options = Walk::options().max_open(max_open).post_order(is_post_order);
+            let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
             walk_all(&mut new, None);
             walk = Some(new);
         });

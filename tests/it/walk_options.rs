@@ -4,24 +4,23 @@ use crate::fixture::run;
 use crate::support::machine::{passed, runs_long, skip};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, walked};
+use crate::visits::{Next, Plan, walked};
 use lendir::{Listing, Walk};
 use std::collections::BTreeSet;
-use std::mem;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The root, and the paths of all entries that are lent: one by one, or sorted.
-fn entries(walk: &mut Walk, is_sorted: bool) -> BTreeSet<Vec<u8>> {
+fn entries(walk: &mut impl Next, is_sorted: bool) -> BTreeSet<Vec<u8>> {
     let (mut listing, mut paths) = (Listing::new(), BTreeSet::new());
     let mut add =
         |path: PathBuf| assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path came twice");
-    while let Some(mut dir) = walk.next().unwrap() {
+    while let Some(mut dir) = walk.next_dir().unwrap() {
         if dir.depth() == 0 && !dir.is_second_visit() {
             add(dir.path().to_owned());
         }
         if is_sorted {
-            dir.read(&mut listing).unwrap();
+            dir.read_into(&mut listing).unwrap();
             listing.iter().for_each(|entry| add(dir.path().join(entry.name_os())));
         }
         while let Some(entry) = dir.next().unwrap() {
@@ -46,13 +45,14 @@ fn deepest_level_is_that_of_find() {
             for (is_sorted, is_post_order, max_open) in
                 [(false, false, 32), (true, false, 32), (false, true, 32), (true, true, 4), (false, false, 4)]
             {
-                let walk = || Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order);
-                let paths = entries(&mut walk().max_depth(max_depth), is_sorted);
+                let options = Walk::options().max_open(max_open).post_order(is_post_order).max_depth(max_depth);
+                let walk = || options.clone().open(tree.path()).unwrap();
+                let paths = entries(&mut walk(), is_sorted);
                 assert!(
                     paths.iter().map(|path| &path[..]).eq(found.iter().copied()),
                     "max_depth {max_depth}, seed {seed}"
                 );
-                let parts = walk().max_depth(max_depth).spread(3, |walk| entries(walk, is_sorted));
+                let parts = walk().spread(3, |worker| entries(worker, is_sorted));
                 let count: usize = parts.iter().map(BTreeSet::len).sum();
                 assert_eq!(count, found.len(), "max_depth {max_depth}, on 3 threads, seed {seed}");
                 cases += 2;
@@ -67,34 +67,33 @@ fn walk_without_a_tree_is_at_its_end() {
     let tree = Tree::of(&["a/b/"]);
     let mut walk = Walk::default();
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
-    assert!(walk.next_or(|_| unreachable!()).is_none());
+    assert!(walk.next_ok(|_| unreachable!()).is_none());
     assert_eq!(format!("{walk:?}").split_once(", options").unwrap().0, r#"Walk { path: "", depth: 0"#);
     walk.reopen(tree.path()).unwrap();
     assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
-    walk.reset(lendir::open(tree.path()).unwrap(), "");
+    walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
     assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
-    assert!(Walk::default().spread(3, |walk| walk.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
-    assert!(Walk::default().with_state(1).next().unwrap().is_none());
+    assert!(Walk::default().spread(3, |worker| worker.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
 
     // Options hold for the tree that comes.
-    let mut walk = Walk::default().max_depth(1).post_order(true);
+    let mut walk = Walk::options().max_depth(1).post_order(true).open_all::<&Path>([]);
+    assert!(walk.next().unwrap().is_none());
     walk.reopen(tree.path()).unwrap();
-    assert_eq!(mem::take(&mut walk).spread(1, |walk| walked(walk, |_| Plan { lend: 0, ..Plan::ALL }).len()), [2]);
-    assert!(walk.next().unwrap().is_none(), "it goes on after it was taken");
+    assert_eq!(walk.spread(1, |worker| walked(worker, |_| Plan { lend: 0, ..Plan::ALL }).len()), [2]);
 }
 
 #[test]
 fn walk_that_cannot_be_reopened_is_at_its_end() {
     let tree = Tree::of(&["a/b/", "file"]);
     for steps in 0..5 {
-        let mut walk = Walk::open(tree.path()).unwrap().max_open(4);
+        let mut walk = Walk::options().max_open(4).open(tree.path()).unwrap();
         for _ in 0..steps {
             let _ = walk.next().unwrap().map(|mut dir| dir.next().map(|_| ()));
         }
         for (name, expected) in [("missing", libc::ENOENT), ("file", libc::ENOTDIR), ("a\0b", libc::EINVAL)] {
             let path = tree.path().join(name);
             let error = walk.reopen(&path).unwrap_err();
-            assert_eq!((error.path(), error.depth(), errno(error.io_error())), (&*path, 0, expected));
+            assert_eq!((error.path(), error.depth(), errno(&error)), (&*path, 0, expected));
             assert!(walk.next().unwrap().is_none());
         }
         walk.reopen(tree.path()).unwrap();

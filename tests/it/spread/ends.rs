@@ -4,7 +4,7 @@ use super::{STOP_READING, THREADS, TIGHT, path_of, paths_left, paths_of};
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
-use lendir::Walk;
+use lendir::Worker;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
@@ -26,13 +26,13 @@ fn directories_left_by_early_returns_go_to_the_others() {
                     for stop_reading in STOP_READING {
                         let caller = thread::current().id();
                         let stays = AtomicBool::new(false);
-                        let work = |walk: &mut Walk| {
+                        let work = |worker: &mut Worker<'_, '_>| {
                             let mut paths = Vec::new();
                             if thread::current().id() != caller && !stays.swap(true, SeqCst) {
-                                return paths_left(walk);
+                                return paths_left(worker);
                             }
                             for step in 1..=steps {
-                                let Some(mut dir) = walk.next().unwrap() else { break };
+                                let Some(mut dir) = worker.next().unwrap() else { break };
                                 paths.push(path_of(&dir));
                                 let _ = dir.next().unwrap();
                                 if step == steps {
@@ -61,7 +61,7 @@ fn all_return_early() {
             for steps in [0, 1, 5] {
                 let parts = way
                     .begin(tree.path())
-                    .spread(threads, |walk| (0..steps).filter(|_| walk.next().unwrap().is_some()).count());
+                    .spread(threads, |worker| (0..steps).filter(|_| worker.next().unwrap().is_some()).count());
                 assert_eq!(parts.len(), threads);
                 assert!(parts.iter().all(|lent| *lent <= steps));
                 assert!(parts.iter().sum::<usize>() >= steps, "{parts:?}");
@@ -86,9 +86,9 @@ fn stop_ends_the_walk_for_all_threads() {
             for stop_at in [0, 1, 100] {
                 for returns in [false, true] {
                     let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-                    let parts = way.begin(tree.path()).spread(threads, |walk| {
+                    let parts = way.begin(tree.path()).spread(threads, |worker| {
                         let mut stops = false;
-                        while let Some(mut dir) = walk.next().unwrap() {
+                        while let Some(mut dir) = worker.next().unwrap() {
                             late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
                             let visit = visits.fetch_add(1, SeqCst);
                             slow_down(visit, stop_at);
@@ -101,7 +101,7 @@ fn stop_ends_the_walk_for_all_threads() {
                             }
                         }
                         is_over.fetch_or(stops, SeqCst);
-                        (0..3).for_each(|_| assert!(walk.next().unwrap().is_none()));
+                        (0..3).for_each(|_| assert!(worker.next().unwrap().is_none()));
                     });
                     assert_eq!(parts.len(), threads);
                     assert!(late.into_inner() < threads, "another thread was lent two directories after the stop");
@@ -122,9 +122,9 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
                 let (visits, begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
                 let walk = way.begin(tree.path());
                 let spread = AssertUnwindSafe(|| {
-                    walk.spread(threads, |walk| {
+                    walk.spread(threads, |worker| {
                         begun.fetch_add(1, SeqCst);
-                        while let Some(_dir) = walk.next().unwrap() {
+                        while let Some(_dir) = worker.next().unwrap() {
                             let visit = visits.fetch_add(1, SeqCst);
                             if (panic_at..panic_at + panics).contains(&visit) {
                                 ended.fetch_add(1, SeqCst);
@@ -167,9 +167,9 @@ fn work_is_given_at_any_depth() {
     for stops in [false, true] {
         let is_given = AtomicBool::new(false);
         let caller = thread::current().id();
-        let parts = POST.begin(tree.path()).spread(2, |walk| {
+        let parts = POST.begin(tree.path()).spread(2, |worker| {
             let mut visits = 0;
-            while let Some(mut dir) = walk.next().unwrap() {
+            while let Some(mut dir) = worker.next().unwrap() {
                 visits += 1;
                 if dir.depth() > DEPTH && thread::current().id() != caller {
                     is_given.store(true, SeqCst);

@@ -6,7 +6,7 @@ use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use crate::visits::{Plan, by_std, walked};
-use lendir::{Dir, Walk};
+use lendir::{Dir, Worker};
 use rustix::fs::fstat;
 use std::fs;
 use std::iter;
@@ -51,7 +51,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
         for way in [PLAIN, TIGHT] {
             let expected = in_one_order(by_std(tree.path(), way.is_post_order, plan));
             for threads in [2, 8] {
-                let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, plan));
+                let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, plan));
                 let visits = in_one_order(parts.into_iter().flatten());
                 assert!(visits == expected, "seed {seed}, {way:?}, {threads} threads");
             }
@@ -88,16 +88,16 @@ fn directory_comes_before_all_below_it_and_again_after_them() {
             for threads in [2, 8] {
                 for _ in 0..if runs_long() { 100 } else { 2 } {
                     let clock = Clock::new();
-                    let visit = |walk: &mut Walk| {
+                    let visit = |worker: &mut Worker<'_, '_>| {
                         let look = |dir: Dir<'_>| {
                             check_descriptors(&dir);
                             read_all(dir);
                         };
-                        clock.visit(walk, tree.path(), look).unwrap()
+                        clock.visit(worker, tree.path(), look).unwrap()
                     };
                     let parts = way
                         .begin(tree.path())
-                        .spread(threads, |walk| iter::from_fn(|| visit(walk)).collect::<Vec<_>>());
+                        .spread(threads, |worker| iter::from_fn(|| visit(worker)).collect::<Vec<_>>());
                     let stamps: Vec<_> = parts.into_iter().flatten().collect();
                     assert_eq!(stamps.len(), if way.is_post_order { 2 * count } else { count });
                     stamps::check(tree.path(), way.is_post_order, &stamps);
@@ -114,9 +114,9 @@ fn work_reaches_every_thread() {
     let tree = Tree::new(|at| tree::wide(at, 2000, 4));
     for threads in THREADS {
         let working = AtomicUsize::new(0);
-        let parts = PLAIN.begin(tree.path()).spread(threads, |walk| {
+        let parts = PLAIN.begin(tree.path()).spread(threads, |worker| {
             let mut lent = 0;
-            while walk.next().unwrap().is_some() {
+            while worker.next().unwrap().is_some() {
                 lent += 1;
                 if lent == 1 {
                     working.fetch_add(1, SeqCst);
@@ -139,8 +139,8 @@ fn as_many_closures_run_as_there_are_threads() {
     let tree = Tree::of(&["a/b/", "c/"]);
     let cores = thread::available_parallelism().unwrap().get();
     for (asked, threads) in [(0, cores), (1, 1), (2, 2), (64, 64)] {
-        let mut ids = POST.begin(tree.path()).spread(asked, |walk| {
-            while walk.next().unwrap().is_some() {}
+        let mut ids = POST.begin(tree.path()).spread(asked, |worker| {
+            while worker.next().unwrap().is_some() {}
             format!("{:?}", thread::current().id())
         });
         assert!(ids.contains(&format!("{:?}", thread::current().id())));
@@ -167,7 +167,7 @@ fn spread_goes_on_where_the_walk_is() {
                     let _ = dir.next().unwrap();
                     stop_reading(dir);
                 }
-                let parts = walk.spread(3, paths_left);
+                let parts = walk.spread(3, |worker| paths_left(worker));
                 paths.extend(parts.into_iter().flatten());
                 paths.sort();
                 assert_eq!(paths, expected, "{way:?}, {steps} steps");

@@ -7,7 +7,7 @@ use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use crate::visits::{Plan, What, walked};
 use crate::walk_bounds::{leave_room, open_descriptors};
-use lendir::{Dir, Walk};
+use lendir::{Dir, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::HashSet;
@@ -29,7 +29,8 @@ fn no_more_descriptors_are_open_than_stated() {
                 let most = Mutex::new(0);
                 let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
                     let walk = way.begin(tree.path());
-                    let work = |walk: &mut Walk| (0..until).find(|_| walk.next().unwrap().map(look).is_none());
+                    let work =
+                        |worker: &mut Worker<'_, '_>| (0..until).find(|_| worker.next().unwrap().map(look).is_none());
                     let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
                     assert_eq!(open_descriptors(), before, "a descriptor was left open");
                 };
@@ -66,7 +67,7 @@ fn process_with_few_descriptors_loses_nothing_silently() {
             for descriptors in [2, 3, 5, 8, 12, 40] {
                 let _others = leave_room(descriptors);
                 for _ in 0..if runs_long() { 100 } else { 1 } {
-                    let parts = way.begin(tree.path()).spread(8, |walk| walked(walk, |_| Plan::ALL));
+                    let parts = way.begin(tree.path()).spread(8, |worker| walked(worker, |_| Plan::ALL));
                     let (errors, visits): (Vec<_>, Vec<_>) =
                         parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
                     assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
@@ -96,7 +97,7 @@ fn fewer_threads_walk_where_the_system_refuses_them() {
             setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
             for way in [PLAIN, POST] {
                 for threads in [2, usize::MAX] {
-                    let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, |_| way.plan()));
+                    let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, |_| way.plan()));
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
                     assert!(in_one_order(visits) == way.by_std(tree.path()));
                 }

@@ -53,9 +53,9 @@ fn second_visit_needs_no_permission_to_read() {
         for way in [POST, TIGHT] {
             for threads in THREADS {
                 let tree = Tree::new(|at| tree::comb(at, 40));
-                let parts = way.begin(tree.path()).spread(threads, |walk| {
+                let parts = way.begin(tree.path()).spread(threads, |worker| {
                     let mut second_visits = 0;
-                    while let Some(dir) = walk.next().unwrap() {
+                    while let Some(dir) = worker.next().unwrap() {
                         if dir.is_second_visit() {
                             second_visits += 1;
                         } else {
@@ -127,10 +127,10 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
         let mut names = path.strip_prefix(root).unwrap().iter();
         names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
     };
-    let parts = way.begin(root).spread(threads, |walk| {
+    let parts = way.begin(root).spread(threads, |worker| {
         let mut paths = Vec::new();
         loop {
-            match walk.next() {
+            match worker.next() {
                 Ok(None) => break paths,
                 Ok(Some(mut dir)) => {
                     paths.extend(stays(dir.path()).then(|| path_of(&dir)));
@@ -139,7 +139,7 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
                     }
                 }
                 Err(error) => {
-                    assert!(matches!(errno(error.io_error()), libc::ENOENT | libc::ENOTDIR), "{error}");
+                    assert!(matches!(errno(&error), libc::ENOENT | libc::ENOTDIR), "{error}");
                 }
             }
         }
