@@ -29,6 +29,7 @@ struct Inner {
     path: PathBuf,
     depth: usize,
     cause: io::Error,
+    loop_ancestor: Option<PathBuf>,
 }
 
 impl Error {
@@ -39,10 +40,15 @@ impl Error {
     }
 
     pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
-        Self(Box::new(Inner { path, depth, cause: cause.into() }))
+        Self(Box::new(Inner { path, depth, cause: cause.into(), loop_ancestor: None }))
     }
 
-    /// The directory or entry that the call was about.
+    pub(crate) fn with_loop_ancestor(mut self, ancestor: PathBuf) -> Self {
+        self.0.loop_ancestor = Some(ancestor);
+        self
+    }
+
+    /// The directory or entry that the call was about. It is empty for a descriptor whose path is not known.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -73,6 +79,12 @@ impl Error {
         self.0.cause.raw_os_error()
     }
 
+    /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
+    #[must_use]
+    pub fn loop_ancestor(&self) -> Option<&Path> {
+        self.0.loop_ancestor.as_deref()
+    }
+
     /// The cause alone, without the path.
     #[must_use]
     pub fn into_io_error(self) -> io::Error {
@@ -82,8 +94,13 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { path, depth, cause } = &*self.0;
-        f.debug_struct("Error").field("path", path).field("depth", depth).field("io_error", cause).finish()
+        let Inner { path, depth, cause, loop_ancestor } = &*self.0;
+        let mut f = f.debug_struct("Error");
+        f.field("path", path).field("depth", depth).field("io_error", cause);
+        if let Some(ancestor) = loop_ancestor {
+            f.field("loop_ancestor", ancestor);
+        }
+        f.finish()
     }
 }
 

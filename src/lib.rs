@@ -103,6 +103,8 @@ compile_error!("lendir wraps the Linux system call getdents64: it builds for Lin
 
 // Elsewhere the rest of the crate is left out, so this is the only error.
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod arena;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod buffer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod end_marker;
@@ -117,9 +119,15 @@ mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod place;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod read_dir;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod records;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod sort;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sorted_entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod walk;
 
@@ -140,10 +148,11 @@ pub use {
     entries::{BorrowFd, Entries},
     entry::Entry,
     error::Error,
-    listing::{Listing, Order, SortedEntries, SortedEntry},
+    listing::{Listing, Order},
     open::{open, open_with, openat, openat_with},
     read_dir::{ReadDir, read_dir},
-    walk::{Dir, Walk},
+    sorted_entry::{SortedEntries, SortedEntry},
+    walk::{Dir, Jobs, Walk, WalkOptions, Worker},
 };
 
 pub use rustix;
