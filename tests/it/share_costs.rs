@@ -49,10 +49,9 @@ fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
         "directories with names that are long make the path of a deep one so long that nothing else counts";
     let tree = Tree::new(|at| drop(levels(at, depth - 1, NAME, &["z"], &[])));
     let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
-    let caller = thread::current().id();
-    let walk = Walk::open(tree.path()).unwrap().max_open(2 * depth).post_order(is_post_order);
-    let parts = walk.spread(2, |walk| {
-        let is_first = thread::current().id() == caller;
+    let walk = Walk::options().max_open(2 * depth).post_order(is_post_order).open(tree.path()).unwrap();
+    let parts = walk.spread(2, |worker| {
+        let is_first = worker.index() == 0;
         let mut listing = Listing::new();
         let (mut visits, mut bytes) = (0, 0);
         loop {
@@ -63,7 +62,7 @@ fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
                 wait(&is_idle);
             }
             let before = bytes_so_far();
-            let dir = walk.next().unwrap();
+            let dir = worker.next().unwrap();
             if is_deepest.load(SeqCst) {
                 bytes += bytes_so_far() - before;
             }
@@ -74,7 +73,7 @@ fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
                 is_deepest.store(true, SeqCst);
             }
             visits += usize::from(!dir.is_second_visit());
-            dir.read(&mut listing).unwrap();
+            dir.read_into(&mut listing).unwrap();
         }
         is_idle.fetch_or(!is_first, SeqCst);
         (visits, bytes)
@@ -127,16 +126,15 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
         renameat(&top, &*name, &aside, "top").unwrap();
     };
     let [is_deepest, is_shared, is_cut] = [(); 3].map(|()| AtomicBool::new(false));
-    let walk = Walk::open(tree.path()).unwrap().max_open(4).post_order(true);
-    let caller = thread::current().id();
+    let walk = Walk::options().max_open(4).post_order(true).open(tree.path()).unwrap();
     let before = [most_memory(), most_memory()][1];
-    let errors = walk.spread(2, |walk| {
-        let is_first = thread::current().id() == caller;
+    let errors = walk.spread(2, |worker| {
+        let is_first = worker.index() == 0;
         if !is_first {
             wait(&is_deepest);
         }
         let mut errors = 0;
-        while let Some(mut dir) = walk.next_or(|_| errors += 1) {
+        while let Some(mut dir) = worker.next_ok(|_| errors += 1) {
             while dir.next().unwrap().is_some() {}
             if dir.depth() == depth && !dir.is_second_visit() {
                 is_deepest.store(true, SeqCst);

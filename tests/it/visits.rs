@@ -2,7 +2,7 @@
 
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
-use lendir::{Dir, Error, FileType, Listing, Order, Walk};
+use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
 use rustix::fs::fstat;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -58,7 +58,7 @@ pub enum Prune {
     Both,
 }
 
-pub const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
 
 impl Plan {
     /// Lends all entries, and goes below all.
@@ -96,17 +96,33 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
-    let walk = Walk::open(root).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order(true) } else { walk }
+    Walk::options().max_open(max_open).post_order(is_post_order).open(root).unwrap()
+}
+
+/// A walk, or one of its threads.
+pub trait Next<S = ()> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
+}
+
+impl<S: Clone> Next<S> for Walk<S> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        self.next()
+    }
+}
+
+impl<S: Clone + Send> Next<S> for Worker<'_, '_, S> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        self.next()
+    }
 }
 
 /// All that is left of `walk`, where each directory is dealt with by the plan for its path.
-pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
+pub fn walked(walk: &mut impl Next, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();
     let mut listing = Listing::new();
     let mut inos = HashMap::new();
     loop {
-        match walk.next() {
+        match walk.next_dir() {
             Ok(Some(dir)) if dir.is_second_visit() => {
                 if let (Some(parent), Some(path)) = (dir.parent(), dir.path().parent()) {
                     assert_eq!(*inos.entry(path.to_owned()).or_insert(ino(parent)), ino(parent), "{dir:?}");
@@ -122,7 +138,7 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
             Err(error) => visits.push(Visit::from(&error)),
         }
     }
-    assert!(walk.next().unwrap().is_none(), "the walk goes on after its end");
+    assert!(walk.next_dir().unwrap().is_none(), "the walk goes on after its end");
     visits
 }
 
@@ -178,7 +194,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
             if listing.order() != order {
                 *listing = Listing::with_order(order);
             }
-            error = error.or(dir.read(listing).err());
+            error = error.or(dir.read_into(listing).err());
             for entry in scan::listed(listing) {
                 if plan.prune(&entry.name) != Prune::No {
                     dir.skip_name(&entry.name);
@@ -199,7 +215,7 @@ fn bare(entry: &mut Found) {
 
 impl From<&Error> for Visit {
     fn from(error: &Error) -> Self {
-        Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error.io_error())) }
+        Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error)) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One reading of a directory: the entries that it delivered, how it ended, and how a [`Listing`] must sort them.
 
-use lendir::{Entries, Entry, FileType, Listing, Order, SortedEntry};
+use lendir::{Entries, Entry, Error, FileType, Listing, Order, SortedEntry};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 use std::ffi::c_int;
@@ -56,9 +56,9 @@ impl Scan {
         Self { found, end }
     }
 
-    /// By a `Listing`, whatever it held before.
-    pub fn by_listing(listing: &mut Listing, entries: Entries<'_>) -> Self {
-        let end = match listing.read(entries) {
+    /// By a `Listing`, whatever it held before, from where the descriptor stands.
+    pub fn by_listing(listing: &mut Listing, dir: impl AsFd) -> Self {
+        let end = match listing.read(dir) {
             Err(error) => End::Error(errno(&error)),
             Ok(()) if listing.removed() => End::Removed,
             Ok(()) => End::Complete,
@@ -111,7 +111,7 @@ pub fn all(entries: &mut Entries<'_>) -> Vec<Found> {
 pub fn listed(listing: &Listing) -> Vec<Found> {
     let found: Vec<_> = listing.iter().map(Found::from).collect();
     for entry in [found.first(), found.last()].into_iter().flatten() {
-        assert_eq!(listing.find(&entry.name).expect("`find` misses a name that is listed").name(), entry.name);
+        assert_eq!(listing.by_name(&entry.name).expect("`by_name` misses a name that is listed").name(), entry.name);
     }
     found
 }
@@ -190,6 +190,22 @@ pub fn type_by_std(entry: &DirEntry) -> FileType {
     answers.into_iter().find(|answer| answer.0).expect("`std` names no type").1
 }
 
-pub fn errno(error: &io::Error) -> c_int {
+pub fn errno(error: &impl Errno) -> c_int {
     error.raw_os_error().expect("the error has no errno")
+}
+
+pub trait Errno {
+    fn raw_os_error(&self) -> Option<c_int>;
+}
+
+impl Errno for io::Error {
+    fn raw_os_error(&self) -> Option<c_int> {
+        self.raw_os_error()
+    }
+}
+
+impl Errno for Error {
+    fn raw_os_error(&self) -> Option<c_int> {
+        self.raw_os_error()
+    }
 }
