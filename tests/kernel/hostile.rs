@@ -80,10 +80,9 @@ fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) 
 /// By `Listing`s, each of them reused for every scenario.
 fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: &Path, case: &str) -> usize {
     let expected = scenario.expected(scenario.lendir);
-    let mut buffer = Buffer::with_capacity(0);
     for (order, listing) in &mut *listings {
         let dir = lendir::open(path).unwrap();
-        let scan = Scan::by_listing(listing, Entries::new(&dir, &mut buffer));
+        let scan = Scan::by_listing(listing, &dir);
         let expected = expected.clone();
         let expected = if *order == Order::Path { expected.resolved(|_| FileType::RegularFile) } else { expected };
         assert_eq!(scan, expected.sorted(*order), "{case}, a listing by {order:?}");
@@ -128,7 +127,7 @@ fn types_are_passed_on_or_resolved() {
         let dir = lendir::open(server.path(0)).unwrap();
         let mut buffer = Buffer::new();
         let mut listing = Listing::new();
-        listing.read(Entries::new(&dir, &mut buffer)).unwrap();
+        listing.read(&dir).unwrap();
         let mut entries = Entries::new(&dir, &mut buffer);
         entries.rewind().unwrap();
         let mut beside = fs::read_dir(server.path(0)).unwrap();

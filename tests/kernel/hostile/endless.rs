@@ -42,20 +42,16 @@ fn listing_of_millions_takes_the_memory_it_promises() {
         let answers = move |place| if place < count { file(&name(place)) } else { Answer::End };
         let server = Server::mount(vec![Directory::of_files(answers)]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
-        let mut buffer = Buffer::with_capacity(1 << 20);
-        assert!(Entries::new(&dir, &mut buffer).next().unwrap().is_some());
         let mut listing = Listing::new();
         let at_first = resident_pages();
-        let mut entries = Entries::new(&dir, &mut buffer);
-        entries.rewind().unwrap();
-        listing.read(entries).unwrap();
+        listing.read(&dir).unwrap();
         let grown = 4096 * resident_pages().saturating_sub(at_first);
         let promised = count * (16 + (19 + NAME as u64 + 1).next_multiple_of(8));
         assert!(grown < promised + (4 << 20), "{grown} bytes taken, {promised} promised");
         assert_eq!(listing.len() as u64, count);
         assert!(listing.iter().is_sorted_by(|a, b| a.name() < b.name()));
         for place in (0..count).step_by(9973) {
-            assert_eq!(listing.find(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
+            assert_eq!(listing.by_name(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
         }
         let what = format!("entries with names of {NAME} bytes, listed in {} bytes an entry", grown.div_ceil(count));
         machine::passed("hostile server: a listing of millions", listing.len(), &what);

@@ -68,8 +68,8 @@ pub fn other_walkers_tell_the_same(mounted: &Mounted) {
 pub fn half_read_directories_hide_nothing(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
         for is_on_one_mount in [false, true] {
-            let walk = Walk::new(lendir::open(tree).unwrap(), "").max_open(4);
-            let mut walk = if is_on_one_mount { walk.same_mount(true) } else { walk };
+            let options = Walk::options().max_open(4).same_mount(is_on_one_mount);
+            let mut walk = options.from_fd(lendir::open(tree).unwrap(), "");
             let mut visited = Vec::new();
             while let Some(mut dir) = walk.next().map_err(|error| error.to_string())? {
                 visited.push(dir.path().to_owned());

@@ -90,12 +90,12 @@ impl Sweep<'_> {
                 [] if rest == self.all => {}
                 [] => {
                     let lost = self.opened().into_iter().chain([PathBuf::new()]);
-                    silent.extend(lost.filter(|path| self.losing(call, path) == rest));
+                    silent.extend(lost.filter(|path| self.losing(call, errno, path) == rest));
                 }
                 [(path, error)] => {
                     assert_eq!(*error, told_errno, "{what}");
                     let is_at_end = call == GETDENTS64 && rest == self.all;
-                    assert!(is_at_end || rest == self.losing(call, path), "{what}: {told:?}");
+                    assert!(is_at_end || rest == self.losing(call, errno, path), "{what}: {told:?}");
                     failed.push(path.clone());
                 }
                 several => panic!("{what}: more than one error: {several:?}"),
@@ -128,15 +128,11 @@ impl Sweep<'_> {
     }
 
     /// What is told if `call` fails that is made for `path`.
-    fn losing(&self, call: c_long, path: &Path) -> Told {
+    fn losing(&self, call: c_long, errno: c_int, path: &Path) -> Told {
         match call {
-            GETDENTS64 => {
-                let mut told = self.all.clone();
-                told.entries.retain(|entry| !entry.parent().is_some_and(|dir| dir.starts_with(path)));
-                told.visited.retain(|dir| dir == path || !dir.starts_with(path));
-                told
-            }
+            GETDENTS64 => self.all.clone().unread(path),
             STATX => self.all.clone().without(&[path.join("z")]),
+            OPENAT2 if is_lent(errno) => self.all.clone().unread(path),
             _ => self.all.clone().without(&[path]),
         }
     }
@@ -164,16 +160,20 @@ impl Sweep<'_> {
                 every: with_first.with_errors(first.map(|path| (path, errno))),
                 ..nothing()
             },
-            (OPENAT2, _) => Expected {
-                failed: self.opened(),
-                every: with_first.with_errors(first.map(|path| (path, errno))),
+            (OPENAT2, _) => {
+                let lose = |told: Told, path: &&str| {
+                    if is_lent(errno) { told.unread(path.as_ref()) } else { told.without(&[path]) }
+                };
+                let every = first.iter().fold(self.all.clone(), lose).with_errors(first.map(|path| (path, errno)));
+                Expected { failed: self.opened(), every, ..nothing() }
+            }
+            (GETDENTS64, ENOENT) => Expected {
+                silent: self.all.visited.clone(),
+                every: self.losing(call, errno, Path::new("")),
                 ..nothing()
             },
-            (GETDENTS64, ENOENT) => {
-                Expected { silent: self.all.visited.clone(), every: self.losing(call, Path::new("")), ..nothing() }
-            }
             (GETDENTS64, _) => {
-                let every = self.losing(call, Path::new("")).with_errors([("", errno)]);
+                let every = self.losing(call, errno, Path::new("")).with_errors([("", errno)]);
                 Expected { failed: self.all.visited.clone(), every, ..nothing() }
             }
             (STATX, ENOSYS | EPERM) => {
@@ -198,6 +198,12 @@ impl Sweep<'_> {
         };
         self.opened().into_iter().filter(|path| !is_third_open(path)).collect()
     }
+}
+
+/// Whether a directory that cannot be opened with this error is lent, and then cannot be read. Otherwise it is gone, or there is
+/// no descriptor for it.
+fn is_lent(errno: c_int) -> bool {
+    !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
 }
 
 /// What is lost with an error when each call of a kind fails once, what without one, and what is told if all of them fail.

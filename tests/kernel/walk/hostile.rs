@@ -8,7 +8,7 @@ use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
 use crate::support::machine;
 use crate::support::way::{PLAIN, Way};
 use lendir::Walk;
-use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -223,13 +223,10 @@ fn scenarios() -> Vec<Scenario> {
         if errno != ENOSYS {
             // To the kernel that means: from now on, opening needs no request.
             let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
-            table.push(scenario(
-                format!("`{name}` for opening"),
-                below(dir("b", refuses)),
-                &rest,
-                &["", "a", "z"],
-                &one,
-            ));
+            // Where the error says that it exists, it is lent, and cannot be read.
+            let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
+            let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
+            table.push(scenario(format!("`{name}` for opening"), below(dir("b", refuses)), &rest, visited, &one));
         }
         let (end, errors) = (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
         let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);

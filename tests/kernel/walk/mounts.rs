@@ -5,7 +5,7 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
-use lendir::{FileType, Walk};
+use lendir::FileType;
 use libc::ENOENT;
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
@@ -98,7 +98,7 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
         for number in 0..8 {
             let [has_few, is_post_order, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
             let way = Way { max_open: if has_few { 4 } else { 32 }, is_post_order, is_on_one_mount, ..PLAIN };
-            let mut walk = way.set(Walk::new(lendir::open(&tree).unwrap(), ""));
+            let mut walk = way.options().from_fd(lendir::open(&tree).unwrap(), "");
             let mut paths = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 if !dir.is_second_visit() {

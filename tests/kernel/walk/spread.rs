@@ -25,8 +25,8 @@ fn tree_without_end_is_stopped_for_all() {
         let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
         for threads in THREADS {
             let visits = AtomicUsize::new(0);
-            Walk::open(server.path(0)).unwrap().post_order(true).spread(threads, |walk| {
-                while let Some(mut dir) = walk.next().unwrap() {
+            Walk::options().post_order(true).open(server.path(0)).unwrap().spread(threads, |worker| {
+                while let Some(mut dir) = worker.next().unwrap() {
                     if visits.fetch_add(1, Relaxed) == MOST {
                         dir.stop();
                     }

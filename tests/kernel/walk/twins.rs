@@ -169,21 +169,21 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
 fn share_with_twin(at: &Path) -> bool {
     let place = Place::new(at, |beside| make(beside, &["d/1/", "d/2/"]));
     let tree = at.join("tree");
-    let walk = Walk::open(&tree).unwrap().post_order(true);
+    let walk = Walk::options().post_order(true).open(&tree).unwrap();
     let made = place.make();
     let [is_ready, is_shared, is_done, has_number] = [(); 4].map(|()| AtomicBool::new(false));
     let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();
     let caller = thread::current().id();
-    let parts = walk.spread(2, |walk| {
+    let parts = walk.spread(2, |worker| {
         let mut told = Told::default();
         let mut is_first = false;
         is_ready.fetch_or(thread::current().id() != caller, SeqCst);
         loop {
-            let mut dir = match walk.next() {
+            let mut dir = match worker.next() {
                 Ok(Some(dir)) => dir,
                 Ok(None) => return told,
                 Err(error) => {
-                    told.errors.push((relative(error.path()), errno(error.io_error())));
+                    told.errors.push((relative(error.path()), errno(&error)));
                     continue;
                 }
             };
