@@ -83,7 +83,7 @@ fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> io::Resu
 }
 
 fn count(input: &mut Input) -> io::Result<u64> {
-    entries(input).count()
+    Ok(entries(input).count()?)
 }
 
 fn marked(input: &mut Input) -> io::Result<u64> {
