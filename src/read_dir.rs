@@ -297,7 +297,11 @@ impl UnwindSafe for ReadDir {}
 
 impl fmt::Debug for ReadDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadDir").field("path", &self.path()).field("dir", &self.dir).field("phase", &self.phase).finish_non_exhaustive()
+        f.debug_struct("ReadDir")
+            .field("path", &self.path())
+            .field("dir", &self.dir)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
     }
 }
 

@@ -39,8 +39,8 @@ use std::{fmt, io, mem};
 /// ```
 /// let mut walk = lendir::Walk::open("/sys/class")?;
 /// let mut count = 0;
-/// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
-///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 ///         if entry.name() == b".git" {
 ///             dir.skip_entry(); // do not go below it
 ///         }
@@ -54,7 +54,7 @@ use std::{fmt, io, mem};
 /// # What holds
 ///
 /// - **Order.** A directory is lent before those below it, depth first, and its entries stand together, as in `ls -R`.
-///   Directories and entries come in the kernel's order, or, after [`Dir::read`], in that of the [`Listing`]. With
+///   Directories and entries come in the kernel's order, or, after [`Dir::read_into`], in that of the [`Listing`]. With
 ///   [`post_order`](Self::post_order), each directory is lent once more after everything below it.
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest, to find the directories in it.
@@ -172,9 +172,9 @@ impl<S> Walk<S> {
     /// use lendir::Walk;
     ///
     /// let mut walk = Walk::open("/usr/share/doc")?.with_state(None);
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     let depth = dir.depth();
-    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         if entry.name() == b".git" {
     ///             *dir.state_mut() = Some(depth); // this directory and those below it are in a repository
     ///         }
@@ -305,7 +305,7 @@ impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
     /// **`while let Ok(Some(dir)) = walk.next()` ends silently at the first error**; `?` ends there too, and returns it. An
-    /// ordinary user would see only a few directories of /proc. [`next_or`](Self::next_or) is the usual loop.
+    /// ordinary user would see only a few directories of /proc. [`next_ok`](Self::next_ok) is the usual loop.
     ///
     /// Costs: `openat2`, and `close` for a level that is done; see [the table](Self#what-it-costs). A [`Dir`] that was dropped
     /// before its end is read to its end first. It allocates only while its memory grows, for an error, and to read such a
@@ -332,8 +332,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/proc/self")?;
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
-    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         println!("{}", entry.path().display());
     ///     }
     /// }
@@ -343,7 +343,7 @@ impl<S: Clone> Walk<S> {
     /// Costs: as [`next`](Self::next), for each directory that it tries.
     #[allow(clippy::inline_always, reason = "see `next`")]
     #[inline(always)]
-    pub fn next_or(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+    pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
             match self.advance() {
                 Ok(true) => return Some(self.lend()),

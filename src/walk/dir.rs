@@ -16,9 +16,9 @@ use std::{fmt, io};
 ///
 /// ```
 /// let mut walk = lendir::Walk::open("/sys/class")?;
-/// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     println!("{}:", dir.path().display());
-///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 ///         println!("  {}", entry.name().escape_ascii());
 ///         if entry.name() == b"power" {
 ///             dir.skip_entry(); // do not go below it
@@ -225,7 +225,7 @@ impl<'a, S> Dir<'a, S> {
     /// Costs: as [`next`](Self::next).
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
-    pub fn next_or(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         match self.next() {
             Ok(entry) => entry,
             Err(error) => {
@@ -243,7 +243,7 @@ impl<'a, S> Dir<'a, S> {
     /// let mut listing = Listing::new();
     /// let mut walk = Walk::open("/sys/class/net")?;
     /// while let Some(mut dir) = walk.next()? {
-    ///     dir.read(&mut listing)?;
+    ///     dir.read_into(&mut listing)?;
     ///     for entry in &listing {
     ///         println!("{}", dir.path().join(entry.name_os()).display());
     ///         if entry.name() == b"statistics" {
@@ -265,7 +265,7 @@ impl<'a, S> Dir<'a, S> {
     /// then tries to enter that entry, and may report it again with its own path.
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
-    pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
+    pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         if self.is_second_visit {
             listing.clear();
             return Ok(());
@@ -295,7 +295,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Does not go below the entry that was just lent. It does nothing for a file, before the first entry, after the end, or
-    /// after [`read`](Self::read), which lends none: use [`skip_name`](Self::skip_name) for a listing, and
+    /// after [`read_into`](Self::read_into), which lends none: use [`skip_name`](Self::skip_name) for a listing, and
     /// [`skip_all`](Self::skip_all) for the whole directory.
     ///
     /// Costs: nothing.
@@ -306,7 +306,7 @@ impl<'a, S> Dir<'a, S> {
         self.pending.set_kind(self.last_at, Kind::SKIPPED);
     }
 
-    /// Does not go below the entry of this name, if it has been lent or [read](Self::read). Returns whether that changed
+    /// Does not go below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether that changed
     /// anything: `false` for what the walk would not enter, and for a name that was skipped before. If a broken file system gives
     /// the name twice, each call skips one of the two.
     ///
@@ -332,9 +332,9 @@ impl<'a, S> Dir<'a, S> {
     /// use lendir::{FileType, Walk};
     ///
     /// let mut walk = Walk::open("/sys/class/net")?;
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     let is_root = dir.depth() == 0;
-    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         println!("{}", entry.path().display());
     ///         if is_root && entry.file_type() == FileType::Symlink {
     ///             dir.follow_entry(); // to the devices, and no further
@@ -354,7 +354,7 @@ impl<'a, S> Dir<'a, S> {
         self.pending.follow(self.last_at);
     }
 
-    /// Goes below the entry of this name, which was [read](Self::read) or lent, even if it is a symbolic link: see
+    /// Goes below the entry of this name, which was [read](Self::read_into) or lent, even if it is a symbolic link: see
     /// [`follow_entry`](Self::follow_entry). Of links that were lent by [`next`](Self::next), only the last one is known by
     /// name. Returns whether that changed anything: `true` for a link, or an entry of unknown type, that was neither followed
     /// nor skipped before.
@@ -377,7 +377,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     if dir.depth() == 0 {
     ///         dir.skip_all(); // and `next` was not called, so nothing is read
     ///         dir.enter("net");
@@ -412,15 +412,15 @@ impl<'a, S> Dir<'a, S> {
 
     /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries,
     /// and [`Walk::post_order`](super::Walk::post_order) the second visit; [`enter`](Self::enter) still enters. It holds
-    /// wherever it is called: before the first entry, after [`read`](Self::read), at the end.
+    /// wherever it is called: before the first entry, after [`read_into`](Self::read_into), at the end.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     if dir.name() == b"power" {
     ///         dir.skip_all();
     ///     }
-    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         println!("{}", entry.path().display());
     ///     }
     /// }

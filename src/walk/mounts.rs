@@ -4,8 +4,8 @@
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
 
 use super::identity::Mount;
-use crate::EndMarker;
 use super::open::{open_below, open_below_on_mount, open_path_below, open_through};
+use crate::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::ffi::CStr;

@@ -10,8 +10,8 @@
 use super::identity::{FileId, Identity};
 use super::level::Spot;
 use super::links::Links;
-use super::path::TreePath;
 use super::open::{open_path_below, reopen_above, reopen_below, reopen_through};
+use super::path::TreePath;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
