@@ -75,7 +75,7 @@ fn generic(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> io::Result<()> {
+fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> Result<(), lendir::Error> {
     while let Some(entry) = entries.next()? {
         work(&entry);
     }
