@@ -74,7 +74,11 @@ impl Identity {
 /// the defence against another directory with the freed inode number. vfat and exfat need no defence: they reuse no number.
 #[cold]
 fn fixes_births(dir: BorrowedFd<'_>) -> bool {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits, however wide `f_type` is here")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "32 bits, however wide `f_type` is here"
+    )]
     let magic = retry_on_intr(|| fstatfs(dir)).map(|statfs| statfs.f_type as u32);
     matches!(magic, Ok(EXT4_SUPER_MAGIC | XFS_SUPER_MAGIC | BTRFS_SUPER_MAGIC | F2FS_SUPER_MAGIC | TMPFS_MAGIC))
 }
