@@ -71,7 +71,7 @@ impl Identity {
 /// copies the directory up. A server tells what it likes: Samba can take it from the time of the last change.
 ///
 /// These are trusted, and no others: one too many would lose directories that nobody has moved, while one too few loses only
-/// the defence against another directory with the freed inode number. vfat and exfat need no defence: they reuse no number.
+/// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
 #[cold]
 fn fixes_births(dir: BorrowedFd<'_>) -> bool {
     #[allow(
