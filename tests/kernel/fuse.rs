@@ -338,12 +338,13 @@ impl Session {
     /// The answer to STATX.
     fn reborn(&mut self, number: u64) -> Vec<u8> {
         const ALL_WITH_BIRTH: u32 = 0xfff;
+        const DIRECTORY: u16 = 0o040_755;
         self.shifts += 1;
         let time = |seconds| [longs(&[seconds]), words(&[0, 0])].concat();
         [
             longs(&[0; 4]),
             words(&[ALL_WITH_BIRTH, 4096, 0, 0, 1, 0, 0]),
-            [(libc::S_IFDIR | 0o755) as u16, 0].map(u16::to_ne_bytes).concat(),
+            [DIRECTORY, 0].map(u16::to_ne_bytes).concat(),
             longs(&[number, 0, 0, 0]),
             [time(0), time(self.shifts), time(0), time(0)].concat(),
             words(&[0; 4]),
