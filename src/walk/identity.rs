@@ -1,7 +1,7 @@
 //! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on.
 
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
+use rustix::fs::{AtFlags, StatxFlags, fstat, fstatfs, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,11 +20,11 @@ impl FileId {
 }
 
 /// By this the walk recognises a directory after closing its descriptor. A file system may give its inode number to another
-/// directory at once, so the birth time is part of it: nobody can set that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// directory at once, so the birth time is part of it where it is fixed: nobody can set that.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     id: FileId,
-    /// Since 1970. `None` where the file system has none, as on /proc.
+    /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
     birth: Option<(i64, u32)>,
     /// `Some` if the walk stays on one mount: a mount over a directory has the same root.
     mount: Option<Mount>,
@@ -40,21 +40,22 @@ impl Identity {
     /// of the same inode number and birth, so this waits for the next tick: it sleeps 11 ms if the directory is younger than
     /// that.
     pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
-        let identity = Self::of(dir, same_mount)?;
+        let Answer { id, birth, mount } = ask(dir)?;
+        let birth = birth.filter(|_| fixes_births(dir));
+        let identity = Self { id, birth, mount: same_mount.then_some(mount) };
         if identity.is_young() {
             thread::sleep(TICK);
         }
         Ok(identity)
     }
 
-    fn of(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
-        let Answer { id, birth, mount } = ask(dir)?;
-        Ok(Self { id, birth, mount: same_mount.then_some(mount) })
-    }
-
     /// `ENOENT` if `dir` is another directory.
     pub(super) fn confirm(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-        if Self::of(dir, self.mount.is_some())? == *self { Ok(()) } else { Err(Errno::NOENT) }
+        let Answer { id, birth, mount } = ask(dir)?;
+        let is_same = id == self.id
+            && self.birth.is_none_or(|noted| birth == Some(noted))
+            && self.mount.is_none_or(|noted| mount == noted);
+        if is_same { Ok(()) } else { Err(Errno::NOENT) }
     }
 
     fn is_young(&self) -> bool {
@@ -65,6 +66,28 @@ impl Identity {
         birth.abs_diff(now) <= TICK
     }
 }
+
+/// Whether the file system stamps a directory's birth by this machine's clock and never changes it. Overlayfs changes it when it
+/// copies the directory up. A server tells what it likes: Samba can take it from the time of the last change.
+///
+/// These are trusted, and no others: one too many would lose directories that nobody has moved, while one too few loses only
+/// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
+#[cold]
+fn fixes_births(dir: BorrowedFd<'_>) -> bool {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "32 bits, however wide `f_type` is here"
+    )]
+    let magic = retry_on_intr(|| fstatfs(dir)).map(|statfs| statfs.f_type as u32);
+    matches!(magic, Ok(EXT4_SUPER_MAGIC | XFS_SUPER_MAGIC | BTRFS_SUPER_MAGIC | F2FS_SUPER_MAGIC | TMPFS_MAGIC))
+}
+
+const EXT4_SUPER_MAGIC: u32 = 0xef53;
+const XFS_SUPER_MAGIC: u32 = 0x5846_5342;
+const BTRFS_SUPER_MAGIC: u32 = 0x9123_683e;
+const F2FS_SUPER_MAGIC: u32 = 0xf2f5_2010;
+const TMPFS_MAGIC: u32 = 0x0102_1994;
 
 /// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
