@@ -112,6 +112,8 @@ mod entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod file_system;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;

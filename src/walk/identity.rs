@@ -1,7 +1,8 @@
 //! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on.
 
+use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, StatxFlags, fstat, fstatfs, major, minor, statx};
+use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -74,20 +75,9 @@ impl Identity {
 /// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
 #[cold]
 fn fixes_births(dir: BorrowedFd<'_>) -> bool {
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "32 bits, however wide `f_type` is here"
-    )]
-    let magic = retry_on_intr(|| fstatfs(dir)).map(|statfs| statfs.f_type as u32);
-    matches!(magic, Ok(EXT4_SUPER_MAGIC | XFS_SUPER_MAGIC | BTRFS_SUPER_MAGIC | F2FS_SUPER_MAGIC | TMPFS_MAGIC))
+    let trusted = [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
+    FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
 }
-
-const EXT4_SUPER_MAGIC: u32 = 0xef53;
-const XFS_SUPER_MAGIC: u32 = 0x5846_5342;
-const BTRFS_SUPER_MAGIC: u32 = 0x9123_683e;
-const F2FS_SUPER_MAGIC: u32 = 0xf2f5_2010;
-const TMPFS_MAGIC: u32 = 0x0102_1994;
 
 /// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
