@@ -271,9 +271,11 @@ impl<'a, S> Dir<'a, S> {
             return Ok(());
         }
         let path = self.spot.path(self.path);
-        if *self.unread != Unread::All && self.below == Below::Lent {
+        if *self.unread != Unread::All {
             self.entries.rewind()?;
-            self.pending.truncate(self.spot.names_at);
+            if self.below == Below::Lent {
+                self.pending.truncate(self.spot.names_at);
+            }
         }
         let mut result = listing.read_known(self.entries.as_fd(), self.end_marker, path, self.spot.depth + 1);
         self.entries.end_as(listing.removed());
