@@ -163,7 +163,8 @@ impl ReadDir {
     #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
-        let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
+        let (dir, path) = (&self.dir, &self.path);
+        let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
         find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
