@@ -8,7 +8,7 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep, a walk with few descriptors, or on its way back
 //!   up; `walk_errors`: an error of a walk; `walk_options`: an option, or a walk without a tree; `state`: the value that a walk
-//!   carries down; `enter`, `follow`: what it enters because the caller says so; `spread`: a promise of `Walk::spread`;
+//!   carries down; `enter`, `links`, `follow`: what it enters because the caller says so; `spread`: a promise of `Walk::spread`;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_calls`: system calls; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
@@ -32,6 +32,7 @@ mod fixture;
 mod follow;
 mod instructions;
 mod kept_open;
+mod links;
 mod listing;
 mod ls;
 mod oracle;
