@@ -64,6 +64,7 @@ impl Way {
                     continue;
                 }
             };
+            assert_eq!(dir.is_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
             let what = if dir.is_second_visit() { What::Second } else { What::First };
             answers.push((dir.path().to_owned(), dir.depth(), what));
             if self.is_sorted {

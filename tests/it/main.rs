@@ -21,6 +21,7 @@
 //! belongs in `tests/kernel`.
 
 mod attack_costs;
+mod clone_panics;
 mod contract;
 mod costs;
 mod du;
@@ -52,6 +53,7 @@ mod strace;
 mod support;
 mod system_calls;
 mod types;
+mod unreadable;
 mod visits;
 mod walk;
 mod walk_bounds;
