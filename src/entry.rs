@@ -13,7 +13,7 @@ use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, so it lives no longer than the entry does. What the directory itself tells costs no system
+/// Its name borrows from the entry, so it lives no longer than the entry does. What the record holds costs no system
 /// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
 /// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
 ///
@@ -101,7 +101,7 @@ impl Entry<'_> {
     }
 
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
-    /// and the name. From [`Entries`], which know no path, the name alone.
+    /// and the name. From [`Entries`] the name alone: a descriptor has no path.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -140,10 +140,10 @@ impl Entry<'_> {
         canonical_decimal(self.name())
     }
 
-    /// The type as the directory has it (`d_type`); for a symbolic link, the link's own.
+    /// The type in the record (`d_type`); for a symbolic link, the link's own.
     ///
     /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
-    /// mount point it is the type of what is underneath: a directory under a directory, but any other file under a file.
+    /// mount point it is the type of the mount point itself, not of what is mounted there.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
@@ -169,7 +169,7 @@ impl Entry<'_> {
         self.directory.fd
     }
 
-    /// The type, from the file system where the directory does not have it. Never follows a symbolic link.
+    /// The type, from the file system where the record does not have it. Never follows a symbolic link.
     ///
     /// Costs: nothing if [`file_type`](Self::file_type) is known, otherwise a [`stat`](Self::stat).
     ///
@@ -273,7 +273,7 @@ impl Entry<'_> {
         Error::at(self.path(), self.directory.depth, errno)
     }
 
-    /// The inode number (`d_ino`). At a mount point, that of the directory underneath; 0 is a number like any other.
+    /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
     #[doc(alias = "d_ino")]
     #[doc(alias = "inode_number")]
     #[inline]

@@ -209,6 +209,9 @@ impl Listing {
         let start = arena.memory.as_ptr().addr();
         let mut records = arena.records(used, room, dir, end_marker);
         let read = loop {
+            if *phase != Phase::Reading || records.is_used_up() {
+                break Ok(());
+            }
             match records.step(phase) {
                 Ok(Some(record)) => {
                     let name = record.file_name().to_bytes();
@@ -217,9 +220,6 @@ impl Listing {
                 }
                 Ok(None) => {}
                 Err(errno) => break Err(errno.into()),
-            }
-            if *phase != Phase::Reading || records.is_used_up() {
-                break Ok(());
             }
         };
         if records.has_ended(*phase) && *phase == Phase::Reading {
@@ -264,7 +264,7 @@ impl Listing {
         resolved
     }
 
-    /// Asks for each type that the directory did not say. Returns the first error, after asking for all.
+    /// Asks for each type that the records do not have. Returns the first error, after asking for all.
     fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         for place in self.places[..self.len].iter_mut().filter(|place| file_type(**place) == FileType::Unknown) {

@@ -9,6 +9,7 @@
 //! stack       the levels on the way
 //! options     what the caller asks
 //! levels      the steps of a thread: down, up, back
+//! notes       what the caller says of entries
 //! dir         what is lent
 //! cursor      a thread's place: levels and buffer
 //! share  handover  jobs       what threads give each other
@@ -24,6 +25,7 @@ mod jobs;
 mod levels;
 mod links;
 mod mounts;
+mod notes;
 mod open;
 mod options;
 mod path;

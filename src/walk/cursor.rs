@@ -2,6 +2,7 @@
 
 use super::dir::Dir;
 use super::levels::{Levels, Step};
+use super::pending::Pending;
 use super::unread::Unread;
 use crate::Buffer;
 use crate::error::Error;
@@ -22,11 +23,11 @@ impl<S> Cursor<S> {
     /// first.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
-        !matches!(self.levels.unread, Unread::Nothing)
+        !matches!(self.levels.notes.unread, Unread::Nothing)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.levels.unread, Unread::Stopped)
+        matches!(self.levels.notes.unread, Unread::Stopped)
     }
 
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
@@ -41,14 +42,14 @@ impl<S: Clone> Cursor<S> {
     #[cold]
     #[inline(never)]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
-        match mem::replace(&mut self.levels.unread, Unread::Nothing) {
+        match mem::replace(&mut self.levels.notes.unread, Unread::Nothing) {
             Unread::Nothing | Unread::Refused { is_due: false, .. } => Ok(()),
             Unread::Stopped => {
                 self.levels.clear();
                 Ok(())
             }
-            Unread::All | Unread::Rest => {
-                let noted = self.levels.rewind()?;
+            Unread::Rest => {
+                let noted = if self.levels.notes.is_untouched() { Pending::default() } else { self.levels.rewind()? };
                 self.lend().read_for_directories(&noted)
             }
             mut told @ (Unread::OutOfMemory | Unread::Refused { .. }) => match told.end() {

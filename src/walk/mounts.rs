@@ -116,7 +116,8 @@ impl Mounts {
     }
 
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
         let opened = open::below(dir, name)?;
         if same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }

@@ -6,8 +6,6 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     Nothing,
-    /// All: none has been asked for.
-    All,
     /// Those after the ones that were lent.
     Rest,
     /// There was no memory to note a directory. The caller does not know yet.
@@ -22,19 +20,11 @@ pub(super) enum Unread {
 }
 
 impl Unread {
-    /// An entry was lent.
-    #[inline]
-    pub(super) fn begin(&mut self) {
-        if *self == Self::All {
-            *self = Self::Rest;
-        }
-    }
-
     /// The rest has been read, or need not be. Returns what the caller does not know yet.
     #[inline]
     pub(super) fn end(&mut self) -> Option<io::Error> {
         match *self {
-            Self::Nothing | Self::All | Self::Rest => {
+            Self::Nothing | Self::Rest => {
                 *self = Self::Nothing;
                 None
             }

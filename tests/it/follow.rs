@@ -105,8 +105,10 @@ impl Way {
                         continue;
                     }
                 },
-                Err(error) if matches!(errno(&error), libc::ENOENT | libc::ENOTDIR) => continue,
-                Err(error) => What::Error(errno(&error)),
+                Err(error) => match error.raw_os_error().unwrap() {
+                    libc::ENOENT | libc::ENOTDIR => continue,
+                    errno => What::Error(errno),
+                },
             };
             answers.push((path, depth + 1, what));
         }

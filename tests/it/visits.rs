@@ -232,7 +232,7 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
         Err(error) => {
             // It is lent if it exists, and its reader is told.
             visits.extend(path.symlink_metadata().is_ok().then(|| visit(What::First(vec![]))));
-            visits.push(visit(What::Error(errno(&error))));
+            visits.push(visit(What::Error(error.raw_os_error().unwrap())));
         }
         Ok(entries) => {
             let plan = plan_for(path);
