@@ -13,7 +13,7 @@
 //!   its options, set before or midway;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
-//! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
+//! - `du`, `find`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when.
 //! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and
@@ -33,7 +33,6 @@ mod follow;
 mod instructions;
 mod kept_open;
 mod listing;
-mod ls;
 mod oracle;
 mod pids;
 mod plain;
