@@ -126,6 +126,11 @@ impl<'a> Contender<'a> {
         Self::new(name, oracle, Filling { memory, fill, answer })
     }
 
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
     /// How long it takes to do it `times` times.
     pub fn time(&mut self, times: u64) -> Duration {
         self.work.time(times)

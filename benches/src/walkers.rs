@@ -58,14 +58,14 @@ fn bare_walk_by<'a>(
 }
 
 pub fn lendir(tree: &Tree) -> Contender<'_> {
-    Contender::reading("lendir::Walk", tree.oracle(UNSORTED), Walking { root: tree.path(), set_up: |walk| walk })
+    Contender::reading("lendir", tree.oracle(UNSORTED), Walking { root: tree.path(), set_up: |walk| walk })
 }
 
 /// While another thread sleeps, as all but one do on a tree that cannot be divided. Once it starts, the two share the table of
 /// descriptors, so the kernel counts references.
 pub fn lendir_beside_thread(tree: &Tree) -> Contender<'_> {
     let walking = Walking { root: tree.path(), set_up: |walk| walk };
-    Contender::reading("lendir::Walk, a thread asleep", tree.oracle(UNSORTED), BesideThread(walking))
+    Contender::reading("lendir, a thread asleep", tree.oracle(UNSORTED), BesideThread(walking))
 }
 
 struct BesideThread<R>(R);
@@ -83,7 +83,7 @@ impl<R: Reader> Reader for BesideThread<R> {
 /// `None` where the tree has a mount point below its root.
 pub fn lendir_same_mount(tree: &Tree) -> Option<Contender<'_>> {
     let reader = Walking { root: tree.path(), set_up: |walk: Walk| walk.same_mount(true) };
-    tree.is_one_mount().then(|| Contender::reading("lendir::Walk, same_mount", tree.oracle(UNSORTED), reader))
+    tree.is_one_mount().then(|| Contender::reading("lendir, same_mount", tree.oracle(UNSORTED), reader))
 }
 
 struct Walking<'a, S> {
@@ -105,7 +105,7 @@ impl<S: Fn(Walk) -> Walk> Reader for Walking<'_, S> {
 
 pub fn lendir_sorted(tree: &Tree) -> Contender<'_> {
     let reader = WalkingSorted { root: tree.path(), listing: Listing::new() };
-    Contender::reading("lendir::Walk, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), reader)
+    Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), reader)
 }
 
 struct WalkingSorted<'a> {
@@ -127,7 +127,7 @@ impl Reader for WalkingSorted<'_> {
 }
 
 pub fn std_recursive(tree: &Tree) -> Contender<'_> {
-    Contender::reading("std, recursive", tree.oracle(UNSORTED), Recursive(tree.path()))
+    Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path()))
 }
 
 const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
@@ -157,14 +157,14 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 
 /// By a thread for each core.
 pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
-    Contender::counting("lendir::Walk, all cores", tree.oracle(Answer::Bytes), move || {
+    Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), move || {
         Walk::open(tree.path()).expect("cannot open the root").spread(cores(), bytes).into_iter().sum()
     })
 }
 
 /// On each core a walk of the whole tree: divided by the number of cores, what `spread` could take at best.
 pub fn lendir_on_each_core(tree: &Tree) -> Contender<'_> {
-    Contender::counting("lendir::Walk, one on each core", tree.oracle(Answer::Bytes), move || {
+    Contender::counting("lendir, one on each core", tree.oracle(Answer::Bytes), move || {
         let whole = || bytes(&mut Walk::open(tree.path()).expect("cannot open the root"));
         thread::scope(|scope| {
             let others: Vec<_> = (1..cores()).map(|_| scope.spawn(whole)).collect();
@@ -193,9 +193,9 @@ fn bytes(walk: &mut Walk) -> u64 {
 
 /// The bare walk first.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
-    let mut all = vec![bare_walk(tree), lendir(tree)];
+    let mut all = vec![bare_walk(tree), std_recursive(tree), lendir(tree)];
+    all.extend([lendir_sorted(tree), lendir_spread(tree)]);
     all.extend(lendir_same_mount(tree));
-    all.extend([lendir_sorted(tree), lendir_spread(tree), std_recursive(tree)]);
     all
 }
 
