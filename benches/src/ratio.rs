@@ -129,7 +129,7 @@ impl Pair<'_, '_> {
         while left > 0 {
             let readings = left.min(self.readings);
             for index in self.order() {
-                let contender = &mut self.contenders[index];
+                let contender = &mut *self.contenders[index];
                 if self.readings > 1 {
                     // Not timed: it would pay for what the other one left in the caches.
                     contender.time(1);
