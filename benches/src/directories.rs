@@ -244,14 +244,14 @@ pub fn fastest_root() -> Root {
     roots().pop().expect("BUG: not even the temporary directory is a root")
 }
 
-fn file_system(path: &Path) -> &'static str {
+pub(crate) fn file_system(path: &Path) -> &'static str {
     match statfs(path).map_or(0, |stat| stat.f_type) {
         0x0102_1994 => "tmpfs",
         0xef53 => "ext4",
         0x9123_683e => "btrfs",
         0x5846_5342 => "xfs",
         0x794c_7630 => "overlay",
-        _ => "the temporary directory",
+        _ => "another file system",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The trees that the benchmarks walk, and the oracle over them.
 
 use crate::contender::{Oracle, hash};
-use crate::directories::{fastest_root, records};
+use crate::directories::{fastest_root, file_system, records};
 use std::ffi::{CString, OsStr};
 use std::fs::{File, create_dir};
 use std::os::unix::ffi::OsStrExt;
@@ -37,6 +37,10 @@ pub enum Order {
 impl Tree {
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub fn file_system(&self) -> &'static str {
+        file_system(&self.path)
     }
 
     /// Answers as recursive `std::fs::read_dir` does.
