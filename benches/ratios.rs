@@ -22,7 +22,6 @@ fn main() {
         read_again(&mut bench, &arguments),
         walk(&mut bench, &arguments),
         by_capacity(&mut bench, &arguments),
-        open(&mut bench, &arguments),
     ];
     for table in &tables {
         print!("{table}");
@@ -115,11 +114,7 @@ fn walk(bench: &mut Bench, arguments: &Arguments) -> Table {
     let mut table = Table::new("Walk");
     for fixture in all.iter().filter(|it| arguments.ask_for(table.title, &it.label())) {
         let tree = fixture.make();
-        let mut contenders = walkers::all(&tree);
-        if arguments.is_long() {
-            contenders.extend(walkers::bounds(&tree));
-        }
-        table.measure(bench, &tree.label, contenders);
+        table.measure(bench, &tree.label, walkers::all(&tree));
     }
     table
 }
@@ -138,19 +133,8 @@ fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
     table
 }
 
-fn open(bench: &mut Bench, arguments: &Arguments) -> Table {
-    let mut table = Table::new("Open");
-    for levels in [1, 4, 16] {
-        let label = format!("{levels} levels below its root");
-        if arguments.is_long() && arguments.ask_for(table.title, &label) {
-            table.measure(bench, &label, readers::Deep::make(levels).openings());
-        }
-    }
-    table
-}
-
 /// The rows of README.md, of those that were measured.
-fn print_readme([read, sorted, _, walk, ..]: &[Table; 6]) {
+fn print_readme([read, sorted, _, walk, ..]: &[Table; 5]) {
     const NAMES: [&str; 5] = ["lendir", "lendir, EndMarker", "RawDir", "readdir of libc", "std::fs::read_dir"];
     let on_all_cores = ["lendir, all cores", "", "", "", ""];
     let files = files(&roots()[0]).label();

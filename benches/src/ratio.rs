@@ -82,7 +82,7 @@ impl Bench {
     pub fn measure(&mut self, title: &str, label: &str, mut contenders: Vec<Contender<'_>>) -> Row {
         contenders.iter_mut().for_each(Contender::check);
         let (base, others) = contenders.split_first_mut().expect("BUG: a row without contenders");
-        let mut row = Row { label: label.into(), base: (base.name, 0.0), ratios: Vec::new() };
+        let mut row = Row { label: label.into(), base: (base.name, f64::NAN), ratios: Vec::new() };
         let Some(criterion) = &mut self.criterion else {
             println!("{title}: {label}: all {} answer rightly", 1 + others.len());
             row.ratios = others.iter().map(|it| (it.name, f64::NAN)).collect();
@@ -228,11 +228,14 @@ impl fmt::Display for Table {
 
 /// The ratio as a table has it; a dash for none.
 pub fn cell(ratio: Option<f64>) -> String {
-    ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"))
+    ratio.filter(|ratio| !ratio.is_nan()).map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"))
 }
 
 /// Three digits of it.
 pub fn time(seconds: f64) -> String {
+    if seconds.is_nan() {
+        return cell(None);
+    }
     let (value, unit) = match seconds {
         ..1e-3 => (seconds * 1e6, "µs"),
         1e-3..1.0 => (seconds * 1e3, "ms"),

@@ -1,19 +1,14 @@
 //! Contenders that read one directory.
 
-use crate::contender::{Contender, Oracle, Reader};
-use crate::directories::{Answer, Directory, fastest_root};
+use crate::contender::{Contender, Reader};
+use crate::directories::{Answer, Directory};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use tempfile::TempDir;
 
 pub const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-/// Bytes of a record whose name has 4095.
-const MAX_RECORD: u64 = 4120;
 
 fn open(path: &CStr) -> OwnedFd {
     rustix::fs::open(path, FLAGS, Mode::empty()).expect("cannot open the directory")
@@ -31,20 +26,6 @@ pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
         match u64::try_from(getdents64(dir, buffer)).expect("getdents64 failed") {
             0 => return bytes,
             read => bytes += read,
-        }
-    }
-}
-
-/// As [`bare`], but it leaves out the last `getdents64`: the end comes with the first batch that leaves room for the
-/// largest record.
-#[inline]
-pub fn bare_marked(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
-    let mut bytes = 0;
-    loop {
-        let read = u64::try_from(getdents64(dir, buffer)).expect("getdents64 failed");
-        bytes += read;
-        if read + MAX_RECORD <= buffer.len() as u64 {
-            return bytes;
         }
     }
 }
@@ -367,32 +348,4 @@ pub fn rescans(dir: &Directory) -> Vec<Contender<'_>> {
     let mut all = vec![bare_loop(dir), bare_rescan(dir), lendir_rescan(dir)];
     all.extend(lendir_marked_rescan(dir));
     all
-}
-
-/// A directory some levels below the root.
-pub struct Deep {
-    _root: TempDir,
-    path: PathBuf,
-}
-
-impl Deep {
-    pub fn make(levels: usize) -> Self {
-        let root = fastest_root().temporary();
-        let path = (0..levels).fold(root.path().to_owned(), |path, _| path.join("directory"));
-        std::fs::create_dir_all(&path).expect("cannot make the directory");
-        Self { _root: root, path }
-    }
-
-    /// The ways to open it.
-    pub fn openings(&self) -> Vec<Contender<'_>> {
-        let oracle = || Oracle::new("a directory that is opened", false, || 0);
-        let parent = lendir::open(self.path.parent().expect("BUG: below no root")).expect("cannot open the parent");
-        let by_name = move || lendir::openat(&parent, c"directory").map_or(1, |_| 0);
-        let path = CString::new(self.path.as_os_str().as_bytes()).expect("BUG: a NUL inside the path");
-        let by_path = move || lendir::open(&*path).map_or(1, |_| 0);
-        vec![
-            Contender::counting("its name, in its parent", oracle(), by_name),
-            Contender::counting("its absolute path", oracle(), by_path),
-        ]
-    }
 }

@@ -61,13 +61,6 @@ impl Tree {
         })
     }
 
-    /// Nothing is mounted below its root.
-    pub fn is_one_mount(&self) -> bool {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("cannot read /proc");
-        let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-        points.all(|point| !Path::new(point).starts_with(&self.path) || Path::new(point) == self.path)
-    }
-
     /// Its directories, each after the one that it is in.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();

@@ -11,7 +11,6 @@
 mod again;
 mod answers;
 mod commands;
-mod fts;
 mod fuse;
 mod monitors;
 mod picture;
@@ -75,7 +74,6 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
 
     let mut read = Table::new("Read, other crates");
     let mut pids = Table::new("PIDs");
-    let mut names = Table::new("PIDs and command names");
     for fixture in [
         Fixture::Made(first.shape(32, Names::Sixteen)),
         Fixture::Made(fastest.shape(1024, Names::Pids)),
@@ -83,18 +81,16 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
     ] {
         let label = fixture.label();
         let is_proc = matches!(fixture, Fixture::Proc(_));
-        if !asked(&read, &label) && !(is_proc && (asked(&pids, &label) || asked(&names, &label))) {
+        let [read_asked, pids_asked] = [asked(&read, &label), is_proc && asked(&pids, &label)];
+        if !read_asked && !pids_asked {
             continue;
         }
         let Some(dir) = fixture.make_many() else { continue };
-        if asked(&read, &label) {
+        if read_asked {
             read.measure(bench, &label, reading(&dir).chain([readers::walkdir(&dir, false)]).collect());
         }
-        if is_proc && asked(&pids, &label) {
-            pids.measure(bench, &label, after_bare_loop(&dir, processes::pids()));
-        }
-        if is_proc && asked(&names, &label) {
-            names.measure(bench, &label, after_bare_loop(&dir, processes::names()));
+        if pids_asked {
+            pids.measure(bench, &label, [own::bare_loop(&dir)].into_iter().chain(processes::pids()).collect());
         }
     }
 
@@ -127,12 +123,8 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
         let tree = trees::Fixture::System("/usr").make();
         again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
     }
-    let tables = [read, pids, names, sort, walk, again].map(|table| table.to_string()).concat();
+    let tables = [read, pids, sort, walk, again].map(|table| table.to_string()).concat();
     tables + &monitors::tables(arguments, bench) + &commands::tables(arguments, bench)
-}
-
-fn after_bare_loop<'a>(dir: &'a Directory, contenders: impl IntoIterator<Item = Contender<'a>>) -> Vec<Contender<'a>> {
-    [own::bare_loop(dir)].into_iter().chain(contenders).collect()
 }
 
 fn reading(dir: &Directory) -> impl Iterator<Item = Contender<'_>> {
