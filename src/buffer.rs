@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 ///     let dir = lendir::open(path)?;
 ///     assert!(Entries::new(&dir, &mut buffer).count()? > 0);
 /// }
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// While an entry lives, its buffer cannot be used again:
@@ -31,7 +31,7 @@ use std::mem::MaybeUninit;
 /// let entry = entries.next()?;
 /// let second = Entries::new(&dir, &mut buffer); // error: `buffer` is still borrowed
 /// drop(entry);
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 pub struct Buffer(
     /// Not a `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.
@@ -49,7 +49,7 @@ impl Buffer {
 
     /// 32 KiB, as in glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
     ///
-    /// No size from 8 KiB to 1 MiB reads noticeably faster. From 64 KiB on, too much for a processor's first cache, `/proc`
+    /// No size from 8 KiB to 1 MiB reads noticeably faster. From 64 KiB, which overflows most first-level caches, `/proc`
     /// reads slower. `LENDIR_LONG=1 cargo bench --bench ratios -- '/proc,' 16-byte` shows it.
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 

@@ -1,15 +1,16 @@
 //! `EndMarker`: which cookie means "no more" on which file system.
 
+use crate::error::Error;
+use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
-use rustix::io::retry_on_intr;
-use std::io;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
 /// A reader normally learns that a directory is at its end by asking once more and getting nothing. Some file systems
 /// say so earlier, in the cookie (`d_off`) of the last entry: ext2, ext3 and ext4 with hashed directories say `i64::MAX`
 /// (`i32::MAX` to a 32-bit process); tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
-/// [`Entries::with_end_marker`](crate::Entries::with_end_marker) believes them and leaves the last `getdents64` out.
+/// [`Entries::with_end_marker`](crate::Entries::with_end_marker) and
+/// [`Listing::with_end_marker`](crate::Listing::with_end_marker) believe them and leave the last `getdents64` out.
 ///
 /// The value is `Copy` and holds for every directory of one mount: ask once for a whole tree. Do not carry it across a
 /// mount point: xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be
@@ -28,7 +29,7 @@ use std::io;
 ///         println!("{path}/{}", entry.name().escape_ascii());
 ///     }
 /// }
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EndMarker(
@@ -46,21 +47,15 @@ impl EndMarker {
     ///
     /// # Errors
     ///
-    /// Those of [fstatfs(2)]: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`; `ENOENT` for a removed directory on some FUSE
+    /// Those of [fstatfs(2)], without a path: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`; `ENOENT` for a removed directory on some FUSE
     /// file systems (bindfs). `EINTR` is retried.
     ///
     /// [fstatfs(2)]: https://man7.org/linux/man-pages/man2/fstatfs.2.html
-    pub fn of(dir: impl AsFd) -> io::Result<Self> {
-        let f_type = retry_on_intr(|| rustix::fs::fstatfs(&dir))?.f_type;
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "32 bits, however wide `f_type` is here"
-        )]
-        let magic = f_type as u32;
-        Ok(Self(match magic {
-            EXT2_SUPER_MAGIC => EXT4_HTREE_EOF,
-            TMPFS_MAGIC | BTRFS_SUPER_MAGIC | SYSFS_MAGIC | CGROUP2_SUPER_MAGIC => i32::MAX as u64,
+    pub fn of(dir: impl AsFd) -> Result<Self, Error> {
+        let file_system = FileSystem::of(dir).map_err(|errno| Error::new(b"", 0, errno))?;
+        Ok(Self(match file_system {
+            FileSystem::EXT4 => EXT4_HTREE_EOF,
+            FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2 => i32::MAX as u64,
             _ => 0,
         }))
     }
@@ -70,14 +65,6 @@ impl EndMarker {
         cookie == self.0 && cookie != 0
     }
 }
-
-/// Of ext3 and ext4 too.
-const EXT2_SUPER_MAGIC: u32 = 0xef53;
-/// Of devtmpfs too.
-const TMPFS_MAGIC: u32 = 0x0102_1994;
-const BTRFS_SUPER_MAGIC: u32 = 0x9123_683e;
-const SYSFS_MAGIC: u32 = 0x6265_6572;
-const CGROUP2_SUPER_MAGIC: u32 = 0x6367_7270;
 
 /// ext4 hands a 32-bit process 32-bit hashes (`ext4_get_htree_eof` in the kernel's `fs/ext4/dir.c`).
 const EXT4_HTREE_EOF: u64 = if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 };

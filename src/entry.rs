@@ -1,19 +1,19 @@
 //! `Entry`, and what it shares with `SortedEntry`: numbers, and questions to the file system.
 
 #[cfg(doc)]
-use crate::Entries;
-use crate::{Error, FileType};
+use crate::entries::Entries;
+use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::{CStr, OsStr};
-use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, so it lives no longer than the entry does. What the directory itself tells costs no system
+/// Its name borrows from the entry, so it lives no longer than the entry does. What the record holds costs no system
 /// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
 /// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
 ///
@@ -34,11 +34,33 @@ use std::path::PathBuf;
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
-    pub(crate) dir: BorrowedFd<'a>,
-    /// The path of the directory, where it is known.
-    pub(crate) above: &'a [u8],
-    /// How many levels it is below the root of a walk.
+    pub(crate) directory: Directory<'a>,
+}
+
+/// The directory that entries are in.
+#[derive(Clone, Copy)]
+pub(crate) struct Directory<'a> {
+    pub(crate) fd: BorrowedFd<'a>,
+    /// Empty where it is not known.
+    pub(crate) path: &'a [u8],
+    /// How many levels its entries are below the root of a walk.
     pub(crate) depth: usize,
+}
+
+impl Directory<'_> {
+    /// The directory's own error. Without a walk its depth is 0, as that of its entries.
+    #[inline]
+    pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
+        Error::new(self.path, self.depth.saturating_sub(1), cause)
+    }
+}
+
+/// The path of an entry.
+pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
+    let mut path = PathBuf::with_capacity(directory.len() + 1 + name.len());
+    path.push(OsStr::from_bytes(directory));
+    path.push(OsStr::from_bytes(name));
+    path
 }
 
 impl Entry<'_> {
@@ -79,7 +101,7 @@ impl Entry<'_> {
     }
 
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
-    /// and the name. From [`Entries`], which know no path, the name alone.
+    /// and the name. From [`Entries`] the name alone: a descriptor has no path.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -93,10 +115,7 @@ impl Entry<'_> {
     /// Costs: one allocation.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        let mut path = PathBuf::with_capacity(self.above.len() + 1 + self.name().len());
-        path.push(OsStr::from_bytes(self.above));
-        path.push(self.name_os());
-        path
+        join(self.directory.path, self.name())
     }
 
     /// The name as a number, if it is one in canonical decimal: a PID, a TID, a descriptor.
@@ -113,7 +132,7 @@ impl Entry<'_> {
     ///         assert_eq!(pid.to_string().as_bytes(), entry.name());
     ///     }
     /// }
-    /// # Ok::<(), std::io::Error>(())
+    /// # Ok::<(), lendir::Error>(())
     /// ```
     #[inline]
     #[must_use]
@@ -121,10 +140,10 @@ impl Entry<'_> {
         canonical_decimal(self.name())
     }
 
-    /// The type as the directory has it (`d_type`); for a symbolic link, the link's own.
+    /// The type in the record (`d_type`); for a symbolic link, the link's own.
     ///
     /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
-    /// mount point it is the type of what is underneath: a directory under a directory, but any other file under a file.
+    /// mount point it is the type of the mount point itself, not of what is mounted there.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
@@ -147,10 +166,10 @@ impl Entry<'_> {
     #[inline]
     #[must_use]
     pub fn dir(&self) -> BorrowedFd<'_> {
-        self.dir
+        self.directory.fd
     }
 
-    /// The type, from the file system where the directory does not have it. Never follows a symbolic link.
+    /// The type, from the file system where the record does not have it. Never follows a symbolic link.
     ///
     /// Costs: nothing if [`file_type`](Self::file_type) is known, otherwise a [`stat`](Self::stat).
     ///
@@ -158,7 +177,7 @@ impl Entry<'_> {
     ///
     /// Those of [`stat`](Self::stat).
     pub fn resolve_file_type(&self) -> Result<FileType, Error> {
-        resolved(self.file_type(), self.dir, self.name_cstr()).map_err(|error| self.error(error))
+        resolved(self.file_type(), self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
 
     /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, an automount point
@@ -190,7 +209,7 @@ impl Entry<'_> {
     #[doc(alias = "metadata")]
     #[doc(alias = "fstatat")]
     pub fn stat(&self) -> Result<Stat, Error> {
-        stat(self.dir, self.name_cstr()).map_err(|error| self.error(error))
+        stat(self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
 
     /// As [`stat`](Self::stat), but only what `mask` asks for, and what `stat` does not have: the time of birth, the mount.
@@ -214,7 +233,7 @@ impl Entry<'_> {
     ///
     /// Those of [`stat`](Self::stat); `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        statx(self.dir, self.name_cstr(), mask).map_err(|error| self.error(error))
+        statx(self.directory.fd, self.name_cstr(), mask).map_err(|error| self.error(error))
     }
 
     /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`.
@@ -246,15 +265,15 @@ impl Entry<'_> {
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        open(self.dir, self.name_cstr(), flags).map_err(|error| self.error(error))
+        open(self.directory.fd, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
     #[cold]
     fn error(&self, errno: Errno) -> Error {
-        Error::at(self.path(), self.depth, errno)
+        Error::at(self.path(), self.directory.depth, errno)
     }
 
-    /// The inode number (`d_ino`). At a mount point, that of the directory underneath; 0 is a number like any other.
+    /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
     #[doc(alias = "d_ino")]
     #[doc(alias = "inode_number")]
     #[inline]

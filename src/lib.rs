@@ -1,14 +1,14 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
-//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] owns all it needs, and lends each [`Entry`] until the next
-//!   turn.
-//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a `Dir` lends
-//!   entries. [`Error`] is what the kernel answered, with the path.
-//! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
-//!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
+//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next turn.
+//! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries. [`WalkOptions`] come before it; a [`Worker`] is one of
+//!   several threads, and [`Jobs`] are what its idle ones do.
+//! - [`Listing`] is a whole directory, sorted in an [`Order`], in memory that is reused. It lends each [`SortedEntry`], and
+//!   [`SortedEntries`] iterate over them.
 //! - [`Entries`] is the iterator over a descriptor and memory of yours, for many directories that do not make up a tree:
-//!   [`open`], [`open_with`], [`openat`] and [`openat_with`] open them, and one [`Buffer`] serves thousands. [`EndMarker`] lets
-//!   it skip the last system call where the file system marks the last entry.
+//!   [`open`], [`open_with`], [`openat`] and [`openat_with`] open them, and one [`Buffer`] serves thousands. An [`EndMarker`]
+//!   saves the last system call where the file system marks the last entry.
+//! - [`Error`] is what the kernel answered, with the path.
 //!
 //! ```
 //! let mut proc = lendir::read_dir("/proc")?;
@@ -20,57 +20,54 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A tree is the same loop inside another one. Errors do not end it: a closure gets each one, with its path.
+//! A tree is the same loop inside another one. Errors do not end it: a closure gets each one.
 //!
 //! ```
 //! let mut walk = lendir::Walk::open("/sys/class")?;
-//! while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
-//!     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+//! while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+//!     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 //!         println!("{}", entry.path().display());
 //!     }
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! All of these lend, which an [`Iterator`] cannot: there is no `for` and no `collect`. Write
-//! `while let Some(entry) = dir.next()? {`, and copy what you keep (`entry.name().to_vec()`). In a walk `?` ends at the first
-//! error, and `while let Ok(Some(…))` does so silently.
+//! An [`Iterator`] cannot lend, so there is no `for` and no `collect`: copy what you keep (`entry.name().to_vec()`).
+//! `while let Ok(Some(…))` would silently end at the first error.
 //!
-//! Types and flags of [`rustix`] are in the signatures. It is re-exported, so your `Cargo.toml` needs no line for it:
-//! `lendir::rustix::fs::unlinkat`.
+//! Types and flags of [`rustix`] are in the signatures. It is re-exported: `lendir::rustix::fs::unlinkat`.
 //!
 //! # Which call do I want?
 //!
 //! | I want to | call |
 //! |---|---|
-//! | look at each entry of a directory | [`read_dir`](read_dir()), [`ReadDir::next`] in a `while let` |
-//! | return the first entry that matches | [`ReadDir::find`], [`Entries::find`] |
+//! | look at each entry of a directory | [`read_dir`](read_dir()), [`ReadDir::next`] |
+//! | return the first entry that matches | [`ReadDir::find`], [`Entries::find`], [`Dir::find`] |
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read`], [`Listing::read`]; [`Listing::find`] |
-//! | have them in the order of whole paths, as git has | [`Order::Path`] |
-//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] if it must be certain |
-//! | know an entry's size, times or owner | [`Entry::stat`], [`Entry::statx`]; [`SortedEntry::stat`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Listing::read`]; [`Listing::by_name`] |
+//! | sort by whole path, as git does | [`Order::Path`] |
+//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] if it must be certain |
+//! | know an entry's size, times or owner | [`Entry::stat`], [`Entry::statx`] |
 //! | open an entry | [`Entry::open`]; [`openat`] for a directory to read |
 //! | remove it, or change it | `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
-//! | only count | [`Entries::count`] |
-//! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
+//! | only count | [`ReadDir::count`] |
+//! | go on later where I stopped | [`Entry::cookie`], [`ReadDir::seek`] |
 //! | read thousands of directories in the same memory | [`Buffer`], [`Entries::new`] |
 //! | read many small ones of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
-//! | know whether a directory was removed while I read | [`ReadDir::removed`], [`Entries::removed`], [`Dir::removed`] |
-//! | walk a tree | [`Walk::open`], [`Walk::next_or`], [`Dir::next_or`] |
-//! | report errors and go on | the same; [`Walk::next`], [`Dir::next`] to end at the first error |
-//! | know the path of an entry, or of an error | [`Entry::path`], [`Error::path`] |
-//! | walk it sorted | [`Dir::read`] |
+//! | know whether a directory was removed while I read | [`ReadDir::removed`] |
+//! | walk a tree | [`Walk::open`], [`Walk::next_ok`], [`Dir::next_ok`] |
+//! | end at the first error | [`Walk::next`], [`Dir::next`] |
+//! | walk it sorted | [`Dir::read_into`] |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
-//! | go no deeper than some levels | [`Walk::max_depth`] |
 //! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
-//! | stay on one file system | [`Walk::same_mount`] |
-//! | carry a value down: rules, sums, a depth | [`Walk::with_state`], [`Dir::state`], [`Dir::state_mut`] |
-//! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_second_visit`] |
-//! | walk on all cores | [`Walk::spread`] |
+//! | go no deeper than some levels, stay on one file system | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
+//! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`], [`Dir::state_mut`] |
+//! | visit a directory after everything below it | [`WalkOptions::post_order`], [`Dir::is_second_visit`] |
+//! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
 //! | stop early | drop the walk; [`Dir::stop`] on several threads |
-//! | walk many trees in the same memory, or keep a walk in a struct | [`Walk::default`], [`Walk::reopen`]; [`Walk::reset`] from a descriptor |
+//! | walk several trees as one | [`WalkOptions::open_all`] |
+//! | walk tree after tree in the same memory | [`Walk::reopen`]; [`Walk::reopen_fd`] from a descriptor |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
@@ -92,7 +89,7 @@
 //!
 //! # Under `LD_PRELOAD`
 //!
-//! Like `rustix` by default, the crate makes system calls without the C library. So it bypasses a tool that replaces the C
+//! Like `rustix` by default, the crate makes system calls without the C library, so it bypasses a tool that replaces the
 //! library's `open`, `stat` or `readdir`: under fakeroot, [`Entry::stat`] says who really owns a file, and under fakechroot a
 //! path leads where it leads outside. Tools that use ptrace, seccomp or a user namespace work as with any program.
 #![deny(unsafe_code)]
@@ -102,6 +99,8 @@
 compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
 
 // Elsewhere the rest of the crate is left out, so this is the only error.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod arena;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod buffer;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -113,13 +112,21 @@ mod entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod file_system;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod place;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod read_dir;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod records;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod sort;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sorted_entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod walk;
 
@@ -140,10 +147,11 @@ pub use {
     entries::{BorrowFd, Entries},
     entry::Entry,
     error::Error,
-    listing::{Listing, Order, SortedEntries, SortedEntry},
+    listing::{Listing, Order},
     open::{open, open_with, openat, openat_with},
     read_dir::{ReadDir, read_dir},
-    walk::{Dir, Walk},
+    sorted_entry::{SortedEntries, SortedEntry},
+    walk::{Dir, Jobs, Walk, WalkOptions, Worker},
 };
 
 pub use rustix;

@@ -1,14 +1,12 @@
-//! `open`, `open_with`, `openat`, `openat_with`: the one place where `O_*` flags are chosen.
+//! `open`, `open_with`, `openat`, `openat_with`: how users open directories.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use crate::error::Error;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
-use std::ffi::CStr;
-use std::io;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
 /// Opens the directory `path` for reading: `openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)`.
 ///
@@ -17,19 +15,19 @@ const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 /// ```
 /// let proc = lendir::open("/proc")?;
 /// let same = lendir::open(c"/proc")?; // already NUL-terminated: not even a copy
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// Those of [open(2)]: `ENOENT` if there is nothing, `ENOTDIR` if it is not a directory, `EACCES` without permission, `ELOOP`
-/// for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out, `EINVAL` for a path with a NUL inside.
-/// `EINTR` is retried.
+/// Those of [open(2)], with `path`: `ENOENT` if there is nothing, `ENOTDIR` if it is not a directory, `EACCES` without permission, `ELOOP`
+/// for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a NUL inside, which
+/// the error does not have. `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
 #[inline]
-pub fn open(path: impl Arg) -> io::Result<OwnedFd> {
+pub fn open(path: impl Arg) -> Result<OwnedFd, Error> {
     openat(CWD, path)
 }
 
@@ -48,7 +46,7 @@ pub fn open(path: impl Arg) -> io::Result<OwnedFd> {
 ///
 /// Those of [`openat_with`].
 #[inline]
-pub fn open_with(path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
+pub fn open_with(path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
     openat_with(CWD, path, extra)
 }
 
@@ -68,7 +66,7 @@ pub fn open_with(path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
 ///         let child = lendir::openat(&dir, entry.name_cstr())?;
 ///     }
 /// }
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// Costs: as [`open`], with a shorter walk; see [openat(2)].
@@ -79,7 +77,7 @@ pub fn open_with(path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
 ///
 /// As [`open`]; also `EBADF` or `ENOTDIR`, for a `dirfd` that is closed or not a directory.
 #[inline]
-pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
+pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
     openat_with(dirfd, path, OFlags::empty())
 }
 
@@ -93,7 +91,7 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
 /// use lendir::rustix::fs::CWD;
 ///
 /// let dir = lendir::openat_with(CWD, "/etc", OFlags::NOFOLLOW | OFlags::NOATIME)?;
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// Costs: as [`openat`]; a second one where `NOATIME` is refused.
@@ -103,89 +101,15 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
 /// As [`openat`]; with `NOFOLLOW`, a symbolic link is `ENOTDIR`. A descriptor opened with [`OFlags::PATH`] cannot be read:
 /// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
-pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> io::Result<OwnedFd> {
+pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
     let flags = DIRECTORY | extra;
-    let dir = path.into_with_c_str(|path| {
+    let opened = path.into_with_c_str(|path| {
         let open = |flags| retry_on_intr(|| rustix::fs::openat(&dirfd, path, flags, Mode::empty()));
-        match open(flags) {
+        let opened = match open(flags) {
             Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => open(flags - OFlags::NOATIME),
             answer => answer,
-        }
-    })?;
-    Ok(dir)
-}
-
-/// Opens the directory `name` in `dir` for a walk: a symbolic link is refused with `ENOTDIR`, or `ELOOP` by old kernels.
-#[inline]
-pub(crate) fn open_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat(dir, name, BELOW, Mode::empty()))
-}
-
-/// As [`open_below`], but refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
-#[inline]
-pub(crate) fn open_below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat2(dir, name, BELOW, Mode::empty(), ResolveFlags::NO_XDEV))
-}
-
-/// As [`open_below`], for `*at` calls and `..` only: such a descriptor needs no permission to read.
-pub(crate) fn open_path_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(OFlags::PATH), Mode::empty()))
-}
-
-/// The directory above `dir`, for `*at` calls and `..` only.
-pub(crate) fn open_path_above(dir: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat(dir, c"..", DIRECTORY.union(OFlags::PATH), Mode::empty()))
-}
-
-/// Opens the directory that `name` in `dir` leads to, even through symbolic links.
-pub(crate) fn open_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY, Mode::empty()))
-}
-
-/// Opens a directory again, by `open` with more flags. Falls back to `O_PATH` if reading is no longer permitted; such a
-/// descriptor still serves `*at` calls and `..`.
-fn reopen(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
-    match open(OFlags::empty()) {
-        Err(Errno::ACCESS) => open(OFlags::PATH),
-        answer => answer,
-    }
-}
-
-/// As [`open_below`], for a directory that was open before.
-pub(crate) fn reopen_below(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    reopen(|flags| retry_on_intr(|| rustix::fs::openat(dir, name, BELOW.union(flags), Mode::empty())))
-}
-
-/// As [`open_through`], for a directory that was open before.
-pub(crate) fn reopen_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    reopen(|flags| retry_on_intr(|| rustix::fs::openat(dir, name, DIRECTORY.union(flags), Mode::empty())))
-}
-
-/// Reopens the directory `levels` above `dir`, by `..`.
-pub(crate) fn reopen_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
-    const UP: &[u8; 3] = b"../";
-    /// The most `../` that fit in `PATH_MAX`.
-    const AT_ONCE: usize = (4096 - 1) / UP.len();
-    /// `../../…` and a NUL; each suffix is the path for fewer levels.
-    static PATH: [u8; AT_ONCE * UP.len() + 1] = {
-        let mut path = [0; AT_ONCE * UP.len() + 1];
-        let mut at = 0;
-        while at < AT_ONCE * UP.len() {
-            path[at] = UP[at % UP.len()];
-            at += 1;
-        }
-        path
-    };
-    let up = |dir: BorrowedFd<'_>, levels: usize, flags| {
-        let path = &PATH[(AT_ONCE - levels) * UP.len()..];
-        let path = CStr::from_bytes_with_nul(path).expect("BUG: a path without its NUL");
-        retry_on_intr(|| rustix::fs::openat(dir, path, DIRECTORY.union(flags), Mode::empty()))
-    };
-    let mut levels = levels;
-    let mut reached: Option<OwnedFd> = None;
-    while levels > AT_ONCE {
-        reached = Some(up(reached.as_ref().map_or(dir, AsFd::as_fd), AT_ONCE, OFlags::PATH)?);
-        levels -= AT_ONCE;
-    }
-    reopen(|flags| up(reached.as_ref().map_or(dir, AsFd::as_fd), levels, flags))
+        };
+        Ok(opened.map_err(|errno| Error::new(path.to_bytes(), 0, errno)))
+    });
+    opened.unwrap_or_else(|errno| Err(Error::new(b"", 0, errno))) // a NUL inside
 }

@@ -1,11 +1,20 @@
 //! `ReadDir`: a directory that owns its descriptor and its memory.
 
-use crate::{Buffer, Entries, Entry, Error, Listing};
+use crate::buffer::Buffer;
+use crate::end_marker::EndMarker;
+#[cfg(doc)]
+use crate::entries::Entries;
+use crate::entries::find;
+use crate::entry::{Directory, Entry};
+use crate::error::Error;
+use crate::listing::Listing;
+use crate::open::open;
+use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::path::Arg;
 use std::ffi::OsStr;
 use std::fmt;
-use std::mem::{ManuallyDrop, transmute};
+use std::mem::{MaybeUninit, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
@@ -35,10 +44,7 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
         Ok(path) => path.into_owned(),
         Err(error) => return Err(Error::new(path.to_string_lossy().as_bytes(), 0, error)),
     };
-    match crate::open(path.as_c_str()) {
-        Ok(dir) => Ok(ReadDir::new(dir, path.into_bytes())),
-        Err(error) => Err(Error::new(path.to_bytes(), 0, error)),
-    }
+    Ok(ReadDir::new(open(path.as_c_str())?, true, path.into_bytes()))
 }
 
 /// One directory, which owns its descriptor and its memory. What [`Entries`] borrows is inside, so a `ReadDir` can be kept in a
@@ -92,28 +98,44 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
 /// ```
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
-    /// Borrows the other fields, and not for `'static`: nothing made from it may leave without the lifetime of a `&self`.
-    ///
-    /// As `ManuallyDrop`, because a `&mut` in a struct that is an argument must stay valid until the function returns, and a
-    /// function may drop the `ReadDir` before.
-    entries: ManuallyDrop<Entries<'static>>,
+    /// Borrows `buffer`, and the number of `dir`, and not for `'static`: nothing made from it may leave without the lifetime
+    /// of a `&mut self`. See [`records`](Self::records).
+    records: MaybeUninit<Records<'static>>,
+    phase: Phase,
     dir: OwnedFd,
+    /// Whether `dir` stood at the beginning of the directory when `records` began.
+    is_from_start: bool,
     path: Vec<u8>,
     _buffer: Buffer,
 }
 
 impl ReadDir {
-    fn new(dir: OwnedFd, path: Vec<u8>) -> Self {
+    fn new(dir: OwnedFd, is_from_start: bool, path: Vec<u8>) -> Self {
         let mut buffer = Buffer::new();
-        let entries = Entries::new(&dir, &mut buffer).with_path(&path, 0);
-        // SAFETY: only a lifetime changes. What `entries` borrows lives as long as it is used, in the same struct:
-        // - the elements of two `Vec`s, of the path and of the buffer. They stay in place when their `Vec` moves. Nothing
-        //   changes those of the path; nothing but `entries` reaches those of the buffer.
-        // - the number of `dir`, which is closed only when `dir` is dropped.
-        // `entries` is private, and what a method lends from it borrows from that method's `&self`.
+        let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and a lifetime has none. What is borrowed lives as long as it is used,
+        // in the same struct:
+        // - the elements of the buffer's `Vec`. They stay in place when it moves, and nothing but `records` reaches them.
+        // - the number of `dir`, which is closed only when `dir` is dropped, or taken out of the struct by value.
+        // In a `MaybeUninit`, the `&mut` to the elements makes no promise where a `ReadDir` is moved, passed or dropped: only
+        // `records()` asserts that it is valid, and that needs a `ReadDir` which exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
-        let entries = unsafe { transmute::<Entries<'_>, Entries<'static>>(entries) };
-        Self { entries: ManuallyDrop::new(entries), dir, path, _buffer: buffer }
+        let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
+        Self { records, phase: Phase::Reading, dir, is_from_start, path, _buffer: buffer }
+    }
+
+    /// What `records` has. It takes the field, so the others can be borrowed beside it.
+    #[inline]
+    fn records<'a>(records: &'a mut MaybeUninit<Records<'static>>) -> &'a mut Records<'static> {
+        // SAFETY: `new` is the one function that makes the field, from a value, and nothing else writes to it.
+        #[allow(unsafe_code, reason = "see `new`")]
+        unsafe {
+            records.assume_init_mut()
+        }
+    }
+
+    fn directory(&self) -> Directory<'_> {
+        Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 }
     }
 
     /// The next entry, or `None` at the end.
@@ -137,7 +159,7 @@ impl ReadDir {
     /// Costs: as [`next`](Self::next).
     #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
-    pub fn next_or(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         match self.next() {
             Ok(entry) => entry,
             Err(error) => {
@@ -157,31 +179,53 @@ impl ReadDir {
     #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
-        self.entries.find(wanted).map_err(|error| Error::new(&self.path, 0, error))
+        let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
+        find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
-    /// Reads the rest into `listing`, sorted.
+    /// Counts the entries that are left, and reads them all: see [`Entries::count`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next); the count up to the error is lost.
+    #[inline]
+    pub fn count(&mut self) -> Result<u64, Error> {
+        let mut count = 0;
+        while self.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Reads the whole directory into `listing`, sorted, whatever was read of it before. [`next`](Self::next) is then at the
+    /// end.
     ///
     /// ```
     /// use lendir::Listing;
     ///
     /// let mut listing = Listing::new();
-    /// lendir::read_dir("/sys/class")?.read(&mut listing)?;
+    /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
     /// for entry in &listing {
-    ///     println!("{}", entry.name().escape_ascii());
+    ///     println!("{}", entry.path().display());
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: those of [`Listing::read`].
+    /// Costs: as [`Listing::read`]; one `lseek` more if something was read, or if the descriptor came from outside.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::read`], with the path of the directory.
+    /// Those of [`Listing::read`], with the path of the directory, and those of [`rewind`](Self::rewind).
     #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
-    pub fn read(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        listing.read_rest(&mut self.entries).map_err(|error| Error::new(&self.path, 0, error))
+    pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
+        listing.clear();
+        if !self.is_from_start || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
+            self.rewind()?;
+        }
+        let read = listing.read_known(self.dir.as_fd(), listing.end_marker(), &self.path, 0);
+        self.phase = Phase::end(listing.removed());
+        read
     }
 
     /// Goes back to the beginning, even after the end or an error: see [`Entries::rewind`].
@@ -194,7 +238,23 @@ impl ReadDir {
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
-        self.entries.rewind().map_err(|error| Error::new(&self.path, 0, error))
+        self.seek(0)
+    }
+
+    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): see [`Entries::seek`].
+    ///
+    /// Costs: as [`rewind`](Self::rewind).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entries::seek`], with the path of the directory.
+    #[doc(alias = "seekdir")]
+    #[inline]
+    pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
+        let sought = Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
+        sought.map_err(|errno| self.directory().error(errno))?;
+        self.is_from_start = cookie == 0;
+        Ok(())
     }
 
     /// Its path, as [`read_dir`] was given it. Empty for one made from a descriptor.
@@ -206,14 +266,14 @@ impl ReadDir {
     /// Whether the end came because the directory itself is gone: see [`Entries::removed`].
     #[must_use]
     pub fn removed(&self) -> bool {
-        self.entries.removed()
+        self.phase == Phase::Removed
     }
 }
 
 /// Reads from the current position of the descriptor, which is the beginning if it has just been opened.
 impl From<OwnedFd> for ReadDir {
     fn from(dir: OwnedFd) -> Self {
-        Self::new(dir, Vec::new())
+        Self::new(dir, false, Vec::new())
     }
 }
 
@@ -237,13 +297,17 @@ impl UnwindSafe for ReadDir {}
 
 impl fmt::Debug for ReadDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadDir").field("path", &self.path()).field("entries", &*self.entries).finish_non_exhaustive()
+        f.debug_struct("ReadDir")
+            .field("path", &self.path())
+            .field("dir", &self.dir)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ReadDir;
+    use super::{Phase, ReadDir};
     use rustix::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::{mem, thread};
@@ -253,18 +317,18 @@ mod tests {
     fn a_borrow_from_itself_survives_moves_and_drops() {
         let make = |path: &str| {
             let (socket, _) = UnixStream::pair().unwrap();
-            ReadDir::new(OwnedFd::from(socket), path.into())
+            ReadDir::new(OwnedFd::from(socket), true, path.into())
         };
         let (mut one, mut other) = (make("one"), make("other"));
         mem::swap(&mut one, &mut other);
         let mut boxed = Box::new(one);
-        assert!(!boxed.entries.removed());
-        boxed.entries.end();
+        assert!(!boxed.removed() && !ReadDir::records(&mut boxed.records).has_begun());
         let mut many = vec![*boxed, other];
         many.reserve(100);
         for (dir, path) in many.iter_mut().zip(["other", "one"]) {
             assert_eq!(dir.path().to_str(), Some(path));
-            dir.entries.end();
+            assert!(!ReadDir::records(&mut dir.records).has_ended(dir.phase));
+            dir.phase = Phase::Ended;
             assert!(dir.next().unwrap().is_none());
         }
         drop(many.pop());

@@ -1,35 +1,52 @@
-//! `Handover`: work that busy threads hand over to idle ones, and the end when all of them are idle.
+//! `Handover`, `Task`: what busy threads hand over to idle ones, and the end when all of them are idle.
 //!
-//! A busy thread touches no shared queue. An idle thread raises a flag and waits; a busy one looks at the flag, and takes the
-//! lock only to give.
+//! A busy thread touches no queue. An idle thread raises flags and waits; a busy one looks at a flag, and takes the lock only to
+//! give. There are two kinds of tasks: parts of the walk, and jobs, which are closures of the caller's. An idle thread prefers
+//! jobs: they hold descriptors and memory.
 
+use super::jobs::{Job, JobQueue};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::mem;
 
-#[derive(Debug)]
-pub(crate) struct Handover<T> {
-    /// Whether a thread is still waiting for work, or all is over. Only a hint: the truth is under the lock.
+pub(crate) struct Handover<'env, W> {
+    /// Whether an idle thread would take a part of the walk, or all is over. Only a hint: the truth is under the lock.
     is_asked: AtomicBool,
+    /// Whether an idle thread would take a job. A hint too.
+    is_job_wanted: AtomicBool,
     /// Changes under the lock only. A busy thread need not take it to look.
     is_over: AtomicBool,
-    state: Mutex<State<T>>,
+    queue: Mutex<Queue<'env, W>>,
     changed: Condvar,
 }
 
-#[derive(Debug)]
-struct State<T> {
-    given: Vec<T>,
-    /// How many threads have not left, and how many of those wait.
+struct Queue<'env, W> {
+    work: Vec<W>,
+    jobs: VecDeque<Job<'env>>,
+    /// How many threads have not left.
     threads: usize,
-    waiting: usize,
+    /// How many of those are idle, and how many of these sleep and have not been woken.
+    idle: usize,
+    asleep: usize,
 }
 
-impl<T> Handover<T> {
+/// For an idle thread.
+pub(crate) enum Task<'env, W> {
+    Work(W),
+    Job(Job<'env>),
+}
+
+/// So many jobs may wait for each idle thread. With one, all threads would wait for the thread that gives while that does a job
+/// itself.
+const JOBS_AHEAD: usize = 4;
+
+impl<'env, W> Handover<'env, W> {
     /// Without any thread yet.
     pub(crate) fn new() -> Self {
-        let state = State { given: Vec::new(), threads: 0, waiting: 0 };
-        let [is_asked, is_over] = [(); 2].map(|()| AtomicBool::new(false));
-        Self { is_asked, is_over, state: Mutex::new(state), changed: Condvar::new() }
+        let queue = Queue { work: Vec::new(), jobs: VecDeque::new(), threads: 0, idle: 0, asleep: 0 };
+        let [is_asked, is_job_wanted, is_over] = [(); 3].map(|()| AtomicBool::new(false));
+        Self { is_asked, is_job_wanted, is_over, queue: Mutex::new(queue), changed: Condvar::new() }
     }
 
     /// For a busy thread: whether to [`give`](Self::give) some of its work, or to stop if [it is over](Self::is_over).
@@ -42,29 +59,32 @@ impl<T> Handover<T> {
         self.is_over.load(Relaxed)
     }
 
-    pub(crate) fn give(&self, work: T) {
-        let mut state = self.lock();
-        state.given.push(work);
-        self.settle(&mut state);
+    pub(crate) fn give(&self, work: W) {
+        let mut queue = self.lock();
+        queue.work.push(work);
+        self.wake_one(&mut queue);
+        self.settle(&queue);
     }
 
-    /// For an idle thread: waits for work. `None` once all threads wait, or the [end](Self::end) was called.
-    pub(crate) fn take(&self) -> Option<T> {
-        let mut state = self.lock();
-        state.waiting += 1;
-        let work = loop {
-            self.settle(&mut state);
+    /// For an idle thread: waits for a task. `None` once all threads are idle, or the [end](Self::end) was called.
+    pub(crate) fn take(&self) -> Option<Task<'env, W>> {
+        let mut queue = self.lock();
+        queue.idle += 1;
+        let task = loop {
+            self.settle(&queue);
             if self.is_over() {
+                self.changed.notify_all();
                 break None;
             }
-            if let Some(work) = state.given.pop() {
-                break Some(work);
+            if let Some(task) = queue.take() {
+                break Some(task);
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            queue.asleep += 1;
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         };
-        state.waiting -= 1;
-        self.settle(&mut state);
-        work
+        queue.idle -= 1;
+        self.settle(&queue);
+        task
     }
 
     /// Adds a thread, before it starts.
@@ -72,75 +92,131 @@ impl<T> Handover<T> {
         self.lock().threads += 1;
     }
 
-    /// Removes a thread that no longer takes part.
-    pub(crate) fn leave(&self) {
-        let mut state = self.lock();
-        state.threads -= 1;
-        self.settle(&mut state);
+    /// Removes a thread that no longer takes part. The last one gets the jobs that are left instead, one by one.
+    #[must_use]
+    pub(crate) fn leave(&self) -> Option<Job<'env>> {
+        let mut queue = self.lock();
+        if queue.threads == 1 && !queue.jobs.is_empty() {
+            return queue.jobs.pop_front();
+        }
+        queue.threads -= 1;
+        self.settle(&queue);
+        if self.is_over() {
+            self.changed.notify_all();
+        }
+        None
     }
 
-    /// Ends it for all threads.
+    /// Ends it for all threads. What nobody has begun is dropped.
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut queue = self.lock();
         self.is_over.store(true, Relaxed);
-        self.settle(&mut state);
+        let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
+        self.settle(&queue);
+        self.changed.notify_all();
+        drop(queue); // what the caller's closures own is dropped without the lock
+        drop(tasks);
     }
 
     /// Call this after each change.
-    fn settle(&self, state: &mut State<T>) {
-        if state.given.is_empty() && state.waiting >= state.threads {
+    fn settle(&self, queue: &Queue<'env, W>) {
+        let tasks = queue.work.len() + queue.jobs.len();
+        if tasks == 0 && queue.idle >= queue.threads {
             self.is_over.store(true, Relaxed);
         }
-        self.is_asked.store(self.is_over() || state.waiting > state.given.len(), Relaxed);
-        if self.is_over() {
-            self.changed.notify_all();
-        } else if !state.given.is_empty() {
+        self.is_asked.store(self.is_over() || queue.idle > tasks, Relaxed);
+        self.is_job_wanted.store(!self.is_over() && tasks < JOBS_AHEAD * queue.idle, Relaxed);
+    }
+
+    /// A sleeping thread wakes for each task, as long as there is one.
+    fn wake_one(&self, queue: &mut Queue<'env, W>) {
+        if queue.asleep > 0 {
+            queue.asleep -= 1;
             self.changed.notify_one();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queue<'env, W>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl<'env, W: Send> JobQueue<'env> for Handover<'env, W> {
+    fn is_wanted(&self) -> &AtomicBool {
+        &self.is_job_wanted
+    }
+
+    fn give_job(&self, job: Job<'env>) {
+        let mut queue = self.lock();
+        if self.is_over() {
+            drop(queue);
+            return drop(job);
+        }
+        queue.jobs.push_back(job);
+        self.wake_one(&mut queue);
+        self.settle(&queue);
+    }
+}
+
+impl<'env, W> Queue<'env, W> {
+    fn take(&mut self) -> Option<Task<'env, W>> {
+        self.jobs.pop_front().map(Task::Job).or_else(|| self.work.pop().map(Task::Work))
+    }
+}
 #[cfg(test)]
 mod tests {
-    use super::Handover;
+    use super::{Handover, JobQueue, Relaxed, Task};
     use std::ops::Range;
     use std::sync::Mutex;
     use std::thread;
 
-    /// Work is a range of numbers. A thread gives away half of its own when asked, and every number is done once.
+    /// The work of a task. A job is run.
+    fn work<W>(task: Task<'_, W>) -> Option<W> {
+        match task {
+            Task::Work(work) => Some(work),
+            Task::Job(job) => {
+                job();
+                None
+            }
+        }
+    }
+
+    /// Work is a range of numbers. A thread gives away half of its own when asked, and each number as a job when that is wanted.
+    /// Every number is done once.
     #[test]
     fn all_work_is_done_once_and_then_all_threads_end() {
         for threads in [1, 2, 4] {
-            let handover = Handover::<Range<u32>>::new();
             let done = Mutex::new(Vec::new());
-            let work = || {
-                let mut done_here = Vec::new();
-                while let Some(mut range) = handover.take() {
+            let note = |number: u32| done.lock().unwrap().push(number);
+            let handover = Handover::<Range<u32>>::new();
+            let walk = || {
+                while let Some(task) = handover.take() {
+                    let Some(mut range) = work(task) else { continue };
                     while let Some(number) = range.next() {
                         if handover.is_asked() && range.len() > 1 {
                             let middle = range.start.midpoint(range.end);
                             handover.give(middle..range.end);
                             range.end = middle;
                         }
-                        done_here.push(number);
+                        if handover.is_wanted().load(Relaxed) {
+                            handover.give_job(Box::new(move || note(number)));
+                        } else {
+                            note(number);
+                        }
                     }
                 }
                 assert!(handover.take().is_none() && handover.is_over());
-                done.lock().unwrap().append(&mut done_here);
             };
             handover.join();
             handover.give(0..200);
             thread::scope(|scope| {
                 for _ in 1..threads {
                     handover.join();
-                    scope.spawn(work);
+                    scope.spawn(walk);
                 }
-                work();
+                walk();
             });
+            drop(handover);
             let mut done = done.into_inner().unwrap();
             done.sort_unstable();
             assert!(done.into_iter().eq(0..200));
@@ -153,15 +229,25 @@ mod tests {
         handover.join();
         handover.join();
         thread::scope(|scope| {
-            let other = scope.spawn(|| (handover.take(), handover.take()));
+            let other = scope.spawn(|| (handover.take().and_then(work), handover.take().is_none()));
             handover.give("the rest");
-            handover.leave();
-            assert_eq!(other.join().unwrap(), (Some("the rest"), None));
+            assert!(handover.leave().is_none());
+            assert_eq!(other.join().unwrap(), (Some("the rest"), true));
         });
     }
 
     #[test]
-    fn the_end_wakes_all() {
+    fn the_last_to_leave_gets_the_jobs() {
+        let handover = Handover::<()>::new();
+        handover.join();
+        handover.join();
+        handover.give_job(Box::new(|| ()));
+        assert!(handover.leave().is_none());
+        assert!(handover.leave().is_some() && handover.leave().is_none());
+    }
+
+    #[test]
+    fn the_end_wakes_all_and_drops_what_has_not_begun() {
         let handover = Handover::<()>::new();
         thread::scope(|scope| {
             for _ in 0..3 {
@@ -170,6 +256,8 @@ mod tests {
             }
             handover.end();
         });
-        assert!(handover.is_asked() && handover.is_over());
+        assert!(handover.is_asked() && handover.is_over() && !handover.is_wanted().load(Relaxed));
+        handover.give_job(Box::new(|| panic!("a job ran after the end")));
+        assert!(handover.take().is_none());
     }
 }

@@ -1,169 +1,117 @@
-//! `Levels`, `Known`, `AtHand`, `Step`: one thread's way from the root to the current directory, and what is still to
-//! do along it.
+//! `Levels`, `Step`: one thread's way from the root to the current directory, what is still to do along it, and the steps that
+//! it takes: down, up, back to a level that was closed, and on to the next root.
 //!
 //! ```text
-//! stack     the levels with something to do     usr            usr/share           usr/share/doc
-//! pending   their names still to do             lib sbin src   icons man           adduser apt bash
-//! closed    how to know a closed one again                     dev, inode, birth
-//! path      of the current directory            usr/share/doc
+//! roots     the trees to do after this one     /var
+//! stack     the levels with something to do    /usr           share         doc
+//! pending   their names still to do            lib sbin src   icons man     adduser apt bash
+//! path      of the current directory           /usr/share/doc
 //! ```
 //!
 //! A level stays on the stack while it has names pending. Its last child takes its place, and its descriptor is closed as soon
 //! as that child is open: a chain of directories is one level, however long it is. In post-order a level stays until its second
 //! visit.
-//!
-//! When too many descriptors are open, the shallowest level but the first is closed. So the closed levels are those right after
-//! the first, and the walk comes back to the last of them first: see [`WayBack`]. A level that is not found is lost: it stays
-//! on the stack, without names, until the walk has gone up past it.
-//!
-//! What holds between two steps is in [`Levels::check`].
 
-use super::dir::Unread;
-use super::identity::Identity;
-use super::level::{Level, Spot, State};
-use super::links::Links;
-use super::mounts::{Mounts, with_end_marker};
+use super::common::Common;
+use super::links::{Links, Refusal};
+use super::mounts::{Found, Mounts};
+use super::notes::Notes;
 use super::options::{MIN_OPEN, Options};
 use super::path::TreePath;
 use super::pending::{Kind, Pending, Record};
-use super::shared::Shared;
-use super::way_back::{From, WayBack};
+use super::roots::{Root, Roots};
+use super::spot::Spot;
+use super::stack::{Level, Phase, Stack};
+use super::unread::Unread;
+use super::way_back::{Start, WayBack};
 use crate::EndMarker;
 use crate::error::Error;
-use crate::open::open_path_below;
 use crate::sync::Arc;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, retry_on_intr};
+use std::ffi::OsStr;
 use std::io;
 use std::mem;
+use std::os::unix::ffi::OsStrExt;
 
 #[derive(Debug)]
 pub(super) struct Levels<S> {
     pub(super) options: Options,
-    pub(super) known: Known,
-    /// Of a tree that has not begun.
-    root: Option<OwnedFd>,
-    /// Empty when nothing is left.
-    pub(super) stack: Vec<Level<S>>,
-    /// One for each closed level, `stack[1..=closed.len()]`: its identity, or the error of `statx`.
-    pub(super) closed: Vec<Result<Identity, Errno>>,
+    pub(super) mounts: Mounts,
+    pub(super) roots: Roots,
+    /// What each root begins with.
+    pub(super) root_state: S,
+    /// Empty before the first root, and when nothing is left of one.
+    pub(super) stack: Stack<S>,
     way_back: WayBack,
     pub(super) links: Links,
-    pub(super) pending: Pending,
+    pub(super) notes: Notes,
     /// Of the current directory.
     pub(super) path: TreePath,
-    pub(super) unread: Unread,
+    /// How many bytes of its path this thread may copy for others.
+    pub(super) path_credit: usize,
 }
 
-/// What the walk has learned, or what is settled for this tree. Each thread has its own copy.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) mounts: Mounts,
-    pub(super) post_order: bool,
-    /// How many descriptors a thread may hold: `max_open`, or fewer once the system has refused one.
-    pub(super) max_open: usize,
-}
-
-/// The parts of [`Levels`] that a [`Dir`](super::Dir) borrows.
-pub(super) struct AtHand<'a, S> {
-    pub(super) dir: BorrowedFd<'a>,
-    pub(super) end_marker: EndMarker,
-    pub(super) is_second_visit: bool,
-    /// At a second visit.
-    pub(super) parent: Option<BorrowedFd<'a>>,
-    pub(super) spot: &'a Spot,
-    pub(super) has_entries: bool,
-    /// Whether its entries are the deepest ones that are lent.
-    pub(super) is_deepest: bool,
-    pub(super) value: &'a mut S,
-    pub(super) pending: &'a mut Pending,
-    /// With its NUL.
-    pub(super) path: &'a [u8],
-    pub(super) unread: &'a mut Unread,
-}
-
-/// What [`Levels::step`] came to.
+/// What a step came to.
 pub(super) enum Step {
     /// There is a directory to lend, for its first visit or its second.
-    AtHand,
+    Lend,
     /// There is another step to take.
     More,
     /// Nothing is left.
     Done,
 }
 
+/// A name on its way from the pending ones to the stack.
+#[derive(Clone, Copy)]
+struct Child {
+    kind: Kind,
+    /// Where its name begins in the path, which it ends.
+    name_at: usize,
+    /// Where its record ends.
+    end: usize,
+}
+
 impl<S> Levels<S> {
-    /// No levels.
-    pub(super) fn new(options: Options) -> Self {
-        let known = Known { mounts: Mounts::default(), post_order: options.post_order, max_open: options.max_open() };
+    /// No levels, and no roots.
+    pub(super) fn new(options: Options, root_state: S) -> Self {
         Self {
             options,
-            known,
-            root: None,
-            stack: Vec::new(),
-            closed: Vec::new(),
+            mounts: Mounts::default(),
+            roots: Roots::default(),
+            root_state,
+            stack: Stack::new(),
             way_back: WayBack::default(),
             links: Links::default(),
-            pending: Pending::default(),
+            notes: Notes::new(),
             path: TreePath::default(),
-            unread: Unread::Nothing,
+            path_credit: 0,
         }
     }
 
-    /// No levels, for another thread of the same walk.
-    pub(super) fn of_another_thread(&self) -> Self {
-        Self { known: self.known, ..Self::new(self.options) }
+    /// No levels and no roots, for another thread of the same walk.
+    pub(super) fn of_another_thread(&self) -> Self
+    where
+        S: Clone,
+    {
+        Self { mounts: self.mounts, ..Self::new(self.options, self.root_state.clone()) }
     }
 
-    /// The same tree with values of another type. A tree that has begun is abandoned.
-    pub(super) fn with_values_of<T>(self) -> Levels<T> {
-        let Self { options, known, root, path, unread, .. } = self;
-        let unread = if root.is_some() { unread } else { Unread::Nothing };
-        Levels { known, root, path, unread, ..Levels::new(options) }
-    }
-
-    /// Abandons the tree. The memory stays for the next one.
+    /// Abandons what is left. The memory stays for the next tree.
     pub(super) fn clear(&mut self) {
-        self.root = None;
+        self.roots = Roots::default();
         self.stack.clear();
-        self.closed.clear();
         self.way_back = WayBack::default();
         self.links.clear();
-        self.pending.truncate(0);
-        self.unread = Unread::Nothing;
+        self.notes.clear();
     }
 
-    /// Begins a tree at `root`, whose paths begin with `path`.
-    pub(super) fn begin(&mut self, root: OwnedFd, path: &[u8]) {
+    /// Goes on with these roots instead. `path` is that of one that is open.
+    pub(super) fn begin(&mut self, roots: Roots, path: &[u8]) {
         self.clear();
-        self.known.mounts.forget();
         self.path.begin(path);
-        self.root = Some(root);
-        self.unread = Unread::Root;
-    }
-
-    /// The root becomes the current directory, with this value.
-    pub(super) fn enter_root(&mut self, value: S) {
-        let (root, end_marker) = with_end_marker(self.root.take().expect("BUG: the tree has begun"));
-        let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        self.known.post_order = self.options.post_order;
-        self.stack.push(Level::new(State::First(root), spot, end_marker, value));
-    }
-
-    pub(super) fn stay_on_mount(&mut self, yes: bool) {
-        self.options.same_mount = yes;
-        self.known.mounts.forget();
-    }
-
-    pub(super) fn limit_open(&mut self, descriptors: usize) {
-        self.options.set_max_open(descriptors);
-        self.known.max_open = self.options.max_open();
-    }
-
-    /// The path of the current directory.
-    pub(super) fn path(&self) -> &[u8] {
-        self.path.until(self.path.len())
+        self.roots = roots;
     }
 
     /// Of the current directory, or 0.
@@ -173,7 +121,7 @@ impl<S> Levels<S> {
 
     /// An error of the current directory.
     pub(super) fn error(&self, cause: impl Into<io::Error>) -> Error {
-        self.error_at(self.top().spot, cause)
+        self.error_at(self.stack.top().spot, cause)
     }
 
     /// An error of the level at `spot`, which is the current one or above it.
@@ -184,91 +132,22 @@ impl<S> Levels<S> {
 
     /// Rewinds the current directory. Returns the names in it that are noted.
     pub(super) fn rewind(&self) -> Result<Pending, Error> {
-        let top = self.top();
+        let top = self.stack.top();
         match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
-            Ok(_) => Ok(self.pending.copy(top.spot.names_at..self.pending.len())),
+            Ok(_) => Ok(self.notes.pending.copy(top.spot.names_at..self.notes.pending.len())),
             Err(errno) => Err(self.error(errno)),
         }
     }
 
-    #[inline]
-    pub(super) fn at_hand(&mut self) -> AtHand<'_, S> {
-        let Self { options, stack, pending, path, unread, .. } = self;
-        let (top, above) = stack.split_last_mut().expect("BUG: there is no level");
-        let Level { state, spot, end_marker, value, .. } = top;
-        let state: &State = state;
-        let (dir, is_second_visit) = match state {
-            State::First(dir) => (dir.as_fd(), false),
-            State::Second(dir) => (dir.as_fd(), true),
-            State::Closed | State::Lost => panic!("BUG: the level is closed"),
-        };
-        let parent = above.last().filter(|above| is_second_visit && above.spot.depth + 1 == spot.depth);
-        AtHand {
-            dir,
-            end_marker: *end_marker,
-            is_second_visit,
-            parent: parent.and_then(Level::open_dir),
-            has_entries: !is_second_visit && spot.depth < options.max_depth,
-            is_deepest: spot.depth + 1 >= options.max_depth,
-            spot,
-            value,
-            pending,
-            path: path.as_bytes_with_nul(),
-            unread,
-        }
+    pub(super) fn has_work(&self) -> bool {
+        !self.roots.is_empty() || self.stack.last().is_some()
     }
 
     /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
-        let level = self.stack.pop().expect("BUG: there is no level");
-        self.pending.truncate(level.spot.names_at);
-    }
-
-    /// Whether the level above the current one is closed.
-    #[inline]
-    fn is_closed_above(&self) -> bool {
-        !self.closed.is_empty() && self.closed.len() + 2 == self.stack.len()
-    }
-
-    /// Lost levels count too: while there are any, nothing else is opened.
-    #[inline]
-    fn open_count(&self) -> usize {
-        self.stack.len() - self.closed.len()
-    }
-
-    fn top(&self) -> &Level<S> {
-        self.stack.last().expect("BUG: there is no level")
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.unread, Unread::Stopped)
-    }
-
-    pub(super) fn has_work(&self) -> bool {
-        self.root.is_some() || !self.stack.is_empty()
-    }
-
-    /// What holds between two steps. It looks at the deepest levels only, because a tree may have any number of levels.
-    fn check(&self) {
-        let Some(top) = self.stack.last() else {
-            assert!(self.closed.is_empty() && self.pending.len() == 0, "nothing is left");
-            return;
-        };
-        assert!(!matches!(top.state, State::Closed), "the level at hand is open or lost");
-        assert!(top.spot.names_at <= top.next_at && top.next_at <= self.pending.len(), "its names are the last ones");
-        assert!(self.closed.len() < self.stack.len().max(1), "the first level and the one at hand are not closed");
-        let is_closed = |level: &Level<S>| matches!(level.state, State::Closed);
-        assert!(
-            self.stack.iter().skip(1).take(self.closed.len().min(1)).all(is_closed),
-            "closed levels follow the first"
-        );
-        assert!(self.closed.is_empty() || is_closed(&self.stack[self.closed.len()]), "and lie side by side");
-        assert!(!self.stack.get(self.closed.len() + 1).is_some_and(is_closed), "there are no other ones");
-        if let [.., above, top] = &self.stack[..] {
-            assert!(above.spot.depth < top.spot.depth && above.spot.path_end <= top.spot.path_end, "a level is below");
-            assert!(above.next_at <= top.spot.names_at, "names of a level stand after those of the one above");
-        }
+        let level = self.stack.pop();
+        self.notes.pending.truncate(level.spot.names_at);
     }
 }
 
@@ -278,14 +157,14 @@ impl<S: Clone> Levels<S> {
     #[inline(always)]
     pub(super) fn step(&mut self) -> Result<Step, Error> {
         if cfg!(debug_assertions) {
-            self.check();
+            self.stack.check(self.notes.pending.len());
         }
-        let Some(top) = self.stack.last() else { return Ok(Step::Done) };
-        if top.next_at < self.pending.len() {
+        let Some(top) = self.stack.last() else { return self.enter_root() };
+        if top.next_at < self.notes.pending.len() {
             self.enter()
-        } else if self.known.post_order && !matches!(top.state, State::Second(_)) {
+        } else if self.options.post_order && !matches!(top.phase, Phase::Second(_)) {
             self.visit_again()
-        } else if self.is_closed_above() {
+        } else if self.stack.is_closed_above_top() {
             self.come_back().map(|()| Step::More)
         } else {
             self.pop();
@@ -293,247 +172,281 @@ impl<S: Clone> Levels<S> {
         }
     }
 
+    /// Opens the next root.
+    #[cold]
+    #[inline(never)]
+    fn enter_root(&mut self) -> Result<Step, Error> {
+        if self.roots.is_empty() {
+            return Ok(Step::Done);
+        }
+        let state = self.root_state.clone(); // first: if it panics, nothing is lost
+        self.links.clear();
+        self.mounts.forget();
+        let root = match self.roots.next().expect("BUG: there is no root") {
+            Root::Open(root) => root,
+            Root::At(path) => {
+                self.path.begin(&path);
+                self.options.open_root(&path)?
+            }
+        };
+        let Found { dir, end_marker, .. } = Found::ask(root);
+        let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
+        self.stack.push(Level::new(dir, spot, end_marker, state));
+        Ok(Step::Lend)
+    }
+
     /// Opens the first directory that is pending in the current one.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
-        // More than one if the limit was lowered midway.
-        while self.open_count() >= self.known.max_open && self.close_shallowest() {}
-        let Self { options, known, stack, links, pending, path, .. } = self;
-        let top = stack.last_mut().expect("BUG: there is no level");
+        if self.stack.open_count() >= self.options.max_open {
+            self.stack.close_shallowest(self.options.same_mount);
+        }
+        let Self { options, mounts, stack, links, notes, path, .. } = self;
+        let pending = &mut notes.pending;
+        let top = stack.top();
         let Record { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
             return self.enter_unlike_others();
         }
-        let name_at = path.enter(top.spot.path_end, name);
-        let opened = known.mounts.open(top.dir(), name, options.same_mount);
-        top.next_at = pending.forget(top.spot.names_at, end);
-        match opened {
-            Ok(dir) => {
-                let end_marker = known.mounts.pass_down(top.end_marker);
-                if links.is_empty() {
-                    Ok(self.push(dir, name_at, end_marker))
-                } else {
-                    self.push_below_link(dir, name_at, end_marker)
-                }
+        let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
+        match mounts.open(top.dir(), name, options.same_mount) {
+            Ok(dir) if links.is_empty() => {
+                let end_marker = mounts.pass_down(top.end_marker);
+                Ok(self.push(child, dir, end_marker))
             }
-            Err(errno) => self.refused(errno, kind, name_at),
+            opened => self.enter_otherwise(child, opened),
         }
     }
 
-    /// Makes the directory whose name ends the path the current one, as `dir`.
+    /// Makes `child`, open as `dir`, the current directory.
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
-    fn push(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Step {
-        let Self { known, stack, pending, path, .. } = self;
-        let top = stack.last_mut().expect("BUG: there is no level");
-        let spot = Spot { depth: top.spot.depth + 1, name_at, path_end: path.len(), names_at: pending.len() };
-        if top.next_at == spot.names_at && !known.post_order {
-            // It replaces the level above, and inherits its value. That level's descriptor is closed.
-            top.state = State::First(dir);
+    fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
+        let Self { options, stack, notes, path, .. } = self;
+        let pending = &mut notes.pending;
+        let top = stack.top_mut();
+        let spot =
+            |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
+        if child.end == pending.len() && !options.post_order {
+            // It replaces the level above, and inherits its state. That level's descriptor is closed.
+            pending.truncate(top.spot.names_at);
+            let spot = spot(pending.len());
+            top.phase = Phase::First(dir);
             (top.spot, top.next_at, top.end_marker) = (spot, spot.names_at, end_marker);
         } else {
-            let value = top.value.clone();
-            stack.push(Level::new(State::First(dir), spot, end_marker, value));
+            let state = top.state.clone(); // first: if it panics, nothing is lost
+            let next_at = pending.forget(top.spot.names_at, child.end);
+            let spot = spot(pending.len());
+            top.next_at = next_at;
+            stack.push(Level::new(dir, spot, end_marker, state));
         }
-        Step::AtHand
+        Step::Lend
     }
 
-    /// As [`push`](Self::push), if the walk may have followed links. `ELOOP` for a directory that is above itself.
-    #[cold]
-    #[inline(never)]
-    fn push_below_link(&mut self, dir: OwnedFd, name_at: usize, end_marker: EndMarker) -> Result<Step, Error> {
-        let depth = self.top().spot.depth + 1;
-        match self.links.check(dir.as_fd(), depth) {
-            Ok(()) => Ok(self.push(dir, name_at, end_marker)),
-            Err(errno) => Err(self.error_below(errno)),
-        }
+    /// The record of `child` is done with, and it is not entered.
+    fn forget(&mut self, child: Child) {
+        let top = self.stack.top_mut();
+        top.next_at = self.notes.pending.forget(top.spot.names_at, child.end);
     }
 
-    /// Follows a link if the caller asked for that, or passes over what is not entered.
+    /// As [`enter`](Self::enter), for a name that is not just to be opened: that of a link to follow, or one that is skipped.
     #[cold]
     #[inline(never)]
     fn enter_unlike_others(&mut self) -> Result<Step, Error> {
-        let Self { pending, stack, path, .. } = self;
-        let top = stack.last_mut().expect("BUG: there is no level");
-        let Record { kind, name, end } = pending.at(top.next_at);
-        let name_at = (!kind.is_passed_over()).then(|| path.enter(top.spot.path_end, name));
-        top.next_at = pending.forget(top.spot.names_at, end);
-        match name_at {
-            None => Ok(Step::More),
-            Some(_) if kind == Kind::NO_NAME => Err(self.error_below(Errno::INVAL)),
-            Some(name_at) => self.follow(name_at),
+        let Self { notes, stack, path, .. } = self;
+        let top = stack.top();
+        let Record { kind, name, end } = notes.pending.at(top.next_at);
+        let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
+        if kind == Kind::FOLLOWED {
+            return self.follow(child);
         }
+        self.forget(child);
+        if kind == Kind::NO_NAME { Err(self.error_below(Errno::INVAL)) } else { Ok(Step::More) }
     }
 
-    /// Enters the directory that a link leads to. The link's name ends the path.
-    fn follow(&mut self, name_at: usize) -> Result<Step, Error> {
+    /// Enters the directory that a link leads to. A link to a file or to nothing is none.
+    fn follow(&mut self, child: Child) -> Result<Step, Error> {
         loop {
-            let Self { options, known, stack, links, path, .. } = self;
-            let top = stack.last().expect("BUG: there is no level");
-            let followed = known.mounts.follow(top.dir(), path.from(name_at), options.same_mount).and_then(|target| {
-                let Some((target, end_marker)) = target else { return Ok(None) };
-                let link = links.follow(top.dir(), top.spot.depth, target.as_fd())?;
-                Ok(Some((target, end_marker, link)))
+            let Self { options, mounts, stack, links, path, .. } = self;
+            let top = stack.top();
+            let followed = mounts.follow(top.dir(), path.from(child.name_at), options.same_mount);
+            let followed = followed.map_err(Refusal::Kernel).and_then(|found| {
+                let Some(found) = found else { return Ok(None) };
+                let link = links.follow(top.dir(), top.spot.depth, found.dir.as_fd())?;
+                Ok(Some((found, link)))
             });
             match followed {
-                Ok(Some((target, end_marker, link))) => {
-                    let step = self.push(target, name_at, end_marker);
+                Ok(Some((found, link))) => {
+                    let step = self.push_found(child, found);
                     self.links.push(link);
                     return Ok(step);
                 }
-                // It leads to another mount, to a file, or to nothing.
-                Ok(None) | Err(Errno::NOTDIR | Errno::NOENT) => return Ok(Step::More),
-                Err(Errno::MFILE | Errno::NFILE) if self.keep_fewer_open() => {}
-                Err(errno) => return Err(self.error_below(errno)),
+                Ok(None) | Err(Refusal::Kernel(Errno::NOTDIR | Errno::NOENT)) => {
+                    self.forget(child);
+                    return Ok(Step::More);
+                }
+                Err(Refusal::Kernel(Errno::MFILE | Errno::NFILE)) if self.keep_fewer_open() => {}
+                Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
     }
 
-    /// Deals with `errno`, the answer to opening the directory whose name ends the path.
+    /// Enters `child` if [`Mounts::open`] answered `opened`, which may be an error, or if the walk may have followed links.
     #[cold]
     #[inline(never)]
-    fn refused(&mut self, mut errno: Errno, kind: Kind, name_at: usize) -> Result<Step, Error> {
+    fn enter_otherwise(&mut self, child: Child, mut opened: Result<OwnedFd, Errno>) -> Result<Step, Error> {
         loop {
-            let Self { options, known, stack, path, .. } = self;
-            let top = stack.last().expect("BUG: there is no level");
-            let (dir, name) = (top.dir(), path.from(name_at));
-            match known.mounts.open_otherwise(errno, dir, name, options.same_mount) {
-                Ok(Some((dir, end_marker))) => return self.push_below_link(dir, name_at, end_marker),
-                Ok(None) => return Ok(Step::More),
-                Err(Errno::NOTDIR | Errno::LOOP) if kind == Kind::UNKNOWN => return Ok(Step::More),
-                Err(Errno::MFILE | Errno::NFILE) if self.keep_fewer_open() => {}
-                Err(last) => {
-                    errno = last;
-                    break;
+            let Self { options, mounts, stack, links, path, .. } = self;
+            let top = stack.top();
+            let name = path.from(child.name_at);
+            let found = mounts.find(opened, (top.dir(), top.end_marker), name, options.same_mount);
+            let found = found.map_err(Refusal::Kernel).and_then(|found| {
+                if let Some(found) = &found {
+                    links.check(found.dir.as_fd(), top.spot.depth + 1)?;
                 }
+                Ok(found)
+            });
+            match found {
+                Ok(Some(found)) => return Ok(self.push_found(child, found)),
+                Ok(None) => {
+                    self.forget(child);
+                    return Ok(Step::More);
+                }
+                Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => {
+                    self.forget(child);
+                    return Ok(Step::More);
+                }
+                Err(Refusal::Kernel(Errno::MFILE | Errno::NFILE)) if self.keep_fewer_open() => {}
+                Err(refusal) => return Err(self.refuse(child, refusal)),
             }
-            let Self { options, known, stack, path, .. } = self;
-            let top = stack.last().expect("BUG: there is no level");
-            match known.mounts.open(top.dir(), path.from(name_at), options.same_mount) {
-                Ok(dir) => {
-                    let end_marker = known.mounts.pass_down(top.end_marker);
-                    return self.push_below_link(dir, name_at, end_marker);
-                }
-                Err(again) => errno = again,
+            let Self { options, mounts, stack, path, .. } = self;
+            opened = mounts.open(stack.top().dir(), path.from(child.name_at), options.same_mount);
+        }
+    }
+
+    /// As [`push`](Self::push). If the directory may not be read, its reader is told why.
+    fn push_found(&mut self, child: Child, found: Found) -> Step {
+        let step = self.push(child, found.dir, found.end_marker);
+        if let Some(errno) = found.refused {
+            self.notes.unread = Unread::Refused { errno, is_due: true };
+        }
+        step
+    }
+
+    /// `child` is not entered: the error that says why.
+    #[cold]
+    fn refuse(&mut self, child: Child, refusal: Refusal) -> Error {
+        self.forget(child);
+        match refusal {
+            Refusal::Kernel(errno) => self.error_below(errno),
+            Refusal::Loop(depth) => {
+                let levels = self.stack.top().spot.depth + 1 - depth;
+                let ancestor = OsStr::from_bytes(self.path.above(levels));
+                self.error_below(Errno::LOOP).with_loop_ancestor(ancestor.into())
             }
         }
-        let error = self.error_below(errno);
-        if self.known.post_order {
-            // A directory that cannot be read still has its second visit.
-            if let Ok(dir) = open_path_below(self.top().dir(), self.path.from(name_at)) {
-                self.links.forget_from(self.top().spot.depth + 1);
-                self.push(dir, name_at, EndMarker::NONE);
-            }
-        }
-        Err(error)
     }
 
     /// An error of the directory whose name ends the path, in the current one.
     #[cold]
     fn error_below(&self, errno: Errno) -> Error {
-        Error::new(self.path(), self.top().spot.depth + 1, errno)
+        Error::new(self.path.until(self.path.len()), self.stack.top().spot.depth + 1, errno)
     }
 
-    /// Descriptors have run out: gives one back, and makes do with fewer from now on.
+    /// Descriptors have run out: gives one back, and makes do with fewer from now on. Returns whether it could.
     fn keep_fewer_open(&mut self) -> bool {
-        let is_closed = self.close_shallowest();
-        self.known.max_open = (self.open_count() + 1).max(MIN_OPEN);
+        let is_closed = self.stack.close_shallowest(self.options.same_mount);
+        self.options.max_open = (self.stack.open_count() + 1).max(MIN_OPEN);
         is_closed
-    }
-
-    /// Closes the shallowest level but the first, unless it is the current one.
-    #[cold]
-    #[inline(never)]
-    fn close_shallowest(&mut self) -> bool {
-        let (_, others) = self.stack.split_last_mut().expect("BUG: there is no level");
-        let Some(level) = others.get_mut(1 + self.closed.len()) else { return false };
-        self.closed.push(Identity::note(level.dir(), self.options.same_mount));
-        level.state = State::Closed;
-        true
     }
 
     /// The current directory is done: reopens the level above it. A level that cannot be found is lost.
     #[cold]
     #[inline(never)]
     fn come_back(&mut self) -> Result<(), Error> {
-        let Self { stack, closed, way_back, links, path, pending, .. } = self;
-        let (at, last) = (closed.len(), closed.last().expect("BUG: no level is closed"));
-        let spot = stack[at].spot;
-        let found = last.and_then(|identity| {
-            let by_names = || {
-                let top = stack[0].from().expect("BUG: the first level is closed");
-                let levels = stack[1..=at].iter().map(|level| level.spot);
-                (top, levels.zip(closed.iter().copied()))
-            };
-            way_back.find((spot, identity), stack[at + 1].from(), path, links, by_names)
-        });
-        closed.pop();
+        let Self { stack, way_back, links, path, notes, .. } = self;
+        let (spot, identity, below) = stack.last_closed();
+        let found =
+            identity.and_then(|identity| way_back.find((spot, identity), below, path, links, || stack.way_down()));
         match found {
             Ok(dir) => {
-                stack[at].state = State::First(dir);
+                stack.reopen(dir);
                 Ok(())
             }
             Err(errno) => {
-                pending.truncate(spot.names_at);
-                stack[at].state = State::Lost;
-                for level in &mut stack[at..] {
-                    (level.spot.names_at, level.next_at) = (spot.names_at, spot.names_at);
-                }
+                notes.pending.truncate(spot.names_at);
+                stack.lose(spot.names_at);
                 Err(self.error_at(spot, errno))
             }
         }
     }
 
-    /// Makes the current directory ready for its second visit, with its parent open. If other threads are still below it, the
-    /// visit is theirs. A lost level has none.
+    /// The current directory is done for its first visit: makes it ready for its second one, with its parent open. If other
+    /// threads are still below it, the visit is theirs. A lost level has none.
     #[cold]
     #[inline(never)]
     fn visit_again(&mut self) -> Result<Step, Error> {
-        if self.is_closed_above() {
+        if self.stack.is_closed_above_top() {
             self.come_back()?;
         }
-        if let Some(shared) = self.stack.last_mut().and_then(|top| top.shared.take()) {
-            let Some(last) = Shared::give_up(shared) else {
-                self.pop();
-                return Ok(Step::More);
-            };
-            if let (1, Some(above)) = (self.stack.len(), last.above) {
-                self.come_up(above)?;
-            }
+        if !self.is_last_here()? {
+            self.pop();
+            return Ok(Step::More);
         }
-        let top = self.stack.last_mut().expect("BUG: there is no level");
-        let State::First(dir) = mem::replace(&mut top.state, State::Lost) else {
+        let top = self.stack.top_mut();
+        let Phase::First(dir) = mem::replace(&mut top.phase, Phase::Lost) else {
             self.pop();
             return Ok(Step::More);
         };
-        top.state = State::Second(dir);
+        top.phase = Phase::Second(dir);
         // What was given to other threads may still stand among the names.
         top.next_at = top.spot.names_at;
-        self.pending.truncate(top.spot.names_at);
+        self.notes.pending.truncate(top.spot.names_at);
         self.path.come_up(top.spot.path_end);
-        Ok(Step::AtHand)
+        Ok(Step::Lend)
+    }
+
+    /// Whether no other thread is at the current level or below it. If this thread came to it from another one, the level above
+    /// is put on the stack.
+    fn is_last_here(&mut self) -> Result<bool, Error> {
+        let is_first = self.stack.levels().len() == 1;
+        let top = self.stack.top_mut();
+        // Cloned first: if it panics, nothing is lost.
+        let state_above = top.common.as_ref().filter(|_| is_first).and_then(|common| common.state_above());
+        let Some(common) = top.common.take() else { return Ok(true) };
+        let Some(last) = Common::give_up(common) else { return Ok(false) };
+        match (last.above, state_above) {
+            (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
+            _ => Ok(true),
+        }
     }
 
     /// Puts `level`, which is above the first one, on the stack. A level that cannot be found is lost.
-    fn come_up(&mut self, level: Arc<Shared<S>>) -> Result<(), Error> {
+    fn come_up(&mut self, level: Arc<Common<S>>, state: S) -> Result<(), Error> {
         let Self { stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };
         let found = level.identity.and_then(|identity| {
-            let by_names = || {
+            let way_down = || {
                 let levels = level.all_from_root();
-                let top =
-                    From { dir: levels[0].root_dir().expect("BUG: the root has no descriptor"), spot: levels[0].spot };
-                (top, levels.into_iter().skip(1).map(|level| (level.spot, level.identity)))
+                let dir = levels[0].root_dir().expect("BUG: the root has no descriptor");
+                let rest = levels[1..].iter().map(|level| (level.spot, level.identity)).collect::<Vec<_>>();
+                (Start { dir, spot: levels[0].spot }, rest)
             };
-            way_back.find((spot, identity), stack[0].from(), path, links, by_names)
+            way_back.find((spot, identity), stack.first(), path, links, way_down)
         });
-        let (state, result) = match found {
-            Ok(dir) => (State::First(dir), Ok(())),
-            Err(errno) => (State::Lost, Err(self.error_at(spot, errno))),
+        let (phase, result) = match found {
+            Ok(dir) => (Phase::First(dir), Ok(())),
+            Err(errno) => (Phase::Lost, Err(self.error_at(spot, errno))),
         };
-        let value = level.state();
-        self.stack.insert(0, Level { shared: Some(level), ..Level::new(state, spot, EndMarker::NONE, value) });
+        self.stack.insert_first(Level {
+            phase,
+            spot,
+            next_at: 0,
+            end_marker: EndMarker::NONE,
+            common: Some(level),
+            state,
+        });
         result
     }
 }

@@ -1,7 +1,7 @@
 //! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
 
 use super::identity::FileId;
-use crate::open::open_path_above;
+use super::open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
@@ -10,11 +10,8 @@ use rustix::io::Errno;
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    /// The ancestors of the directory that was asked about last: those above the root too, and those that the walk came to
-    /// through links. Depths above the root are negative.
+    /// The directory that was asked about last and those above it, by their depth: the root first.
     ancestors: Vec<FileId>,
-    /// The depth of the first of them.
-    top_depth: isize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +21,20 @@ pub(super) struct Followed {
     target: FileId,
 }
 
-#[allow(clippy::cast_possible_wrap, reason = "no tree has so many levels")]
+/// Why a directory is not entered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Kernel(Errno),
+    /// The walk is in it already: it is the directory of this depth.
+    Loop(usize),
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Self {
+        Self::Kernel(errno)
+    }
+}
+
 impl Links {
     pub(super) fn clear(&mut self) {
         self.followed.clear();
@@ -36,27 +46,22 @@ impl Links {
         self.followed.is_empty()
     }
 
-    /// The walk is about to enter `dir`, at this depth and not through a link. `ELOOP` if the walk is in it already: below
-    /// a link, a directory can be above itself.
+    /// The walk is about to enter `dir`, at this depth and not through a link. Below a link, a directory can be above itself.
     #[cold]
-    pub(super) fn check(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
+    pub(super) fn check(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
         // It is below the link's target and all directories that the walk came through since, so it is none of these.
-        let above_link = usize::try_from(link.depth as isize - self.top_depth).unwrap_or(0);
         let id = FileId::of(dir)?;
-        if self.ancestors.iter().take(above_link).any(|above| *above == id) { Err(Errno::LOOP) } else { Ok(()) }
+        refuse(self.ancestors.iter().take(link.depth).position(|above| *above == id))
     }
 
     /// Forgets the links that led to this depth or deeper.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn forget_from(&mut self, depth: usize) {
+    fn forget_from(&mut self, depth: usize) {
         let kept = self.followed.partition_point(|link| link.depth < depth);
         if let Some(link) = self.followed.get(kept) {
             // The walk may come to the same directory again, as deep but not through this link. It has other ancestors then.
-            let above = usize::try_from(link.depth as isize - self.top_depth).unwrap_or(0);
-            self.ancestors.truncate(above);
+            self.ancestors.truncate(link.depth);
             self.followed.truncate(kept);
         }
     }
@@ -82,19 +87,17 @@ impl Links {
         Some(self.followed[at].target)
     }
 
-    /// The walk is about to enter `target` through a link in `dir`, which has this depth. `ELOOP` if it is `dir` or above it.
+    /// The walk is about to enter `target` through a link in `dir`, which has this depth.
     pub(super) fn follow(
         &mut self,
         dir: BorrowedFd<'_>,
         depth: usize,
         target: BorrowedFd<'_>,
-    ) -> Result<Followed, Errno> {
+    ) -> Result<Followed, Refusal> {
         self.forget_from(depth + 1);
-        self.find_ancestors(dir, depth as isize)?;
+        self.find_ancestors(dir, depth)?;
         let target = FileId::of(target)?;
-        if self.ancestors.contains(&target) {
-            return Err(Errno::LOOP);
-        }
+        refuse(self.ancestors.iter().position(|above| *above == target))?;
         Ok(Followed { depth: depth + 1, target })
     }
 
@@ -103,46 +106,35 @@ impl Links {
         self.followed.push(link);
     }
 
-    /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is `/`.
-    fn find_ancestors(&mut self, dir: BorrowedFd<'_>, mut depth: isize) -> Result<(), Errno> {
-        let last_link = self.followed.last().map(|link| link.depth as isize);
-        let (mut found, mut top_depth) = (Vec::new(), depth);
+    /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is the root.
+    fn find_ancestors(&mut self, dir: BorrowedFd<'_>, mut depth: usize) -> Result<(), Errno> {
+        let last_link = self.followed.last().map_or(0, |link| link.depth);
+        let mut found = Vec::new();
         let mut reached: Option<OwnedFd> = None;
-        let known = loop {
+        loop {
             let here = reached.as_ref().map_or(dir, AsFd::as_fd);
             let id = FileId::of(here)?;
-            if found.last() == Some(&id) {
-                break None; // `/` is above itself
-            }
-            let index = usize::try_from(depth - self.top_depth).ok();
-            let is_known = index.is_some_and(|index| self.ancestors.get(index) == Some(&id));
             found.push(id);
-            top_depth = depth;
-            if is_known || last_link == Some(depth) {
-                break index;
+            if depth <= last_link || self.ancestors.get(depth) == Some(&id) {
+                break;
             }
-            reached = match open_path_above(here) {
-                Ok(above) => Some(above),
-                Err(errno @ (Errno::MFILE | Errno::NFILE)) => return Err(errno),
-                Err(_) if depth <= 0 => break None, // the directories above the root may be out of reach
-                Err(errno) => return Err(errno),
-            };
+            reached = Some(open::path_above(here)?);
             depth -= 1;
-        };
-        if known.is_none() {
-            self.top_depth = top_depth;
         }
-        self.ancestors.truncate(known.unwrap_or(0));
+        self.ancestors.truncate(depth);
         self.ancestors.extend(found.into_iter().rev());
         Ok(())
     }
 }
 
+fn refuse(ancestor: Option<usize>) -> Result<(), Refusal> {
+    ancestor.map_or(Ok(()), |depth| Err(Refusal::Loop(depth)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{FileId, Links};
-    use rustix::fd::AsFd;
-    use rustix::io::Errno;
+    use super::{FileId, Links, Refusal};
+    use rustix::fd::{AsFd, OwnedFd};
     use std::fs;
 
     /// The ancestors of a directory are those in its real path, whatever was asked before.
@@ -150,53 +142,46 @@ mod tests {
     #[cfg_attr(miri, ignore = "asks the kernel")]
     fn ancestors_are_those_of_the_real_path() {
         let root = tempfile::tempdir().unwrap();
-        let path = fs::canonicalize(root.path()).unwrap();
-        fs::create_dir_all(path.join("a/b/c")).unwrap();
-        fs::create_dir_all(path.join("a/d/e/f")).unwrap();
+        fs::create_dir_all(root.path().join("a/b/c")).unwrap();
+        fs::create_dir_all(root.path().join("a/d/e/f")).unwrap();
         let mut links = Links::default();
         for name in ["", "a/b/c", "a/d/e/f", "a/d", "a/b", "a/d/e/f", ""] {
-            let dir = path.join(name);
+            let dir = root.path().join(name);
             let depth = name.split('/').filter(|name| !name.is_empty()).count();
-            links.find_ancestors(lendir::open(&dir).as_fd(), isize::try_from(depth).unwrap()).unwrap();
+            let open = |path: &std::path::Path| -> OwnedFd { crate::open(path).unwrap() };
+            links.find_ancestors(open(&dir).as_fd(), depth).unwrap();
             let mut expected: Vec<_> =
-                dir.ancestors().map(|dir| FileId::of(lendir::open(dir).as_fd()).unwrap()).collect();
+                dir.ancestors().take(depth + 1).map(|dir| FileId::of(open(dir).as_fd()).unwrap()).collect();
             expected.reverse();
             assert_eq!(links.ancestors, expected, "{name}");
-            let above_root = path.ancestors().count() - 1;
-            assert_eq!(links.top_depth, -isize::try_from(above_root).unwrap());
-        }
-    }
-
-    mod lendir {
-        pub(super) fn open(path: impl rustix::path::Arg) -> rustix::fd::OwnedFd {
-            crate::open(path).unwrap()
         }
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "asks the kernel")]
-    fn whoever_is_above_is_a_loop() {
+    fn whoever_is_above_is_a_loop_and_what_is_above_the_root_is_none() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b")).unwrap();
         fs::create_dir_all(root.path().join("z/y")).unwrap();
         let open = |name: &str| crate::open(root.path().join(name)).unwrap();
         let mut links = Links::default();
         let (b, y) = (open("a/b"), open("z/y"));
-        for above in ["a/b", "a", "", "/"] {
-            assert_eq!(links.follow(b.as_fd(), 2, open(above).as_fd()), Err(Errno::LOOP), "{above}");
+        for (depth, above) in [(2, "a/b"), (1, "a"), (0, "")] {
+            assert_eq!(links.follow(b.as_fd(), 2, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
         }
+        assert!(links.follow(b.as_fd(), 2, open("/").as_fd()).is_ok());
         let link = links.follow(b.as_fd(), 2, y.as_fd()).unwrap();
         links.push(link);
         assert!(links.is_between(2, 3) && !links.is_between(3, 4));
         // From z/y, entered through the link: a/b and what is above it lead back, and z does not.
-        for above in ["z/y", "a/b", "a", "", "/"] {
-            assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Errno::LOOP), "{above}");
+        for (depth, above) in [(3, "z/y"), (2, "a/b"), (1, "a"), (0, "")] {
+            assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
         }
         let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         links.push(link);
         assert_eq!(links.down_to(3).followed.len(), 1);
         // Below the links, a directory that is above itself.
-        assert_eq!(links.check(b.as_fd(), 5), Err(Errno::LOOP));
+        assert_eq!(links.check(b.as_fd(), 5), Err(Refusal::Loop(2)));
         assert_eq!(links.check(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
         links.check(b.as_fd(), 2).unwrap();
         assert!(links.is_empty() && links.target(3).is_none());

@@ -1,11 +1,11 @@
-//! `Mounts`: opens the next directory of a walk, and knows whether that is on another mount.
+//! `Mounts`, `Found`: opens the next directory of a walk, and knows whether that is on another mount.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
 
 use super::identity::Mount;
+use super::open;
 use crate::EndMarker;
-use crate::open::{open_below, open_below_on_mount, open_path_below, open_through};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -18,6 +18,34 @@ pub(super) struct Mounts {
     only: Option<Mount>,
 }
 
+/// A directory that exists.
+pub(super) struct Found {
+    pub(super) dir: OwnedFd,
+    pub(super) end_marker: EndMarker,
+    /// Why it may not be read: then `dir` is a descriptor with `O_PATH`.
+    pub(super) refused: Option<Errno>,
+}
+
+impl Found {
+    /// A directory with the end marker of its file system, or without one where the file system cannot be asked.
+    pub(super) fn ask(dir: OwnedFd) -> Self {
+        let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
+        Self { dir, end_marker, refused: None }
+    }
+
+    /// If `errno` is not about the directory itself, opens it with `O_PATH`.
+    fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MFILE | Errno::NFILE) {
+            return Err(errno);
+        }
+        match path() {
+            Ok(dir) => Ok(Self { dir, end_marker: EndMarker::NONE, refused: Some(errno) }),
+            Err(limit @ (Errno::MFILE | Errno::NFILE)) => Err(limit),
+            Err(_) => Err(errno),
+        }
+    }
+}
+
 impl Default for Mounts {
     fn default() -> Self {
         Self { has_openat2: !cfg!(target_os = "android"), only: None }
@@ -25,16 +53,16 @@ impl Default for Mounts {
 }
 
 impl Mounts {
-    /// Another tree begins, or from now on the walk stays on the mount where it is.
+    /// Another tree begins.
     pub(super) fn forget(&mut self) {
         self.only = None;
     }
 
-    /// Opens `name`, a directory in `dir`. If that fails, ask [`open_otherwise`](Self::open_otherwise).
+    /// Opens `name`, a directory in `dir`. If that fails, ask [`find`](Self::find).
     #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
-        if self.has_openat2 { open_below_on_mount(dir, name) } else { self.open_without_openat2(dir, name, same_mount) }
+        if self.has_openat2 { open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name, same_mount) }
     }
 
     /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
@@ -43,66 +71,66 @@ impl Mounts {
         if self.has_openat2 { end_marker } else { EndMarker::NONE }
     }
 
-    /// Opens `name` in `dir` if [`open`](Self::open) answered `errno`, and finds its end marker. `None` for another mount under
-    /// `same_mount`.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn open_otherwise(
+    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None` for
+    /// another mount under `same_mount`.
+    pub(super) fn find(
         &mut self,
-        errno: Errno,
-        dir: BorrowedFd<'_>,
+        opened: Result<OwnedFd, Errno>,
+        (dir, above): (BorrowedFd<'_>, EndMarker),
         name: &CStr,
         same_mount: bool,
-    ) -> Result<Option<(OwnedFd, EndMarker)>, Errno> {
-        match errno {
-            Errno::XDEV if same_mount => Ok(None),
-            Errno::XDEV => Ok(Some(with_end_marker(open_below(dir, name)?))),
-            Errno::NOSYS | Errno::PERM if self.has_openat2 => {
-                let opened = self.open_without_openat2(dir, name, same_mount);
+    ) -> Result<Option<Found>, Errno> {
+        let found = match opened {
+            Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), refused: None }),
+            Err(Errno::XDEV) if !same_mount => open::below(dir, name).map(Found::ask),
+            Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
+                let opened = self.open_and_compare(dir, name, same_mount);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // or `openat` would be refused too
-                match opened {
-                    Err(Errno::XDEV) if same_mount => Ok(None),
-                    opened => Ok(Some((opened?, EndMarker::NONE))),
-                }
+                opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, refused: None })
             }
-            errno => Err(errno),
+            Err(errno) => Err(errno),
+        };
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::XDEV) if same_mount => Ok(None),
+            Err(errno) => {
+                let found = Found::unreadable(errno, || open::path_below(dir, name))?;
+                self.on_mount(dir, found, same_mount)
+            }
         }
     }
 
-    /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
-    #[inline]
-    fn open_without_openat2(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
-        let opened = open_below(dir, name);
-        if same_mount { self.compare(dir, name, opened) } else { opened }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, opened: Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
-        let stays = match &opened {
-            Ok(opened) => self.stays_on_mount(dir, opened.as_fd())?,
-            // An unreadable mount point is passed over like any other.
-            Err(Errno::ACCESS) => self.stays_on_mount(dir, open_path_below(dir, name)?.as_fd())?,
-            Err(errno) => return Err(*errno),
-        };
-        if stays { opened } else { Err(Errno::XDEV) }
-    }
-
-    /// Opens `name` in `dir`, even if it is a symbolic link. `None` for another mount under `same_mount`.
+    /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
+    /// `same_mount`.
     pub(super) fn follow(
         &mut self,
         dir: BorrowedFd<'_>,
         name: &CStr,
         same_mount: bool,
-    ) -> Result<Option<(OwnedFd, EndMarker)>, Errno> {
-        let opened = open_through(dir, name)?;
-        if same_mount && !self.stays_on_mount(dir, opened.as_fd())? {
-            return Ok(None);
-        }
-        Ok(Some(with_end_marker(opened)))
+    ) -> Result<Option<Found>, Errno> {
+        let found = match open::through(dir, name) {
+            Ok(dir) => Found::ask(dir),
+            Err(errno) => Found::unreadable(errno, || open::path_through(dir, name))?,
+        };
+        self.on_mount(dir, found, same_mount)
+    }
+
+    /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
+        let opened = open::below(dir, name)?;
+        if same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
+    }
+
+    /// `found`, unless it is on another mount than `dir` under `same_mount`.
+    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: Found, same_mount: bool) -> Result<Option<Found>, Errno> {
+        Ok(if same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? { None } else { Some(found) })
     }
 
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
+    #[cold]
+    #[inline(never)]
     fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
         let only = match self.only {
             Some(only) => only,
@@ -110,10 +138,4 @@ impl Mounts {
         };
         Ok(Mount::of(below)? == only)
     }
-}
-
-/// A directory with the end marker of its file system, or without one where the file system cannot be asked.
-pub(super) fn with_end_marker(dir: OwnedFd) -> (OwnedFd, EndMarker) {
-    let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
-    (dir, end_marker)
 }

@@ -1,31 +1,217 @@
-//! `Options`: what the caller asked of a walk. Each of its threads has a copy.
+//! `WalkOptions`: what the caller asks of a walk before it begins.
+
+use super::Walk;
+use super::levels::Levels;
+use super::open;
+use super::roots::Roots;
+use crate::error::Error;
+use rustix::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The first level, the current directory, and two more on the way by names to a closed level.
 pub(super) const MIN_OPEN: usize = 4;
 
-/// Each applies from the next directory on, except `post_order`, which applies from the next root on.
+/// Each thread of a walk has a copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) same_mount: bool,
     pub(super) post_order: bool,
-    /// At least [`MIN_OPEN`].
-    max_open: usize,
+    /// At least [`MIN_OPEN`]. Lowered once the system has refused a descriptor.
+    pub(super) max_open: usize,
     /// Entries of this depth are the deepest that are lent.
     pub(super) max_depth: usize,
+    /// Whether a root may be a symbolic link.
+    pub(super) follow_roots: bool,
+}
+
+/// How to walk, set before the walk begins, as with [`std::fs::OpenOptions`]. [`Walk::options`] makes it.
+///
+/// ```
+/// use lendir::Walk;
+///
+/// let mut walk = Walk::options().same_mount(true).max_depth(2).open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         println!("{}", entry.path().display());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
+pub struct WalkOptions<S = ()> {
+    options: Options,
+    state: S,
+}
+
+impl WalkOptions {
+    pub(super) const DEFAULT: Self = Self {
+        options: Options {
+            same_mount: false,
+            post_order: false,
+            max_open: 32,
+            max_depth: usize::MAX,
+            follow_roots: true,
+        },
+        state: (),
+    };
+}
+
+impl<S> WalkOptions<S> {
+    /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
+    ///
+    /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
+    /// not a mount. `find -xdev` does the opposite of both, because it compares `st_dev`.
+    ///
+    /// A directory whose opening is refused with `EXDEV` is skipped silently, even if it is a FUSE server that says so. To name
+    /// such directories, ask each by [`Entry::statx`](crate::Entry::statx) whether it is the root of a mount
+    /// (`STATX_ATTR_MOUNT_ROOT`, since Linux 5.8), as the example `rm -x` does.
+    ///
+    /// Costs: nothing, where there is `openat2`: [`RESOLVE_NO_XDEV`] refuses mount points by itself. Elsewhere one `statx` more
+    /// for each directory. Before Linux 5.8 that can tell devices only, so bind mounts of the same file system are entered.
+    ///
+    /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
+    #[doc(alias = "xdev")]
+    #[doc(alias = "same_file_system")]
+    pub fn same_mount(mut self, yes: bool) -> Self {
+        self.options.same_mount = yes;
+        self
+    }
+
+    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`](crate::Dir::is_second_visit) and
+    /// [`Dir::parent`](crate::Dir::parent). First and second visits come in pairs, except that a level that was moved or removed
+    /// meanwhile can be [lost](Self::max_open).
+    ///
+    /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
+    /// the walk closes levels early.
+    #[doc(alias = "depth_first")]
+    #[doc(alias = "contents_first")]
+    pub fn post_order(mut self, yes: bool) -> Self {
+        self.options.post_order = yes;
+        self
+    }
+
+    /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
+    ///
+    /// It holds one for the current directory, and one for each level above that has directories left to do (in post-order, for
+    /// each level). Beyond the limit it closes the shallowest levels, and reopens them by `..` on the way back. It accepts
+    /// `..` only if device, inode number and, where the file system keeps it, birth time are those of the directory that it
+    /// closed, and under [`same_mount`](Self::same_mount) the mount too. Otherwise it goes down by names from the topmost level,
+    /// which stays open. If neither leads there, the level was moved or removed. That is one error: `ENOENT`, `ENOTDIR` if
+    /// something else has its name, `EACCES` if a directory on the way can no longer be searched, or `EMFILE` or `ENFILE` if no
+    /// descriptor is left to reopen it. The rest of that level is skipped, including its second visit.
+    ///
+    /// Birth times are only as fine as the clock's tick. So before the walk closes a level that is less than 11 ms old, it
+    /// sleeps for 11 ms. `SECURITY.md` lists the file systems without a reliable birth time. There, a directory that was removed
+    /// and replaced by one of the same inode number is taken for the same.
+    ///
+    /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors on the way down, the walk does the same,
+    /// and keeps fewer from then on.
+    pub fn max_open(mut self, descriptors: usize) -> Self {
+        self.options.max_open = descriptors.max(MIN_OPEN);
+        self
+    }
+
+    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 only those of the root, with 0 the root and no
+    /// entries.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.options.max_depth = depth;
+        self
+    }
+
+    /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
+    /// or `ELOOP` on old kernels. Links in the directories of its path are followed in any case.
+    pub fn follow_roots(mut self, yes: bool) -> Self {
+        self.options.follow_roots = yes;
+        self
+    }
+
+    /// Carries a state down the tree. Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
+    /// state, as the caller left it there. [`Dir::state`](crate::Dir::state) and [`Dir::state_mut`](crate::Dir::state_mut) give
+    /// it. At its second visit a directory has its own state again.
+    ///
+    /// The state follows the work to other threads, and outlives a level's descriptor. In an [`Arc`](std::sync::Arc) it also
+    /// carries sums up, as in the example `du`. Here it carries the depth of the nearest `.git` down:
+    ///
+    /// ```
+    /// use lendir::Walk;
+    ///
+    /// let mut walk = Walk::options().with_state(None).open("/usr/share/doc")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let depth = dir.depth();
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if entry.name() == b".git" {
+    ///             *dir.state_mut() = Some(depth); // this directory and those below it are in a repository
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: one clone for each directory that is not the last of its parent's (in post-order, for each directory), and the
+    /// size of the state for each level. Without a state, nothing.
+    pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
+        WalkOptions { options: self.options, state: of_root }
+    }
+
+    /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
+    ///
+    /// Costs: one `openat`, and three allocations, for the [`Buffer`](crate::Buffer), the path and the first level; the rest of
+    /// the memory comes with the tree.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO,
+    /// `EACCES` for a directory that may not be read.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
+        let mut walk = self.open_all::<&Path>([]);
+        walk.reopen(path)?;
+        Ok(walk)
+    }
+
+    /// Begins a walk of the trees at `paths`, one after the other; on [several threads](Walk::spread), of all of them at once. A
+    /// path that is given twice is walked twice.
+    ///
+    /// A root is opened when the walk comes to it. If that fails, [`Walk::next`] has the error, with the path and depth 0, and
+    /// goes on with the next root.
+    ///
+    /// ```
+    /// use lendir::Walk;
+    ///
+    /// let mut walk = Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let (mut roots, mut errors) = (0, 0);
+    /// while let Some(dir) = walk.next_ok(|_| errors += 1) {
+    ///     roots += usize::from(dir.depth() == 0);
+    /// }
+    /// assert_eq!((roots, errors), (2, 1));
+    /// ```
+    ///
+    /// Costs: the memory of [`open`](Self::open), and a copy of each path.
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk<S> {
+        self.begin(Roots::at(paths), b"")
+    }
+
+    /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
+    /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
+    ///
+    /// The root is read from its current position: **a descriptor that was read before gives an empty root, without an error**.
+    ///
+    /// Costs: the memory of [`open`](Self::open).
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
+        self.begin(Roots::of(root.into()), path.as_ref().as_os_str().as_bytes())
+    }
+
+    fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
+        let mut levels = Levels::new(self.options, self.state);
+        levels.begin(roots, path);
+        Walk::new(levels)
+    }
 }
 
 impl Options {
-    pub(super) fn max_open(self) -> usize {
-        self.max_open
-    }
-
-    pub(super) fn set_max_open(&mut self, descriptors: usize) {
-        self.max_open = descriptors.max(MIN_OPEN);
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { same_mount: false, post_order: false, max_open: 32, max_depth: usize::MAX }
+    /// Opens a root.
+    pub(super) fn open_root(self, path: &[u8]) -> Result<OwnedFd, Error> {
+        open::root(path, self.follow_roots).map_err(|errno| Error::new(path, 0, errno))
     }
 }

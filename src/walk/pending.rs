@@ -15,6 +15,8 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     records: Vec<u8>,
+    /// No level has names left before here: they have been given to other threads. Where a search for names to give begins.
+    given_until: usize,
     /// Memory for [`Search`].
     index: Vec<usize>,
 }
@@ -81,6 +83,15 @@ impl Pending {
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
         self.records.truncate(len);
+        self.given_until = self.given_until.min(len);
+    }
+
+    pub(super) fn given_until(&self) -> usize {
+        self.given_until
+    }
+
+    pub(super) fn set_given_until(&mut self, at: usize) {
+        self.given_until = at;
     }
 
     #[inline]
@@ -118,7 +129,7 @@ impl Pending {
     }
 
     pub(super) fn copy(&self, run: Range<usize>) -> Self {
-        Self { records: self.records[run].to_vec(), index: Vec::new() }
+        Self { records: self.records[run].to_vec(), ..Self::default() }
     }
 
     /// Drops the records from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
@@ -162,10 +173,9 @@ impl Pending {
         self.len()
     }
 
-    /// The names of entries. That of a [`Kind::NO_NAME`] belongs to none.
-    pub(super) fn names(&self) -> impl Iterator<Item = &CStr> {
-        let records = self.records_from(0).map(|(_, record)| record);
-        records.filter(|record| record.kind != Kind::NO_NAME).map(|record| record.name)
+    /// All records.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.records_from(0).map(|(_, record)| record)
     }
 
     /// Each record from the one that begins at `at` on, with where it begins.

@@ -1,71 +1,95 @@
-//! `Share`, `Work`: what one thread of a walk gives to another.
+//! `Share`, `Work`: the part of a walk that one thread gives to another.
 
-use super::identity::Identity;
-use super::level::{Level, Spot, State};
-use super::levels::{Known, Levels};
+use super::common::Common;
+use super::levels::Levels;
 use super::links::Links;
+use super::mounts::Mounts;
 use super::options::Options;
-use super::path::GivenPath;
+use super::path::TreePath;
 use super::pending::Pending;
-use super::shared::Shared;
+use super::roots::Roots;
+use super::spot::Spot;
+use super::stack::Level;
 use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// A share of the work for another thread.
+/// Directories of one level.
 #[derive(Debug)]
 pub(super) struct Share<S> {
     options: Options,
-    known: Known,
+    mounts: Mounts,
     first: Level<S>,
     links: Links,
     pending: Pending,
-    path: GivenPath,
+    path: TreePath,
 }
 
-/// Work that one thread gives to another.
 #[derive(Debug)]
 pub(super) enum Work<S> {
     Share(Share<S>),
+    Roots(Roots),
     /// Everything, from a thread that leaves.
     All(Levels<S>),
 }
 
+/// While others wait, a thread may copy so many bytes of path for each directory that it visits. A tree of 100,000 levels has
+/// paths of megabytes: copied for each directory, they would take time that grows with the square of its depth.
+const PATH_CREDIT: usize = 4096;
+
 impl<S: Clone> Levels<S> {
-    /// Takes half of the directories pending at the shallowest open level, for another thread. Gives away a single one only if
-    /// others are left. Duplicates the level's descriptor.
-    pub(super) fn give_share(&mut self) -> Option<Share<S>> {
-        let shallowest = self.pending_from(0)?;
-        let is_closed = (1..=self.closed.len()).contains(&shallowest.0);
-        let below_closed = || self.pending_from(self.stack[self.closed.len() + 1].spot.names_at);
-        let (index, names) = if is_closed { below_closed()? } else { shallowest };
-        let half_at = self.pending.half(names.clone());
-        if half_at == names.end && !is_closed && self.pending_from(names.end).is_none() {
+    /// Takes a part of this thread's work, for another thread: half of its roots, or half of the directories pending at the
+    /// shallowest open level. Gives away a single one only if others are left.
+    pub(super) fn give(&mut self) -> Option<Work<S>> {
+        self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
+        let shallowest = self.names_from(self.notes.pending.given_until());
+        let given_until = match &shallowest {
+            Some((index, _)) => self.stack.levels()[*index].spot.names_at,
+            None => self.notes.pending.len(),
+        };
+        self.notes.pending.set_given_until(given_until);
+        if let Some(roots) = self.roots.give_half(shallowest.is_some()) {
+            return Some(Work::Roots(roots));
+        }
+        self.share(shallowest?).map(Work::Share)
+    }
+
+    /// Half of the names at the `shallowest` level that has some, or at the shallowest open one. Duplicates the level's
+    /// descriptor.
+    fn share(&mut self, shallowest: (usize, Range<usize>)) -> Option<Share<S>> {
+        let is_closed = self.stack.is_closed(shallowest.0);
+        let first_open = || self.stack.levels()[self.stack.first_below_closed()].spot.names_at;
+        let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
+        let half_at = self.notes.pending.half(names.clone());
+        if half_at == names.end && !is_closed && self.names_from(names.end).is_none() {
             return None;
         }
-        let dir = fcntl_dupfd_cloexec(self.stack[index].dir(), 0).ok()?;
-        let shared = if self.known.post_order { Some(self.share(index)?) } else { None };
-        let level = &mut self.stack[index];
-        level.next_at = half_at;
+        let level = &self.stack.levels()[index];
         let spot = Spot { names_at: 0, ..level.spot };
-        let first = Level::new(State::First(dir), spot, level.end_marker, level.value.clone());
+        self.path_credit.checked_sub(spot.path_end)?;
+        let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
+        let first = Level::new(dir, spot, level.end_marker, level.state.clone());
+        let common = if self.options.post_order { Some(self.make_common(index)?) } else { None };
+        self.stack.level_mut(index).next_at = half_at; // last: if `clone` panics, nothing is lost
+        self.path_credit -= spot.path_end;
         Some(Share {
             options: self.options,
-            known: self.known,
-            first: Level { shared, ..first },
+            mounts: self.mounts,
+            first: Level { common, ..first },
             links: self.links.down_to(spot.depth),
-            pending: self.pending.copy(names.start..half_at),
-            path: self.path.give(spot.path_end),
+            pending: self.notes.pending.copy(names.start..half_at),
+            path: self.path.copy_until(spot.path_end),
         })
     }
 
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
     /// post-order chain has many.
-    fn pending_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        while at < self.pending.len() {
-            let below = self.stack.partition_point(|level| level.spot.names_at <= at);
-            let end = self.stack.get(below).map_or(self.pending.len(), |level| level.spot.names_at);
-            let next_at = self.stack[below - 1].next_at;
+    fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
+        let levels = self.stack.levels();
+        while at < self.notes.pending.len() {
+            let below = levels.partition_point(|level| level.spot.names_at <= at);
+            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.spot.names_at);
+            let next_at = levels[below - 1].next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
             }
@@ -74,33 +98,31 @@ impl<S: Clone> Levels<S> {
         None
     }
 
-    /// Shares the level at `index`, and all above it, with other threads.
-    fn share(&mut self, index: usize) -> Option<Arc<Shared<S>>> {
-        let Self { options, stack, closed, .. } = self;
-        // The levels above a shared one are shared too.
-        for at in stack[..=index].partition_point(|level| level.shared.is_some())..=index {
-            let level = &stack[at];
-            let identity = match level.open_dir() {
-                Some(dir) => Identity::note(dir, options.same_mount),
-                None => closed[at - 1],
+    /// Makes the level at `index`, and all above it, common to several threads.
+    fn make_common(&mut self, index: usize) -> Option<Arc<Common<S>>> {
+        let Self { options, stack, .. } = self;
+        // The levels above a common one are common too.
+        for at in stack.levels()[..=index].partition_point(|level| level.common.is_some())..=index {
+            let identity = stack.identity(at, options.same_mount);
+            let level = &stack.levels()[at];
+            let state = level.state.clone();
+            let common = match at.checked_sub(1).and_then(|above| stack.levels()[above].common.clone()) {
+                Some(above) => Common::below(above, level.spot, identity, state),
+                None => Common::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, state),
             };
-            let value = level.value.clone();
-            let shared = match at.checked_sub(1).and_then(|above| stack[above].shared.clone()) {
-                Some(above) => Shared::below(above, level.spot, identity, value),
-                None => Shared::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, value),
-            };
-            stack[at].shared = Some(shared);
+            stack.level_mut(at).common = Some(common);
         }
-        stack[index].shared.clone()
+        stack.levels()[index].common.clone()
     }
 
     /// Takes work from another thread, once its own is done.
     pub(super) fn take(&mut self, work: Work<S>) {
         match work {
             Work::All(levels) => *self = levels,
-            Work::Share(Share { options, known, first, links, pending, path }) => {
-                (self.options, self.known, self.links, self.pending) = (options, known, links, pending);
-                self.path.take(path);
+            Work::Roots(roots) => self.roots = roots,
+            Work::Share(Share { options, mounts, first, links, pending, path }) => {
+                (self.options, self.mounts, self.links, self.notes.pending, self.path) =
+                    (options, mounts, links, pending, path);
                 self.stack.push(first);
             }
         }

@@ -1,17 +1,16 @@
 //! `WayBack`: how the walk finds a level again after closing its descriptor.
 //!
-//! It goes by `..` from the directory below, or else by names from the topmost open directory. Either way it believes a
+//! It goes by `..` from the directory below, or else by names from the topmost open directory. Either way it accepts a
 //! directory only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
 //!
-//! What did not lead to one level is remembered for those above it, so the number of system calls on the way back grows with
-//! the depth, whatever was moved: `..` goes on from where it led to, and no name is tried again at or below the first that
-//! leads elsewhere.
+//! A failed route is not tried again for the levels above, so the number of system calls on the way back grows with the depth,
+//! whatever was moved: `..` goes on from where it led to, and no name is tried again at or below the first that leads elsewhere.
 
 use super::identity::{FileId, Identity};
-use super::level::Spot;
 use super::links::Links;
+use super::open;
 use super::path::TreePath;
-use crate::open::{open_path_below, reopen_above, reopen_below, reopen_through};
+use super::spot::Spot;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
@@ -27,7 +26,7 @@ pub(super) struct WayBack {
 
 /// An open directory to begin at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct From<'a> {
+pub(super) struct Start<'a> {
     pub(super) dir: BorrowedFd<'a>,
     pub(super) spot: Spot,
 }
@@ -38,10 +37,10 @@ impl WayBack {
     pub(super) fn find<'t, Levels: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
         &mut self,
         (spot, identity): (Spot, Identity),
-        below: Option<From<'_>>,
+        below: Option<Start<'_>>,
         path: &TreePath,
         links: &Links,
-        by_names: impl FnOnce() -> (From<'t>, Levels),
+        by_names: impl FnOnce() -> (Start<'t>, Levels),
     ) -> Result<OwnedFd, Errno> {
         if below.is_some() {
             *self = Self::default();
@@ -67,7 +66,7 @@ impl WayBack {
     }
 
     /// Goes up by `..`. `None` if that does not lead to the level.
-    fn by_dots(&mut self, spot: Spot, identity: &Identity, below: Option<From<'_>>, links: &Links) -> Option<OwnedFd> {
+    fn by_dots(&mut self, spot: Spot, identity: &Identity, below: Option<Start<'_>>, links: &Links) -> Option<OwnedFd> {
         let reached = self.reached.take();
         let (dir, depth) = match (below, &reached) {
             (Some(below), _) => (below.dir, below.spot.depth),
@@ -77,7 +76,7 @@ impl WayBack {
         if links.is_between(spot.depth, depth) {
             return None; // here `..` is the parent of a link's target, not of the link
         }
-        let dir = reopen_above(dir, depth - spot.depth).ok()?;
+        let dir = open::again_above(dir, depth - spot.depth).ok()?;
         if identity.confirm(dir.as_fd()).is_ok() {
             return Some(dir);
         }
@@ -111,10 +110,10 @@ impl Names<'_> {
             let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
             (self.at, self.depth) = (end, self.depth + 1);
             self.reached = Some(match links.target(self.depth) {
-                None if is_goal && end == path.len() => reopen_below(self.dir(), &name)?,
-                None => open_path_below(self.dir(), &name)?,
+                None if is_goal && end == path.len() => open::again_below(self.dir(), &name)?,
+                None => open::path_below(self.dir(), &name)?,
                 Some(target) => {
-                    let dir = reopen_through(self.dir(), &name)?;
+                    let dir = open::again_through(self.dir(), &name)?;
                     if FileId::of(dir.as_fd())? != target {
                         return Err(Errno::NOENT);
                     }

@@ -1,11 +1,10 @@
 //! One reading of a directory: the entries that it delivered, how it ended, and how a [`Listing`] must sort them.
 
-use lendir::{Entries, Entry, FileType, Listing, Order, SortedEntry};
+use lendir::{Entries, Entry, Error, FileType, Listing, Order, SortedEntry};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 use std::ffi::c_int;
 use std::fs::{self, DirEntry};
-use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirEntryExt, FileTypeExt};
 use std::path::Path;
@@ -56,9 +55,9 @@ impl Scan {
         Self { found, end }
     }
 
-    /// By a `Listing`, whatever it held before.
-    pub fn by_listing(listing: &mut Listing, entries: Entries<'_>) -> Self {
-        let end = match listing.read(entries) {
+    /// By a `Listing`, whatever it held before, from where `dir` stands.
+    pub fn by_listing(listing: &mut Listing, dir: impl AsFd) -> Self {
+        let end = match listing.read(dir) {
             Err(error) => End::Error(errno(&error)),
             Ok(()) if listing.removed() => End::Removed,
             Ok(()) => End::Complete,
@@ -72,7 +71,10 @@ impl Scan {
         for entry in fs::read_dir(path).unwrap() {
             match entry {
                 Ok(entry) => found.push(Found::by_std(&entry)),
-                Err(error) => return Self { found, end: End::Error(errno(&error)) },
+                Err(error) => {
+                    let errno = error.raw_os_error().expect("the error has no errno");
+                    return Self { found, end: End::Error(errno) };
+                }
             }
         }
         Self { found, end: End::Complete }
@@ -111,7 +113,7 @@ pub fn all(entries: &mut Entries<'_>) -> Vec<Found> {
 pub fn listed(listing: &Listing) -> Vec<Found> {
     let found: Vec<_> = listing.iter().map(Found::from).collect();
     for entry in [found.first(), found.last()].into_iter().flatten() {
-        assert_eq!(listing.find(&entry.name).expect("`find` misses a name that is listed").name(), entry.name);
+        assert_eq!(listing.by_name(&entry.name).expect("`by_name` misses a name that is listed").name(), entry.name);
     }
     found
 }
@@ -190,6 +192,6 @@ pub fn type_by_std(entry: &DirEntry) -> FileType {
     answers.into_iter().find(|answer| answer.0).expect("`std` names no type").1
 }
 
-pub fn errno(error: &io::Error) -> c_int {
+pub fn errno(error: &Error) -> c_int {
     error.raw_os_error().expect("the error has no errno")
 }

@@ -1,34 +1,35 @@
-//! `Shared`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
+//! `Common`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
 //!
 //! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
 //! and then holds the level above.
 
 use super::identity::Identity;
-use super::level::Spot;
+use super::spot::Spot;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::iter;
 
 #[derive(Debug)]
-pub(super) struct Shared<S> {
+pub(super) struct Common<S> {
     above: Option<Arc<Self>>,
     pub(super) spot: Spot,
     /// How to know it again, or the error of `statx`.
     pub(super) identity: Result<Identity, Errno>,
     /// For the root only: a descriptor from which to go down by names.
     root: Option<OwnedFd>,
+    /// The caller's. Behind a lock because it need not be `Sync`.
     state: Mutex<S>,
 }
 
 /// What the last thread in a level gets. It makes the second visit.
 pub(super) struct Last<S> {
     /// The level above, which the thread holds from now on. `None` for the root.
-    pub(super) above: Option<Arc<Shared<S>>>,
+    pub(super) above: Option<Arc<Common<S>>>,
 }
 
-impl<S> Shared<S> {
+impl<S> Common<S> {
     pub(super) fn root(root: OwnedFd, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
         Arc::new(Self { above: None, spot, identity, root: Some(root), state: Mutex::new(state) })
     }
@@ -54,16 +55,17 @@ impl<S> Shared<S> {
         self.root.as_ref().map(AsFd::as_fd)
     }
 
-    pub(super) fn state(&self) -> S
+    /// The state of the level above.
+    pub(super) fn state_above(&self) -> Option<S>
     where
         S: Clone,
     {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let above = self.above.as_ref()?;
+        Some(above.state.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
-
 /// Without recursion, because there may be any number of levels above.
-impl<S> Drop for Shared<S> {
+impl<S> Drop for Common<S> {
     fn drop(&mut self) {
         let mut above = self.above.take();
         while let Some(level) = above {
@@ -74,18 +76,18 @@ impl<S> Drop for Shared<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Errno, Shared, Spot};
+    use super::{Common, Errno, Spot};
     use crate::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::thread;
 
-    fn root() -> Arc<Shared<()>> {
+    fn root() -> Arc<Common<()>> {
         let root = std::fs::File::open("/dev/null").unwrap().into();
-        Shared::root(root, Spot::default(), Err(Errno::NOENT), ())
+        Common::root(root, Spot::default(), Err(Errno::NOENT), ())
     }
 
-    fn below(above: Arc<Shared<()>>) -> Arc<Shared<()>> {
-        Shared::below(above, Spot::default(), Err(Errno::NOENT), ())
+    fn below(above: Arc<Common<()>>) -> Arc<Common<()>> {
+        Common::below(above, Spot::default(), Err(Errno::NOENT), ())
     }
 
     /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what
@@ -100,14 +102,14 @@ mod tests {
             let done = [const { AtomicBool::new(false) }; THREADS];
             let are_done = || done.iter().all(|done| done.load(Relaxed));
             let (last_there, last_at_root) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let work = |number: usize, level, root: Option<Arc<Shared<()>>>| {
+            let work = |number: usize, level, root: Option<Arc<Common<()>>>| {
                 done[number].store(true, Relaxed);
-                let above = Shared::give_up(level).inspect(|_| {
+                let above = Common::give_up(level).inspect(|_| {
                     assert!(are_done());
                     last_there.fetch_add(1, Relaxed);
                 });
                 // The thread that came down already has the root.
-                if root.or(above.and_then(|last| last.above)).and_then(Shared::give_up).is_some() {
+                if root.or(above.and_then(|last| last.above)).and_then(Common::give_up).is_some() {
                     assert!(are_done());
                     last_at_root.fetch_add(1, Relaxed);
                 }

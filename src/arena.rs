@@ -1,0 +1,137 @@
+//! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and what is known of their directory.
+
+use crate::buffer::Buffer;
+use crate::end_marker::EndMarker;
+use crate::place::Place;
+use crate::records::{HEADER, Records};
+use rustix::fd::BorrowedFd;
+use rustix::fs::{FileType, RawMode};
+use std::mem::MaybeUninit;
+use std::{io, ptr};
+
+#[derive(Default)]
+pub(crate) struct Arena {
+    /// Records as the kernel wrote them, batch after batch (`struct linux_dirent64`):
+    ///
+    /// ```text
+    /// +-------+-------+----------+--------+--------------+-----+---------+
+    /// | d_ino | d_off | d_reclen | d_type |     name     | NUL |         | ...
+    /// +-------+-------+----------+--------+--------------+-----+---------+
+    ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
+    /// ```
+    ///
+    /// All of it is initialised, by zeros before the kernel writes.
+    pub(crate) memory: Vec<u8>,
+    /// That of the directory. Empty where it is not known.
+    pub(crate) path: Vec<u8>,
+    /// How many levels the entries are below the root of a walk.
+    pub(crate) depth: usize,
+}
+
+const INO_SIZE: usize = size_of::<u64>();
+const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
+/// A tag that no type has.
+const UNKNOWN: u8 = 15;
+
+pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
+/// The kernel holds the directory's lock while it writes a batch.
+const MAX_BATCH: usize = 32 * 1024;
+
+impl Arena {
+    /// Notes what is known of the directory whose entries come next.
+    #[inline]
+    pub(crate) fn set_directory(&mut self, path: &[u8], depth: usize) -> io::Result<()> {
+        self.path.clear();
+        if self.path.capacity() < path.len() {
+            self.path.try_reserve(path.len())?;
+        }
+        self.path.extend_from_slice(path);
+        self.depth = depth;
+        Ok(())
+    }
+
+    /// How much memory there is for the next batch, from `used` on.
+    #[inline]
+    pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
+        if self.memory.len() < used + MIN_BATCH {
+            grow(&mut self.memory, used + MIN_BATCH)?;
+        }
+        let room = self.memory.len() - used;
+        // What would be too little for another batch belongs to this one. So a directory that has once been read to its end
+        // does not make the arena grow again, not even with an `EndMarker`.
+        Ok(if room < MAX_BATCH + MIN_BATCH { room } else { MAX_BATCH })
+    }
+
+    /// Reads `dir` into the `room` that there is from `used` on.
+    #[inline]
+    pub(crate) fn records<'a>(
+        &'a mut self,
+        used: usize,
+        room: usize,
+        dir: BorrowedFd<'a>,
+        end_marker: EndMarker,
+    ) -> Records<'a> {
+        let room = &mut self.memory[used..][..room];
+        // SAFETY:
+        // - `MaybeUninit<u8>` has the size and alignment of `u8`, and the pointer is made from a unique borrow that the new one
+        //   does not outlive.
+        // - The memory stays initialised: only `RawDir` gets the new borrow, and only has the kernel write to it.
+        #[allow(unsafe_code)]
+        let room = unsafe { &mut *(ptr::from_mut(room) as *mut [MaybeUninit<u8>]) };
+        Records::new(dir, room, end_marker)
+    }
+
+    #[inline]
+    pub(crate) fn ino(&self, place: Place) -> u64 {
+        let bytes = self.memory[place.start() - HEADER..].first_chunk::<INO_SIZE>().expect("BUG: not 8 bytes");
+        u64::from_ne_bytes(*bytes)
+    }
+
+    /// The type in an entry's record, as a tag.
+    #[inline]
+    pub(crate) fn tag(&self, place: Place) -> u8 {
+        self.memory[place.start() - 1].min(UNKNOWN) // `d_type` is the tag.
+    }
+}
+
+/// The type as the tag of a place: the 4 bits above the permissions in `st_mode`.
+#[allow(clippy::cast_possible_truncation, reason = "4 bits")]
+#[inline]
+pub(crate) fn tag(file_type: FileType) -> u8 {
+    (file_type.as_raw_mode() >> 12) as u8
+}
+
+#[inline]
+pub(crate) fn file_type(place: Place) -> FileType {
+    FileType::from_raw_mode(RawMode::from(place.tag()) << 12)
+}
+
+/// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.
+#[cold]
+pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<()> {
+    if len > memory.len() {
+        let len = len + len.min(64 * 1024 / size_of::<T>());
+        if len as u64 > Place::MAX_START {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        memory.try_reserve(len - memory.len())?;
+        memory.resize(len, T::default());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, grow};
+    use std::io;
+
+    #[test]
+    fn memory_that_no_place_can_point_to_is_refused() {
+        if let Ok(len) = usize::try_from(Place::MAX_START + 1) {
+            let error = grow(&mut Vec::<u8>::new(), len).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        }
+        let error = grow(&mut Vec::<u64>::new(), usize::MAX / 8).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    }
+}

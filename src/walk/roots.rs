@@ -1,0 +1,45 @@
+//! `Roots`: the trees that a walk has not begun yet.
+
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A root is opened when the walk comes to it, so any number of them takes no descriptor.
+#[derive(Debug, Default)]
+pub(super) struct Roots {
+    /// The next one, if it is open already. Its path is that of the walk.
+    open: Option<OwnedFd>,
+    paths: VecDeque<Box<[u8]>>,
+}
+
+pub(super) enum Root {
+    Open(OwnedFd),
+    At(Box<[u8]>),
+}
+
+impl Roots {
+    pub(super) fn of(root: OwnedFd) -> Self {
+        Self { open: Some(root), paths: VecDeque::new() }
+    }
+
+    pub(super) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {
+        let bytes = |path: P| path.as_ref().as_os_str().as_bytes().into();
+        Self { open: None, paths: paths.into_iter().map(bytes).collect() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_none() && self.paths.is_empty()
+    }
+
+    pub(super) fn next(&mut self) -> Option<Root> {
+        self.open.take().map(Root::Open).or_else(|| self.paths.pop_front().map(Root::At))
+    }
+
+    /// Half of them, for another thread: even a single one, if this thread `is_busy` without it.
+    pub(super) fn give_half(&mut self, is_busy: bool) -> Option<Self> {
+        let kept = (self.paths.len() + usize::from(!is_busy)) / 2;
+        let paths = self.paths.split_off(kept);
+        (!paths.is_empty()).then_some(Self { open: None, paths })
+    }
+}

@@ -1,0 +1,239 @@
+//! `Stack`, `Level`, `Phase`: the levels on the way from the root to the current directory that have something to do.
+//!
+//! ```text
+//! levels   /usr     share    doc      python3   examples
+//!          First    Closed   Closed   First     First      <- the top, the current directory
+//! closed            how to know these again
+//! ```
+//!
+//! When too many descriptors are open, the shallowest level but the first is closed. So the closed levels are those right after
+//! the first, and the walk comes back to the last of them first. A level that is not found is lost: it stays on the stack,
+//! without names, until the walk has gone up past it.
+
+use super::common::Common;
+use super::identity::Identity;
+use super::spot::Spot;
+use super::way_back::Start;
+use crate::EndMarker;
+use crate::sync::Arc;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+
+#[derive(Debug)]
+pub(super) struct Stack<S> {
+    levels: Vec<Level<S>>,
+    /// One for each closed level, `levels[1..=closed.len()]`: its identity, or the error of `statx`.
+    closed: Vec<Result<Identity, Errno>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Level<S> {
+    pub(super) phase: Phase,
+    pub(super) spot: Spot,
+    /// Where the first of its names still to do begins.
+    pub(super) next_at: usize,
+    pub(super) end_marker: EndMarker,
+    /// `Some` if several threads walk it.
+    pub(super) common: Option<Arc<Common<S>>>,
+    /// The caller's.
+    pub(super) state: S,
+}
+
+#[derive(Debug)]
+pub(super) enum Phase {
+    First(OwnedFd),
+    /// At its second visit.
+    Second(OwnedFd),
+    Closed,
+    /// The walk did not find it on the way back.
+    Lost,
+}
+
+impl<S> Level<S> {
+    #[inline]
+    pub(super) fn new(dir: OwnedFd, spot: Spot, end_marker: EndMarker, state: S) -> Self {
+        Self { phase: Phase::First(dir), spot, next_at: spot.names_at, end_marker, common: None, state }
+    }
+
+    #[inline]
+    pub(super) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
+        match &self.phase {
+            Phase::First(dir) | Phase::Second(dir) => Some(dir.as_fd()),
+            Phase::Closed | Phase::Lost => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.open_dir().expect("BUG: the level is closed")
+    }
+
+    fn start(&self) -> Option<Start<'_>> {
+        self.open_dir().map(|dir| Start { dir, spot: self.spot })
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed)
+    }
+}
+
+impl<S> Stack<S> {
+    pub(super) const fn new() -> Self {
+        Self { levels: Vec::new(), closed: Vec::new() }
+    }
+
+    /// The memory stays.
+    pub(super) fn clear(&mut self) {
+        self.levels.clear();
+        self.closed.clear();
+    }
+
+    #[inline]
+    pub(super) fn last(&self) -> Option<&Level<S>> {
+        self.levels.last()
+    }
+
+    #[inline]
+    pub(super) fn top(&self) -> &Level<S> {
+        self.levels.last().expect("BUG: there is no level")
+    }
+
+    #[inline]
+    pub(super) fn top_mut(&mut self) -> &mut Level<S> {
+        self.levels.last_mut().expect("BUG: there is no level")
+    }
+
+    /// The top, and the levels above it in the tree.
+    #[inline]
+    pub(super) fn split_top_mut(&mut self) -> (&mut Level<S>, &[Level<S>]) {
+        let (top, above) = self.levels.split_last_mut().expect("BUG: there is no level");
+        (top, above)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, level: Level<S>) {
+        self.levels.push(level);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Level<S> {
+        self.levels.pop().expect("BUG: there is no level")
+    }
+
+    /// All of them, the first one first.
+    pub(super) fn levels(&self) -> &[Level<S>] {
+        &self.levels
+    }
+
+    pub(super) fn level_mut(&mut self, index: usize) -> &mut Level<S> {
+        &mut self.levels[index]
+    }
+
+    /// Puts `level`, which is above the first one, before it.
+    pub(super) fn insert_first(&mut self, level: Level<S>) {
+        assert!(self.closed.is_empty(), "BUG: the second level would be closed, and the first one not");
+        self.levels.insert(0, level);
+    }
+
+    /// Lost levels count too: while there are any, nothing else is opened.
+    #[inline]
+    pub(super) fn open_count(&self) -> usize {
+        self.levels.len() - self.closed.len()
+    }
+
+    /// Whether the level right above the top is closed.
+    #[inline]
+    pub(super) fn is_closed_above_top(&self) -> bool {
+        !self.closed.is_empty() && self.closed.len() + 2 == self.levels.len()
+    }
+
+    /// The first level that is open and has no closed level below it in the tree, apart from the first one of all.
+    pub(super) fn first_below_closed(&self) -> usize {
+        1 + self.closed.len()
+    }
+
+    pub(super) fn is_closed(&self, index: usize) -> bool {
+        (1..=self.closed.len()).contains(&index)
+    }
+
+    /// Closes the shallowest level but the first, unless it is the top. Returns whether it did.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn close_shallowest(&mut self, same_mount: bool) -> bool {
+        let index = self.first_below_closed();
+        if index + 1 >= self.levels.len() {
+            return false;
+        }
+        self.closed.push(self.identity(index, same_mount));
+        self.levels[index].phase = Phase::Closed;
+        true
+    }
+
+    /// How to know this level again: as noted when it was closed, or noted now.
+    pub(super) fn identity(&self, index: usize, same_mount: bool) -> Result<Identity, Errno> {
+        match self.levels[index].open_dir() {
+            Some(dir) => Identity::note(dir, same_mount),
+            None => self.closed[index - 1],
+        }
+    }
+
+    /// The closed level that the walk comes back to next, and the level below it, unless that is lost.
+    pub(super) fn last_closed(&self) -> (Spot, Result<Identity, Errno>, Option<Start<'_>>) {
+        let index = self.closed.len();
+        (self.levels[index].spot, self.closed[index - 1], self.levels[index + 1].start())
+    }
+
+    /// The way down by names to the last closed level: its start, and the levels on it.
+    pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Spot, Result<Identity, Errno>)>) {
+        let start = self.levels[0].start().expect("BUG: the first level is closed");
+        (start, self.levels[1..].iter().map(|level| level.spot).zip(self.closed.iter().copied()))
+    }
+
+    /// The top, from which the way up to a level above the first one begins. It must be the first.
+    pub(super) fn first(&self) -> Option<Start<'_>> {
+        self.levels[0].start()
+    }
+
+    /// The last closed level is open again.
+    pub(super) fn reopen(&mut self, dir: OwnedFd) {
+        self.levels[self.closed.len()].phase = Phase::First(dir);
+        self.closed.pop();
+    }
+
+    /// The last closed level cannot be found. It and those below it have no names any more: those from `names_at` on are to be
+    /// dropped.
+    pub(super) fn lose(&mut self, names_at: usize) {
+        let index = self.closed.len();
+        self.levels[index].phase = Phase::Lost;
+        for level in &mut self.levels[index..] {
+            (level.spot.names_at, level.next_at) = (names_at, names_at);
+        }
+        self.closed.pop();
+    }
+
+    /// What holds between two steps. It looks at few levels, because a tree may have any number. `names` is where the pending
+    /// names end.
+    pub(super) fn check(&self, names: usize) {
+        let Self { levels, closed } = self;
+        let Some(top) = levels.last() else {
+            assert!(closed.is_empty() && names == 0, "nothing is left, but there are closed levels or names");
+            return;
+        };
+        assert!(!top.is_closed(), "the current directory is closed");
+        assert!(top.spot.names_at <= top.next_at && top.next_at <= names, "the top's next name is not among its names");
+        assert!(closed.len() < levels.len(), "more levels are closed than there are");
+        assert!(!levels[0].is_closed(), "the first level is closed");
+        if let [first, .., last] | [first @ last] = &levels[1..=closed.len()] {
+            assert!(first.is_closed() && last.is_closed(), "a closed level is not among those right after the first");
+        }
+        assert!(!levels[1 + closed.len()..].first().is_some_and(Level::is_closed), "a closed level is not counted");
+        if let [.., above, top] = &levels[..] {
+            assert!(above.spot.depth < top.spot.depth, "a level is not below the one before it");
+            assert!(
+                above.spot.path_end <= top.spot.path_end,
+                "the path of a level does not begin with that of the one above"
+            );
+            assert!(above.next_at <= top.spot.names_at, "a level's names do not come after those of the one above");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `Worker`: one of the threads that walk together.
+
+use super::cursor::Cursor;
+use super::dir::Dir;
+use super::handover::{Handover, Task};
+use super::jobs::Jobs;
+use super::share::Work;
+use crate::error::Error;
+use crate::thread;
+use std::fmt;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// One of the threads of [`Walk::spread`](super::Walk::spread). It has [`next`](Self::next), as the [`Walk`](super::Walk).
+///
+/// It stays in its closure: its lifetime `'scope` is that of one `spread`, so it cannot be kept, or put in the place of another.
+///
+/// ```compile_fail
+/// let mut kept = None;
+/// lendir::Walk::open("/sys/class")?.spread(2, |worker| kept = Some(worker)); // error: it would escape
+/// # Ok::<(), lendir::Error>(())
+/// ```
+pub struct Worker<'scope, 'env, S = ()> {
+    cursor: Cursor<S>,
+    handover: &'scope Handover<'env, Work<S>>,
+    index: usize,
+}
+
+impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
+    /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
+    ///
+    /// If this thread has nothing to do, it waits until another one gives it directories, and runs [jobs](Self::jobs) meanwhile.
+    ///
+    /// Costs: as [`Walk::next`](super::Walk::next), and two atomic loads.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Walk::next`](super::Walk::next).
+    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
+    }
+
+    /// As [`Walk::next_ok`](super::Walk::next_ok): the next directory. `on_error` gets each error before it.
+    ///
+    /// Costs: as [`next`](Self::next), for each directory that it tries.
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+        loop {
+            match self.advance() {
+                Ok(true) => return Some(self.cursor.lend()),
+                Ok(false) => return None,
+                Err(error) => on_error(error),
+            }
+        }
+    }
+
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped.
+    pub fn stop(&mut self) {
+        self.cursor.levels.clear();
+        self.handover.end();
+    }
+
+    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // memory of each thread's own
+    /// lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
+    ///     let mut lines = lines[worker.index()].lock().unwrap();
+    ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
+    ///         lines.push(dir.path().to_owned());
+    ///     }
+    /// });
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Hands closures over to threads that have nothing to do.
+    #[must_use]
+    pub fn jobs(&self) -> Jobs<'scope, 'env> {
+        Jobs::new(self.handover)
+    }
+
+    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    #[inline(always)]
+    fn advance(&mut self) -> Result<bool, Error> {
+        loop {
+            if self.cursor.is_unfinished() {
+                self.finish()?;
+            }
+            if self.handover.is_asked() {
+                self.give();
+            }
+            if self.cursor.advance()? {
+                return Ok(true);
+            }
+            if !self.take() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Reads what is unread of the current directory.
+    #[cold]
+    #[inline(never)]
+    fn finish(&mut self) -> Result<(), Error> {
+        if self.cursor.is_stopped() {
+            self.handover.end();
+        }
+        if self.handover.is_over() {
+            self.cursor.levels.clear();
+        }
+        self.cursor.finish()
+    }
+
+    /// Another thread has nothing to do: gives it a part of what is left here. Stops if the walk is over.
+    #[cold]
+    #[inline(never)]
+    fn give(&mut self) {
+        if self.handover.is_over() {
+            self.cursor.levels.clear();
+        } else if let Some(work) = self.cursor.levels.give() {
+            self.handover.give(work);
+        }
+    }
+
+    /// Nothing is left here: waits for work of another thread, and runs jobs. Returns whether there is work.
+    #[cold]
+    #[inline(never)]
+    fn take(&mut self) -> bool {
+        loop {
+            match self.handover.take() {
+                Some(Task::Work(work)) => {
+                    self.cursor.levels.take(work);
+                    return true;
+                }
+                Some(Task::Job(job)) => job(),
+                None => return false,
+            }
+        }
+    }
+
+    /// Leaves what is left to the others. The last thread runs the jobs that are left.
+    fn leave(mut self) {
+        if self.cursor.is_stopped() {
+            self.stop();
+        }
+        let Self { cursor, handover, .. } = self;
+        if cursor.levels.has_work() {
+            handover.give(Work::All(cursor.levels));
+        } else {
+            drop(cursor); // before it leaves: the state's destructor may panic
+        }
+        while let Some(job) = handover.leave() {
+            job();
+        }
+    }
+}
+
+impl<S> fmt::Debug for Worker<'_, '_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+/// Runs `work` on several threads: see [`Walk::spread`](super::Walk::spread).
+pub(super) fn spread<'env, S: Clone + Send, R: Send>(
+    cursor: Cursor<S>,
+    threads: usize,
+    work: impl for<'scope> Fn(&mut Worker<'scope, 'env, S>) -> R + Sync,
+) -> Vec<R> {
+    let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    // Before the first thread joins: a clone of the state may panic.
+    let others: Vec<_> = (1..threads).map(|_| cursor.levels.of_another_thread()).collect();
+    let handover = Handover::new();
+    let run = |cursor, index| {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let mut worker = Worker { cursor, handover: &handover, index };
+            let result = work(&mut worker);
+            worker.leave();
+            result
+        }));
+        if result.is_err() {
+            handover.end();
+            let _ = handover.leave();
+        }
+        result
+    };
+    let results: Vec<_> = thread::scope(|scope| {
+        // This thread joins first, or the others could find nobody to wait for.
+        handover.join();
+        let run = &run;
+        let start = |(index, levels)| {
+            handover.join();
+            let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(levels), index));
+            started.inspect_err(|_| drop(handover.leave())).ok()
+        };
+        let others: Vec<_> = (1..).zip(others).map_while(start).collect();
+        let first = run(cursor, 0);
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        [first].into_iter().chain(others.into_iter().map(join)).collect()
+    });
+    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+}
