@@ -3,7 +3,7 @@
 //! Every `malloc` of the process is counted, that of `opendir` too, and the system calls by strace in a child that reads
 //! ten times more than another.
 
-use lendir::{EndMarker, Listing};
+use lendir::Listing;
 use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Names, fastest_root};
 use lendir_benches::readers;
@@ -46,7 +46,7 @@ fn main() {
 /// Each under a name of its own.
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
     let again = [readers::lendir_rescan(dir)].into_iter().chain(readers::lendir_marked_rescan(dir));
-    let sorted = readers::listing("lendir, sorted", dir, Listing::new(), EndMarker::NONE);
+    let sorted = readers::listing("lendir, sorted", dir, Listing::new());
     let again = again.zip(["lendir, read again", "lendir, EndMarker, read again"]);
     let again = again.map(|(contender, name)| contender.named(name));
     readers::all(dir).into_iter().chain(again).chain([sorted]).collect()

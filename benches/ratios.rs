@@ -4,9 +4,10 @@
 //! does `LENDIR_LONG=1`: `cargo bench -- '/proc|sorted'`. Options are those of criterion.
 
 use criterion::Criterion;
-use lendir_benches::directories::{Fixture, Names, Root, Shape, fastest_root, roots};
+use lendir_benches::directories::{Directory, Fixture, Names, Shape, fastest_root, roots};
 use lendir_benches::ratio::{Bench, Table, cell};
 use lendir_benches::{Arguments, machine, readers, trees, walkers};
+use std::cell::LazyCell;
 
 const PROC: Fixture = Fixture::System("/proc");
 
@@ -16,9 +17,10 @@ fn main() {
     let is_test = arguments.has("--test") || !arguments.has("--bench");
     let mut bench = Bench::new(Criterion::default().configure_from_args(), is_test);
     println!("{}", INTRODUCTION.replace("MACHINE", &machine()));
+    let made: Files = LazyCell::new(|| files().make_many());
     let tables = [
-        read(&mut bench, &arguments),
-        sorted(&mut bench, &arguments),
+        read(&mut bench, &arguments, &made),
+        sorted(&mut bench, &arguments, &made),
         read_again(&mut bench, &arguments),
         walk(&mut bench, &arguments),
         by_capacity(&mut bench, &arguments),
@@ -40,14 +42,16 @@ It takes two minutes, and ends with the README's table. More rows: LENDIR_LONG=1
 This is MACHINE.
 ";
 
-/// What the README shows is measured first.
-fn files(root: &Root) -> Shape {
-    root.shape(32, Names::Sixteen)
+/// Where temporary files are. Two tables have it.
+type Files = LazyCell<Directory>;
+
+fn files() -> Shape {
+    roots()[0].shape(32, Names::Sixteen)
 }
 
-fn read(bench: &mut Bench, arguments: &Arguments) -> Table {
+fn read(bench: &mut Bench, arguments: &Arguments, of_readme: &Files) -> Table {
     let (first, fastest) = (&roots()[0], fastest_root());
-    let mut all = vec![PROC, Fixture::Made(files(first))];
+    let mut all = vec![PROC, Fixture::Made(files())];
     all.extend([16, 1024].map(|count| Fixture::Made(fastest.shape(count, Names::Pids))));
     if arguments.is_long() {
         all.extend([16, 1024].map(|count| Fixture::Made(first.shape(count, Names::Pids))));
@@ -56,17 +60,24 @@ fn read(bench: &mut Bench, arguments: &Arguments) -> Table {
     }
     let mut table = Table::new("Read");
     for fixture in all.iter().filter(|it| arguments.ask_for(table.title, &it.label())) {
-        let Some(dir) = fixture.make_many() else { continue };
-        table.measure(bench, &dir.label, readers::all(&dir));
+        let made;
+        let dir = if fixture.label() == files().label() {
+            of_readme
+        } else {
+            made = fixture.make_many();
+            let Some(made) = &made else { continue };
+            made
+        };
+        table.measure(bench, &dir.label, readers::all(dir));
     }
     table
 }
 
 /// tmpfs lists the newest entry first, so names that were made in order come exactly backwards, and `core`'s sort only reverses
 /// them. Shuffled names tell more about the sort.
-fn sorted(bench: &mut Bench, arguments: &Arguments) -> Table {
-    let (first, fastest) = (&roots()[0], fastest_root());
-    let mut all = vec![files(first), fastest.shape(8, Names::Source), fastest.shape(128, Names::Source)];
+fn sorted(bench: &mut Bench, arguments: &Arguments, of_readme: &Files) -> Table {
+    let fastest = fastest_root();
+    let mut all = vec![files(), fastest.shape(8, Names::Source), fastest.shape(128, Names::Source)];
     if arguments.is_long() {
         let both_ways = |shape: Shape| [shape.clone(), shape.shuffled()];
         all.extend([1, 32, 1024].map(|count| fastest.shape(count, Names::Source)));
@@ -82,10 +93,16 @@ fn sorted(bench: &mut Bench, arguments: &Arguments) -> Table {
     }
     let mut table = Table::new("Sorted");
     for shape in all.iter().filter(|it| arguments.ask_for(table.title, &it.label())) {
-        let dir = shape.make_many();
-        let mut contenders = readers::sorted(&dir);
+        let made;
+        let dir = if shape.label() == files().label() {
+            of_readme
+        } else {
+            made = shape.make_many();
+            &made
+        };
+        let mut contenders = readers::sorted(dir);
         if arguments.is_long() {
-            contenders.extend(readers::not_sorted(&dir));
+            contenders.extend(readers::not_sorted(dir));
         }
         table.measure(bench, &dir.label, contenders);
     }
@@ -95,7 +112,7 @@ fn sorted(bench: &mut Bench, arguments: &Arguments) -> Table {
 fn read_again(bench: &mut Bench, arguments: &Arguments) -> Table {
     let mut all = vec![PROC, Fixture::Made(fastest_root().shape(16, Names::Pids))];
     if arguments.is_long() {
-        all.extend([files(&roots()[0]), fastest_root().shape(1024, Names::Pids)].map(Fixture::Made));
+        all.extend([files(), fastest_root().shape(1024, Names::Pids)].map(Fixture::Made));
         all.push(Fixture::System("/sys/class/net"));
     }
     let mut table = Table::new("Read again, without opening");
@@ -137,7 +154,7 @@ fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
 fn print_readme([read, sorted, _, walk, ..]: &[Table; 5]) {
     const NAMES: [&str; 5] = ["lendir", "lendir, EndMarker", "RawDir", "readdir of libc", "std::fs::read_dir"];
     let on_all_cores = ["lendir, all cores", "", "", "", ""];
-    let files = files(&roots()[0]).label();
+    let files = files().label();
     let rows = [
         ("`/proc`".into(), read.row("/proc"), NAMES),
         (files.clone(), read.row(&files), NAMES),

@@ -187,7 +187,7 @@ impl Shape {
 
     /// As many alike as it takes for the branch predictor to memorise none.
     pub fn make_many(&self) -> Directory {
-        self.take_turns((65_536 / self.count.max(1)).clamp(1, 2048))
+        self.take_turns((16_384 / self.count.max(1)).clamp(1, 1024))
     }
 
     fn take_turns(&self, directories: usize) -> Directory {

@@ -151,24 +151,21 @@ fn marker(dir: &Directory) -> Option<EndMarker> {
 }
 
 /// By a `Listing`, in the order that it has.
-pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing, marker: EndMarker) -> Contender<'a> {
+pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
     let answer = if listing.order() == Order::Directory { Answer::Names } else { Answer::Sorted };
-    Contender::reading(name, dir.oracle(answer), Listed { dir, listing, buffer: Buffer::new(), marker })
+    Contender::reading(name, dir.oracle(answer), Listed { dir, listing })
 }
 
 struct Listed<'a> {
     dir: &'a Directory,
     listing: Listing,
-    buffer: Buffer,
-    marker: EndMarker,
 }
 
 impl Reader for Listed<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
-        let entries = Entries::new(&dir, &mut self.buffer).with_end_marker(self.marker);
-        self.listing.read(entries).expect("cannot read the directory");
+        self.listing.read(&dir).expect("cannot read the directory");
         for entry in &self.listing {
             take(entry.name());
         }
@@ -331,15 +328,15 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
 /// The bare loop, and all that sort by the bytes of the names.
 pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
     let by_std = Contender::reading("std::fs::read_dir", dir.oracle(Answer::Sorted), StdSorted(dir));
-    let mut all = vec![bare_loop(dir), by_std, listing("lendir", dir, Listing::new(), EndMarker::NONE)];
-    all.extend(marker(dir).map(|marker| listing("lendir, EndMarker", dir, Listing::new(), marker)));
+    let mut all = vec![bare_loop(dir), by_std, listing("lendir", dir, Listing::new())];
+    all.extend(marker(dir).map(|marker| listing("lendir, EndMarker", dir, Listing::new().with_end_marker(marker))));
     all.push(Contender::reading("readdir of libc", dir.oracle(Answer::Sorted), Collected(Libc(dir))));
     all
 }
 
 /// What tells where the time of a sorted reading goes: names that are listed and not sorted, and names that are only read.
 pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
-    let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Directory), EndMarker::NONE);
+    let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Directory));
     [listing, lendir(dir).named("lendir, only read")]
 }
 

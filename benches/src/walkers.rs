@@ -67,7 +67,7 @@ impl Reader for WalkingSorted<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let mut walk = Walk::open(self.root).expect("cannot open the root");
         while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
-            dir.read(&mut self.listing).expect("cannot read the directory");
+            dir.read_into(&mut self.listing).expect("cannot read the directory");
             for entry in &self.listing {
                 take(entry.name());
             }
@@ -108,9 +108,9 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), move || {
         let walk = Walk::open(tree.path()).expect("cannot open the root");
-        let parts = walk.spread(cores(), |walk| {
+        let parts = walk.spread(cores(), |worker| {
             let mut bytes = 0;
-            while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
+            while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
                 while let Some(entry) = dir.next().expect("cannot read the directory") {
                     bytes += entry.name().len() as u64;
                 }
