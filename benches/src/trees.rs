@@ -138,6 +138,12 @@ pub enum Fixture {
     Large,
     /// A chain of 1000 directories, with one file each.
     Chain,
+    /// One directory with 2000 files.
+    Flat,
+    /// One directory with 2000 files among 40 with 25 each.
+    Uneven,
+    /// 1000 directories with one file each.
+    Many,
     System(&'static str),
 }
 
@@ -152,6 +158,9 @@ impl Fixture {
             Self::Small => format!("{file_system}, 273 directories with 8 files"),
             Self::Large => format!("{file_system}, 4 directories with 5000 files"),
             Self::Chain => format!("{file_system}, a chain of 1000 directories"),
+            Self::Flat => format!("{file_system}, 2000 files in one directory"),
+            Self::Uneven => format!("{file_system}, a directory with 2000 files among 40 with 25"),
+            Self::Many => format!("{file_system}, 1000 directories with one file"),
             Self::System(path) => path.into(),
         }
     }
@@ -165,6 +174,11 @@ impl Fixture {
         match self {
             Self::Small => fill_levels(made.path(), 2),
             Self::Large => (0..4).for_each(|index| fill(&directory(made.path(), index), 5000)),
+            Self::Flat => fill(made.path(), 2000),
+            Self::Uneven => {
+                (0..41).for_each(|index| fill(&directory(made.path(), index), if index == 20 { 2000 } else { 25 }))
+            }
+            Self::Many => (0..1000).for_each(|index| fill(&directory(made.path(), index), 1)),
             Self::Chain | Self::System(_) => drop((0..1000).fold(made.path().to_owned(), |parent, _| {
                 fill(&parent, 1);
                 directory(&parent, 0)

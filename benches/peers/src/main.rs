@@ -19,6 +19,7 @@ mod programs;
 mod readers;
 mod sleepers;
 mod walkers;
+mod work;
 
 use criterion::Criterion;
 use lendir_benches::contender::Contender;
@@ -123,7 +124,8 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
         let tree = trees::Fixture::System("/usr").make();
         again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
     }
-    let tables = [read, pids, sort, walk, again].map(|table| table.to_string()).concat();
+    let work = work::table(arguments, bench);
+    let tables = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();
     tables + &monitors::tables(arguments, bench) + &commands::tables(arguments, bench)
 }
 
