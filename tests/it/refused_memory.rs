@@ -84,7 +84,7 @@ fn check(look: Look) {
         walk.next().unwrap().unwrap().read_into(&mut listing).unwrap();
         assert_eq!(listing.len(), COUNT);
     }
-    let mut walk = Walk::open(tree.path()).unwrap().post_order(look.is_post_order);
+    let mut walk = Walk::options().post_order(look.is_post_order).open(tree.path()).unwrap();
     let (mut seen, mut entered, mut others) = (Seen::default(), HashSet::new(), 0);
     loop {
         let next = {
