@@ -206,7 +206,8 @@ impl<'a> Entries<'a> {
     #[allow(clippy::inline_always, reason = "see the function `find`")]
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
-        find(&mut self.records, &mut self.phase, self.directory, wanted)
+        let directory = &self.directory;
+        find(&mut self.records, &mut self.phase, || *directory, wanted)
     }
 
     /// Goes back to the beginning: the cheap rescan, without open and close.
@@ -330,13 +331,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The next entry that is `wanted`, of the `directory` that is read into `records`.
+/// The next entry that is `wanted`, of the `directory` that is read into `records`. It is a function, because the compiler would
+/// load a value in each turn: 3 instructions an entry with `opt-level = "s"`.
 #[allow(clippy::inline_always, reason = "see below")]
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
-    directory: Directory<'e>,
+    directory: impl Fn() -> Directory<'e>,
     mut wanted: impl FnMut(&Entry<'_>) -> bool,
 ) -> Result<Option<Entry<'e>>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
@@ -355,13 +357,13 @@ pub(crate) fn find<'e>(
         let records = unsafe { &mut *(&raw mut *records) };
         match records.step(phase) {
             Ok(Some(record)) => {
-                let entry = Entry { record, directory };
+                let entry = Entry { record, directory: directory() };
                 if wanted(&entry) {
                     return Ok(Some(entry));
                 }
             }
             Ok(None) => {}
-            Err(errno) => return Err(directory.error(errno)),
+            Err(errno) => return Err(directory().error(errno)),
         }
     }
     Ok(None)

@@ -184,10 +184,10 @@ impl Entry<'_> {
     /// not mounted.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::open("/etc")?.same_mount(true);
+    /// let mut walk = lendir::Walk::open("/etc")?;
     /// let mut bytes = 0;
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
-    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         match entry.stat() {
     ///             Ok(stat) => bytes += stat.st_size,
     ///             Err(error) => eprintln!("{error}"), // with the path

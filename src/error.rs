@@ -115,6 +115,7 @@ impl Error {
     }
 }
 
+#[allow(clippy::missing_fields_in_debug, reason = "`known` is shown by its parts")]
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("Error");

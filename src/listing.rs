@@ -68,9 +68,9 @@ pub enum Order {
     Bytes,
     /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// If each directory is followed by what is below it, the paths of all files come out sorted by their bytes, as in git's
-    /// index. Those of directories do so as `name/`: `find | LC_ALL=C sort`, which has them as `name`, puts `a` before `a-b`.
-    /// git's trees have this order too; a submodule counts as a file there.
+    /// If each directory is followed by what is below it, the paths of files come out as in git's index: sorted by their bytes.
+    /// A directory sorts as `name/`, as in git's trees, but not as in `find | LC_ALL=C sort`, where `a` is before `a-b`. For
+    /// git, a submodule is a file.
     ///
     /// Where the record does not hold the type of an entry, reading asks the file system: one `fstatat` for each.
     Path,

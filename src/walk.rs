@@ -50,6 +50,7 @@ use cursor::Cursor;
 use levels::Levels;
 use roots::Roots;
 use rustix::fd::OwnedFd;
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -315,6 +316,8 @@ impl<S: Clone> Walk<S> {
 impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let levels = &self.cursor.levels;
-        f.debug_struct("Walk").field("depth", &levels.depth()).field("options", &levels.options).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Walk");
+        shown.field("path", &Path::new(OsStr::from_bytes(levels.path.above(0))));
+        shown.field("depth", &levels.depth()).field("options", &levels.options).finish_non_exhaustive()
     }
 }

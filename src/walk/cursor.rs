@@ -3,10 +3,10 @@
 use super::dir::Dir;
 use super::levels::{Levels, Step};
 use super::pending::Pending;
-use super::unread::Unread;
+use super::unread::{Tell, Unread};
 use crate::Buffer;
 use crate::error::Error;
-use std::mem;
+use std::{io, mem};
 
 #[derive(Debug)]
 pub(super) struct Cursor<S> {
@@ -43,20 +43,17 @@ impl<S: Clone> Cursor<S> {
     #[inline(never)]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.levels.notes.unread, Unread::Nothing) {
-            Unread::Nothing | Unread::Refused { is_due: false, .. } => Ok(()),
-            Unread::Stopped => {
-                self.levels.clear();
-                Ok(())
-            }
+            Unread::Nothing => {}
+            Unread::Stopped => self.levels.clear(),
             Unread::Rest => {
                 let noted = if self.levels.notes.is_untouched() { Pending::default() } else { self.levels.rewind()? };
-                self.lend().read_for_directories(&noted)
+                self.lend().read_for_directories(&noted)?;
             }
-            mut told @ (Unread::OutOfMemory | Unread::Refused { .. }) => match told.end() {
-                Some(error) => Err(self.levels.error(error)),
-                None => Ok(()),
-            },
+            Unread::OutOfMemory => return Err(self.levels.error(io::ErrorKind::OutOfMemory)),
+            Unread::Refused { errno, tell: Tell::Always } => return Err(self.levels.error(errno)),
+            Unread::Refused { tell: Tell::IfRead | Tell::NoMore, .. } => {}
         }
+        Ok(())
     }
 
     /// Goes to the next directory. Returns whether there is one.

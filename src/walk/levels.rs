@@ -22,7 +22,7 @@ use super::pending::{Kind, Pending, Record};
 use super::roots::{Root, Roots};
 use super::spot::Spot;
 use super::stack::{Level, Phase, Stack};
-use super::unread::Unread;
+use super::unread::{Tell, Unread};
 use super::way_back::{Start, WayBack};
 use crate::EndMarker;
 use crate::error::Error;
@@ -329,7 +329,7 @@ impl<S: Clone> Levels<S> {
     fn push_found(&mut self, child: Child, found: Found) -> Step {
         let step = self.push(child, found.dir, found.end_marker);
         if let Some(errno) = found.refused {
-            self.notes.unread = Unread::Refused { errno, is_due: true };
+            self.notes.unread = Unread::Refused { errno, tell: Tell::Always };
         }
         step
     }

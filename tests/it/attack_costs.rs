@@ -1,16 +1,15 @@
 //! What a walk costs if others move directories to make it lose its way back: the cost grows with the depth of the tree, not
 //! with its square.
 
+use crate::strace::{Counted, lines};
 use crate::support::machine::{passed, runs_long};
 use crate::support::tree::{self, Tree};
-use crate::system_calls::{Counted, log};
 use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat, renameat_with};
-use std::fs;
 
 /// The depth of the shallower of two trees. The other one is twice as deep.
-const LEVELS: usize = 80;
+const LEVELS: usize = 60;
 
 /// A comb, and combs beside it that are as deep, by descriptors.
 struct Place {
@@ -118,11 +117,11 @@ const ATTACKS: [Attack; 7] = [
 
 /// Starts a walk, and attacks it at the deepest level.
 fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
-    let mut walk = Walk::open(place.tree.path()).unwrap().max_open(4).post_order(is_post_order);
+    let mut walk = Walk::options().max_open(4).post_order(is_post_order).open(place.tree.path()).unwrap();
     let mut listing = Listing::new();
     loop {
         let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");
-        dir.read(&mut listing).unwrap();
+        dir.read_into(&mut listing).unwrap();
         if dir.depth() == place.depth() && dir.name() == b"m" {
             break;
         }
@@ -131,10 +130,8 @@ fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
     walk
 }
 
-/// The calls of a walk, except `close`, and the one that marks a [`BORDER`].
+/// The calls of a walk, except `close`, and those that mark a part that is counted.
 const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
-/// Stands in the log before and after the calls that are counted of each walk.
-const BORDER: &str = "/where a walk is counted";
 
 /// The kernel's work, as strace shows it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -160,22 +157,21 @@ fn way_back_under_attack_costs_no_more_than_the_depth() {
         // The short form tries each attack in one of the two orders.
         all.enumerate().filter(|(number, _)| runs_long() || matches!(number % 4, 0 | 3)).map(|(_, case)| case)
     };
-    let lines = log(test, &["--seccomp-bpf", "-e", TRACED, "-s", "65536"], || {
-        let _counted = Counted::begin();
+    let parts = lines(test, &["--seccomp-bpf", "-e", TRACED, "-s", "65536"], || {
         for (attack, is_post_order) in cases() {
             for depth in [LEVELS, 2 * LEVELS] {
                 let place = Place::new(depth);
                 let mut walk = begin(&place, is_post_order, attack);
                 let mut errors = 0;
-                let _ = fs::symlink_metadata(BORDER);
-                while walk.next_or(|_| errors += 1).is_some() {}
-                let _ = fs::symlink_metadata(BORDER);
+                let counted = Counted::begin();
+                while walk.next_ok(|_| errors += 1).is_some() {}
+                drop(counted);
                 assert_eq!(errors, (attack.lost)(depth), "{}, post order {is_post_order}", attack.what);
             }
         }
     });
-    let Some(lines) = lines else { return };
-    let costs: Vec<_> = lines.split(|line| line.contains(BORDER)).skip(1).step_by(2).map(Cost::of).collect();
+    let Some(parts) = parts else { return };
+    let costs: Vec<_> = parts.iter().map(|lines| Cost::of(lines)).collect();
     for ((attack, is_post_order), costs) in cases().zip(costs.chunks(2)) {
         let [once, twice] = [costs[0], costs[1]];
         let is_linear = 2 * twice.calls <= 5 * once.calls && 2 * twice.names <= 5 * once.names;

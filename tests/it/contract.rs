@@ -312,9 +312,8 @@ fn debug_shows_what_there_is() {
     assert!(format!("{entries:?}").contains("phase: Reading"));
 
     let mut walk = Walk::open(dir.path()).unwrap();
-    let options = "Options { same_mount: false, post_order: false, max_open: 32, max_depth: 18446744073709551615 }";
-    let options = options.replace("18446744073709551615", &usize::MAX.to_string());
-    assert_eq!(format!("{walk:?}"), format!("Walk {{ path: {:?}, depth: 0, options: {options}, .. }}", dir.path()));
+    let begin = format!("Walk {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ", dir.path());
+    assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
     assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
 }

@@ -5,17 +5,16 @@ use crate::support::machine::Watchdog;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use lendir::{Dir, Walk};
-use rustix::fs::fstat;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::collections::BTreeMap;
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// What is left of a walk: the paths of first visits below `root`, and the errors.
 fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
     let (mut paths, mut errors) = (Vec::new(), Vec::new());
-    let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(error.io_error())));
-    while let Some(dir) = walk.next_or(&mut note) {
+    let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(&error)));
+    while let Some(dir) = walk.next_ok(&mut note) {
         if !dir.is_second_visit() {
             paths.push(dir.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned());
         }
@@ -113,7 +112,7 @@ fn directory_that_is_named_is_entered() {
             _ => expected,
         };
         for is_post_order in [false, true] {
-            let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+            let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
             let (paths, errors) = left(&mut walk, tree.path());
             assert_eq!(
@@ -156,7 +155,7 @@ fn what_cannot_be_entered_is_one_error() {
     for (name, shown, expected) in cases {
         for is_post_order in [false, true] {
             for is_read in [false, true] {
-                let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order);
+                let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
                 let mut root = walk.next().unwrap().unwrap();
                 root.enter(name);
                 while is_read && root.next().unwrap().is_some() {}
@@ -178,7 +177,7 @@ fn what_cannot_be_entered_is_one_error() {
 fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
-        let mut walk = Walk::open(tree.path()).unwrap().max_depth(max_depth).post_order(true);
+        let mut walk = Walk::options().max_depth(max_depth).post_order(true).open(tree.path()).unwrap();
         let mut visits = Vec::new();
         while let Some(mut dir) = walk.next().unwrap() {
             visits.push(dir.depth());
@@ -210,10 +209,10 @@ fn threads_enter_what_is_named() {
     for max_open in [4, 32] {
         for is_post_order in [false, true] {
             for threads in THREADS {
-                let walk = Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order);
-                let parts = walk.spread(threads, |walk| {
+                let walk = Walk::options().max_open(max_open).post_order(is_post_order).open(tree.path()).unwrap();
+                let parts = walk.spread(threads, |worker| {
                     let mut paths = Vec::new();
-                    while let Some(mut dir) = walk.next().unwrap() {
+                    while let Some(mut dir) = worker.next().unwrap() {
                         dir.skip_all();
                         for path in &below[dir.path()] {
                             dir.enter(path.file_name().unwrap().as_encoded_bytes());
@@ -233,58 +232,4 @@ fn threads_enter_what_is_named() {
             }
         }
     }
-}
-
-/// What is known of a directory: when it was changed last, its directories, and its other names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
-    changed: (i64, u64),
-    directories: BTreeSet<Vec<u8>>,
-    others: BTreeSet<Vec<u8>>,
-}
-
-/// Brings up to date what is known of a tree. Returns how many directories were read.
-fn update(root: &Path, known: &mut BTreeMap<PathBuf, Known>) -> usize {
-    let (mut read, mut seen) = (0, BTreeMap::new());
-    let mut walk = Walk::open(root).unwrap();
-    while let Some(mut dir) = walk.next().unwrap() {
-        let stat = fstat(&dir).unwrap();
-        #[allow(clippy::useless_conversion, reason = "32 bits on some machines")]
-        let changed = (stat.st_mtime, u64::from(stat.st_mtime_nsec));
-        let entry = if let Some(known) = known.get(dir.path()).filter(|known| known.changed == changed) {
-            dir.skip_all();
-            known.directories.iter().for_each(|name| dir.enter(name));
-            known.clone()
-        } else {
-            read += 1;
-            let mut entry = Known { changed, directories: BTreeSet::new(), others: BTreeSet::new() };
-            while let Some(found) = dir.next().unwrap() {
-                let is_directory = found.file_type() == lendir::FileType::Directory;
-                let names = if is_directory { &mut entry.directories } else { &mut entry.others };
-                names.insert(found.name().to_vec());
-            }
-            entry
-        };
-        seen.insert(dir.path().to_owned(), entry);
-    }
-    *known = seen;
-    read
-}
-
-#[test]
-fn incremental_walk_knows_what_a_full_one_knows() {
-    let tree = Tree::new(|at| tree::random(at, 12));
-    let mut known = BTreeMap::new();
-    let directories = update(tree.path(), &mut known);
-    assert_eq!(update(tree.path(), &mut known), 0, "read again, though nothing has changed");
-    std::thread::sleep(std::time::Duration::from_millis(20)); // or the change falls into the same tick of the clock
-    let paths: Vec<_> = known.keys().cloned().collect();
-    fs::remove_dir_all(&paths[directories / 2]).unwrap();
-    fs::create_dir_all(paths[directories / 3].join("new/newer")).unwrap();
-    File::create(paths[directories / 4].join("new file")).unwrap();
-    let read = update(tree.path(), &mut known);
-    assert!((4..=5).contains(&read), "{read} directories were read again, not 4 or 5");
-    let mut full = BTreeMap::new();
-    update(tree.path(), &mut full);
-    assert_eq!(known, full);
 }

@@ -2,6 +2,7 @@
 
 use crate::machine::runs_long;
 use crate::support::process::in_thread;
+use crate::support::tree::in_memory;
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
@@ -17,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::{str, thread};
 use tempfile::TempDir;
 
-/// A temporary directory with `count` empty files, named by numbers as processes are.
+/// A directory with `count` empty files, named by numbers as processes are.
 pub fn numbered(count: usize) -> TempDir {
-    let dir = tempfile::tempdir().expect("cannot make a temporary directory");
+    let dir = in_memory();
     for number in 1..=count {
         make_file(&dir.path().join(number.to_string()));
     }

@@ -6,21 +6,22 @@
 //! - `entry`: what an entry asks the file system; `types`: what every public type is (`Send`, covariant);
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
-//! - `costs`: the allocations of a call; `system_calls`: its system calls; `instructions`: those of a user's loop;
-//! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep or wide, a walk with few descriptors, or on its
-//!   way back up; `walk_errors`: an error of a walk; `spread`: a promise of `Walk::spread`, in three modules;
-//! - `state`: the value that a walk carries down; `enter`, `follow`: what it enters because the caller says so; `walk_options`:
-//!   its options, set before or midway;
+//! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep, a walk with few descriptors, or on its way back
+//!   up; `walk_errors`: an error of a walk; `walk_options`: an option, or a walk without a tree; `state`: the value that a walk
+//!   carries down; `enter`, `links`, `follow`: what it enters because the caller says so; `spread`: a promise of `Walk::spread`;
+//! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_calls`: system calls; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
-//! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
+//! - `du`, `find`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
-//! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when.
+//! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when;
+//! `strace` shows system calls.
 //! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and
 //! holds all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system
 //! belongs in `tests/kernel`.
 
 mod attack_costs;
+mod clone_panics;
 mod contract;
 mod costs;
 mod du;
@@ -32,8 +33,8 @@ mod fixture;
 mod follow;
 mod instructions;
 mod kept_open;
+mod links;
 mod listing;
-mod ls;
 mod oracle;
 mod pids;
 mod plain;
@@ -45,15 +46,18 @@ mod skip_name;
 mod spread;
 mod stamps;
 mod state;
+mod strace;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 #[path = "../support/mod.rs"]
 mod support;
 mod system_calls;
-mod three_calls;
 mod types;
+mod unreadable;
 mod visits;
 mod walk;
 mod walk_bounds;
+mod walk_calls;
+mod walk_costs;
 mod walk_errors;
 mod walk_options;
 mod watch;

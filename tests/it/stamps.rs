@@ -1,6 +1,6 @@
 //! When each directory of a walk was lent, by a clock that several threads share: the order that `Walk::spread` promises.
 
-use lendir::{Dir, Error, Walk};
+use lendir::{Dir, Error, Worker};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,14 @@ impl Clock {
         self.0.fetch_add(1, SeqCst)
     }
 
-    /// The next visit of a walk whose paths begin with `root`. `look` is called during it.
-    pub fn visit(&self, walk: &mut Walk, root: &Path, look: impl FnOnce(Dir<'_>)) -> Result<Option<Stamp>, Error> {
-        let Some(dir) = walk.next()? else { return Ok(None) };
+    /// The next visit of a thread of a walk whose paths begin with `root`. `look` is called during it.
+    pub fn visit(
+        &self,
+        worker: &mut Worker<'_, '_>,
+        root: &Path,
+        look: impl FnOnce(Dir<'_>),
+    ) -> Result<Option<Stamp>, Error> {
+        let Some(dir) = worker.next()? else { return Ok(None) };
         let begin = self.tick();
         let (path, is_second_visit) = (dir.path().to_owned(), dir.is_second_visit());
         let below = path.strip_prefix(root).unwrap();

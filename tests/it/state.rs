@@ -1,9 +1,10 @@
-//! `Walk::with_state`: with what value a directory begins, and what it has at its second visit, against a model that knows
+//! `WalkOptions::with_state`: with what state a directory begins, and what it has at its second visit, against a model that knows
 //! nothing of orders and threads.
 
 use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
+use crate::visits::Next;
 use lendir::{Dir, Listing, Walk};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -67,16 +68,16 @@ impl Model<'_> {
             }
         }
         if change_at.1 == 0 {
-            dir.read(listing).unwrap();
+            dir.read_into(listing).unwrap();
         }
         *dir.state_mut() = Value(Cell::new(left));
         true
     }
 
     /// All that is left of the walk: the directories at their first visit.
-    fn walk(self, walk: &mut Walk<Value>) -> Vec<PathBuf> {
+    fn walk(self, walk: &mut impl Next<Value>) -> Vec<PathBuf> {
         let (mut listing, mut paths) = (Listing::new(), Vec::new());
-        while let Some(mut dir) = walk.next().unwrap() {
+        while let Some(mut dir) = walk.next_dir().unwrap() {
             if self.look(&mut dir, &mut listing) {
                 paths.push(dir.path().to_owned());
             }
@@ -86,8 +87,8 @@ impl Model<'_> {
 }
 
 fn begin(root: &Path, max_open: usize, is_post_order: bool) -> Walk<Value> {
-    let walk = Walk::open(root).unwrap().max_open(max_open).post_order(is_post_order);
-    walk.with_state(Value(Cell::new(OF_THE_ROOT)))
+    let options = Walk::options().max_open(max_open).post_order(is_post_order);
+    options.with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
 }
 
 /// All directories, by `std`.
@@ -107,7 +108,7 @@ fn assert_all(paths: Vec<PathBuf>, expected: &HashSet<PathBuf>) {
 }
 
 fn trees() -> impl Iterator<Item = Tree> {
-    let seeds = 0..if runs_long() { 20 } else { 3 };
+    let seeds = 0..if runs_long() { 20 } else { 1 };
     seeds.map(|seed| Tree::new(|at| tree::random(at, seed))).chain([Tree::new(|at| tree::comb(at, 40))])
 }
 
@@ -131,7 +132,7 @@ fn directory_begins_with_what_the_one_above_was_left_in() {
                     model.look(&mut dir, &mut listing);
                     steps += 1;
                 }
-                walk.reset(lendir::open(root).unwrap(), root);
+                walk.reopen_fd(lendir::open(root).unwrap(), root);
                 cases += 1;
             }
         }
@@ -156,13 +157,13 @@ fn values_go_along_to_other_threads() {
                 for leaves in [false, true] {
                     let model = Model { root, seed: cases as u64 };
                     let stays = AtomicUsize::new(0);
-                    let parts = begin(root, max_open, is_post_order).spread(threads, |walk| {
+                    let parts = begin(root, max_open, is_post_order).spread(threads, |worker| {
                         if !leaves || stays.fetch_add(1, Relaxed) == 0 {
-                            return model.walk(walk);
+                            return model.walk(worker);
                         }
                         let (mut listing, mut paths) = (Listing::new(), Vec::new());
                         for _ in 0..5 {
-                            let Some(mut dir) = walk.next().unwrap() else { break };
+                            let Some(mut dir) = worker.next().unwrap() else { break };
                             if model.look(&mut dir, &mut listing) {
                                 paths.push(dir.path().to_owned());
                             }
@@ -175,45 +176,7 @@ fn values_go_along_to_other_threads() {
             }
         }
     }
-    passed("spread: a value for each directory", cases, "walks by 1 to 64 threads, some of which leave early");
-}
-
-/// What is skipped, and what is entered by name, changes no value.
-#[test]
-fn entered_directories_begin_with_it_too() {
-    let tree = Tree::of(&["a/b/c/", "a/d/", "e/f/"]);
-    for is_post_order in [false, true] {
-        let mut walk = Walk::open(tree.path()).unwrap().post_order(is_post_order).with_state(Vec::new());
-        let mut visits = 0;
-        while let Some(mut dir) = walk.next().unwrap() {
-            let path = dir.path().strip_prefix(tree.path()).unwrap();
-            let names = if path == Path::new("") { vec![] } else { path.iter().map(ToOwned::to_owned).collect() };
-            if dir.is_second_visit() {
-                let mut own = names.clone();
-                own.push("me".into());
-                assert_eq!(*dir.state(), own);
-                continue;
-            }
-            let mut begun = dir.state().clone();
-            if let Some(last) = begun.last_mut() {
-                assert_eq!(last, "me");
-                *last = dir.name_os().to_owned();
-            }
-            assert_eq!(begun, names);
-            begun.push("me".into());
-            dir.skip_all();
-            for name in match dir.depth() {
-                0 => &["a", "e"][..],
-                1 if dir.name() == b"a" => &["d"],
-                _ => &[],
-            } {
-                dir.enter(name);
-            }
-            *dir.state_mut() = begun;
-            visits += 1;
-        }
-        assert_eq!(visits, 4, "the root, a, a/d, e");
-    }
+    passed("spread: a value for each directory", cases, "walks by 1 to 8 threads, some of which leave early");
 }
 
 /// The sum of a directory and all below it. It is complete at the second visit.
@@ -236,10 +199,10 @@ fn sums_come_up_in_an_arc() {
     for max_open in [4, 32] {
         for threads in [1, 2, 8] {
             let top = Arc::new(Sum::default());
-            let walk = Walk::open(tree.path()).unwrap().post_order(true).max_open(max_open);
-            let parts = walk.with_state(Arc::clone(&top)).spread(threads, |walk| {
+            let options = Walk::options().post_order(true).max_open(max_open).with_state(Arc::clone(&top));
+            let parts = options.open(tree.path()).unwrap().spread(threads, |worker| {
                 let mut sums = Vec::new();
-                while let Some(mut dir) = walk.next().unwrap() {
+                while let Some(mut dir) = worker.next().unwrap() {
                     if dir.is_second_visit() {
                         let sum = dir.state().entries.load(Relaxed);
                         dir.state().above.as_ref().unwrap().entries.fetch_add(sum, Relaxed);
@@ -263,21 +226,4 @@ fn sums_come_up_in_an_arc() {
             assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
         }
     }
-}
-
-/// Before the first directory, `with_state` keeps the tree and its options; after it, the rest of the tree is given up.
-#[test]
-fn tree_that_has_begun_is_given_up() {
-    let tree = Tree::of(&["a/b/"]);
-    let mut walk = Walk::open(tree.path()).unwrap().max_depth(2).with_state('a').with_state(7);
-    assert_eq!(*walk.next().unwrap().unwrap().state(), 7);
-    let mut walk = walk.with_state("other");
-    assert!(walk.next().unwrap().is_none());
-    walk.reopen(tree.path()).unwrap();
-    let mut visits = 0;
-    while let Some(dir) = walk.next().unwrap() {
-        assert_eq!(*dir.state(), "other");
-        visits += 1;
-    }
-    assert_eq!(visits, 2, "`max_depth` holds for the next tree too");
 }

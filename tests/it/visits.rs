@@ -2,7 +2,7 @@
 
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
-use lendir::{Dir, Error, FileType, Listing, Order, Walk};
+use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
 use rustix::fs::fstat;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -58,7 +58,7 @@ pub enum Prune {
     Both,
 }
 
-pub const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
 
 impl Plan {
     /// Lends all entries, and goes below all.
@@ -96,17 +96,33 @@ fn hash(value: &impl Hash) -> u64 {
 }
 
 pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
-    let walk = Walk::open(root).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order(true) } else { walk }
+    Walk::options().max_open(max_open).post_order(is_post_order).open(root).unwrap()
+}
+
+/// A walk, or one of its threads.
+pub trait Next<S = ()> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
+}
+
+impl<S: Clone> Next<S> for Walk<S> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        self.next()
+    }
+}
+
+impl<S: Clone + Send> Next<S> for Worker<'_, '_, S> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        self.next()
+    }
 }
 
 /// All that is left of `walk`, where each directory is dealt with by the plan for its path.
-pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
+pub fn walked(walk: &mut impl Next, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();
     let mut listing = Listing::new();
     let mut inos = HashMap::new();
     loop {
-        match walk.next() {
+        match walk.next_dir() {
             Ok(Some(dir)) if dir.is_second_visit() => {
                 if let (Some(parent), Some(path)) = (dir.parent(), dir.path().parent()) {
                     assert_eq!(*inos.entry(path.to_owned()).or_insert(ino(parent)), ino(parent), "{dir:?}");
@@ -122,7 +138,7 @@ pub fn walked(walk: &mut Walk, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
             Err(error) => visits.push(Visit::from(&error)),
         }
     }
-    assert!(walk.next().unwrap().is_none(), "the walk goes on after its end");
+    assert!(walk.next_dir().unwrap().is_none(), "the walk goes on after its end");
     visits
 }
 
@@ -178,7 +194,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
             if listing.order() != order {
                 *listing = Listing::with_order(order);
             }
-            error = error.or(dir.read(listing).err());
+            error = error.or(dir.read_into(listing).err());
             for entry in scan::listed(listing) {
                 if plan.prune(&entry.name) != Prune::No {
                     dir.skip_name(&entry.name);
@@ -199,7 +215,7 @@ fn bare(entry: &mut Found) {
 
 impl From<&Error> for Visit {
     fn from(error: &Error) -> Self {
-        Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error.io_error())) }
+        Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error)) }
     }
 }
 
@@ -213,29 +229,34 @@ pub fn by_std(root: &Path, is_post_order: bool, plan: impl Fn(&Path) -> Plan) ->
 fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Path) -> Plan, visits: &mut Vec<Visit>) {
     let visit = |what| Visit { path: path.to_owned(), depth, what };
     match fs::read_dir(path) {
-        Err(error) => visits.push(visit(What::Error(errno(&error)))),
+        Err(error) => {
+            // It is lent if it exists, and its reader is told.
+            visits.extend(path.symlink_metadata().is_ok().then(|| visit(What::First(vec![]))));
+            visits.push(visit(What::Error(error.raw_os_error().unwrap())));
+        }
         Ok(entries) => {
             let plan = plan_for(path);
             let entries = entries.map(Result::unwrap);
             let mut found: Vec<_> =
                 entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) }).collect();
-            let mut lent = plan.lend.min(found.len());
+            let mut lent = found[..plan.lend.min(found.len())].to_vec();
             let is_left = plan.leave.is_some_and(|leave| leave < plan.lend && leave <= found.len());
+            let mut told = lent.len();
             if let Then::Read(order) = plan.then {
-                let rest = found.split_off(lent);
-                found.extend(sorted(rest, order));
-                lent = found.len();
+                // All of it, whatever was lent before.
+                found = sorted(found, order);
+                lent.extend_from_slice(&found);
+                told = found.len();
             }
-            let is_pruned = |at, name: &[u8]| is_left || at < lent && plan.prune(name) != Prune::No;
+            let is_pruned = |at, name: &[u8]| is_left || at < told && plan.prune(name) != Prune::No;
             let mut todo = Vec::new();
             for (at, entry) in found.iter().enumerate() {
                 if entry.file_type == FileType::Directory && !is_pruned(at, &entry.name) {
                     todo.push(path.join(OsStr::from_bytes(&entry.name)));
                 }
             }
-            found.truncate(lent);
-            found.iter_mut().for_each(bare);
-            visits.push(visit(What::First(found)));
+            lent.iter_mut().for_each(bare);
+            visits.push(visit(What::First(lent)));
             for path in todo {
                 below(&path, depth + 1, is_post_order, plan_for, visits);
             }

@@ -55,7 +55,8 @@ fn descriptor_that_cannot_be_read_is_one_error() {
     let only_a_path = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
     for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
         for lend in [0, 1] {
-            let visits = walked(&mut Walk::new(root.try_clone().unwrap(), ""), |_| Plan { lend, ..Plan::ALL });
+            let visits =
+                walked(&mut Walk::options().from_fd(root.try_clone().unwrap(), ""), |_| Plan { lend, ..Plan::ALL });
             let whats = [What::First(vec![]), What::Error(errno)];
             assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
         }
@@ -97,8 +98,9 @@ fn forbidden_directories_have_the_errors_of_std() {
                 assert_eq!(errors, 4 + 2 * 2, "of those without r, and two in each of those with r and without x");
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
-                        let walk = walk(tree.path(), max_open, is_post_order);
-                        let visits = walked(&mut if same_mount { walk.same_mount(true) } else { walk }, |_| plan);
+                        let options = Walk::options().max_open(max_open).post_order(is_post_order);
+                        let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
+                        let visits = walked(&mut walk, |_| plan);
                         assert!(
                             visits == expected,
                             "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}"
@@ -153,16 +155,16 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
 
 /// The entries before it come first; here there are none.
 #[test]
-fn next_or_hands_on_the_error_of_a_directory_that_cannot_be_read() {
+fn next_ok_hands_on_the_error_of_a_directory_that_cannot_be_read() {
     let tree = Tree::of(&["a/f"]);
     let root = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
-    let mut walk = Walk::new(root, "root");
+    let mut walk = Walk::options().from_fd(root, "root");
     let mut root = walk.next().unwrap().unwrap();
     let mut errors = Vec::new();
     for _ in 0..3 {
-        assert!(root.next_or(|error| errors.push(error)).is_none());
+        assert!(root.next_ok(|error| errors.push(error)).is_none());
     }
     let [error] = &errors[..] else { panic!("not one error, but {errors:?}") };
     assert_eq!((error.path(), error.raw_os_error()), (Path::new("root"), Some(libc::EBADF)));
-    assert!(walk.next_or(|error| panic!("{error}")).is_none());
+    assert!(walk.next_ok(|error| panic!("{error}")).is_none());
 }

@@ -16,7 +16,6 @@ use lendir::{Dir, Walk};
 use shuttle::Config;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
-use shuttle::sync::{Condvar, Mutex};
 use stamps::{Clock, read_all};
 use std::any::Any;
 use std::fs;
@@ -54,8 +53,7 @@ fn make(at: &Path) {
 const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
 fn begin(tree: &Tree, is_post_order: bool, max_open: usize) -> Walk {
-    let walk = Walk::open(tree.path()).unwrap().max_open(max_open);
-    if is_post_order { walk.post_order(true) } else { walk }
+    Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order)
 }
 
 const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
@@ -80,39 +78,25 @@ fn every_directory_comes_once_and_in_order() {
     });
 }
 
-/// Each closure but one leaves after any number of directories. It reads them, half of them, or not at all; then it returns, or
-/// begins another tree and waits until the one that stays is done.
+/// Each closure but one leaves after any number of directories. It reads them, half of them, or not at all.
 #[test]
 fn what_threads_leave_goes_to_the_others() {
-    let (tree, other) = (Tree::new(make), Tree::of(&["a/b/"]));
+    let tree = Tree::new(make);
     explore("what threads leave goes to the others", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
-        let (is_done, done) = (Mutex::new(false), Condvar::new());
         let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
             let stays = !one_stays.swap(true, SeqCst);
             let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
-            let mut stamps = Vec::new();
-            while stamps.len() < steps {
+            let visit = || {
                 let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
                     0 => |_| (),
                     1 => |mut dir| assert!(dir.next().is_ok()),
                     _ => read_all,
                 };
-                match clock.visit(walk, tree.path(), look).unwrap() {
-                    Some(stamp) => stamps.push(stamp),
-                    None => break,
-                }
-            }
-            if stays {
-                *is_done.lock().unwrap() = true;
-                done.notify_all();
-            } else if thread_rng().r#gen() {
-                walk.reset(lendir::open(other.path()).unwrap(), "");
-                while walk.next().unwrap().is_some() {}
-                drop(done.wait_while(is_done.lock().unwrap(), |is_done| !*is_done).unwrap());
-            }
-            stamps
+                clock.visit(walk, tree.path(), look).unwrap()
+            };
+            iter::from_fn(visit).take(steps).collect::<Vec<_>>()
         });
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
         assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
@@ -272,43 +256,4 @@ fn directories_in(path: &Path) -> usize {
     let dirs =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_type().unwrap().is_dir());
     1 + dirs.map(|dir| directories_in(&dir.path())).sum::<usize>()
-}
-
-/// Each closure but one puts another walk in the place of its own after any number of directories: that of another tree, or one
-/// without. The rest goes to the others, and nobody waits for it.
-#[test]
-fn what_a_replaced_walk_leaves_goes_to_the_others() {
-    let (tree, other) = (Tree::new(make), Tree::of(&["a/b/"]));
-    explore("what a replaced walk leaves goes to the others", 1000, move || {
-        let (is_post_order, max_open) = any_way();
-        let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
-            let stays = !one_stays.swap(true, SeqCst);
-            let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
-            let mut stamps = Vec::new();
-            while stamps.len() < steps {
-                let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
-                    0 => |_| (),
-                    1 => |mut dir| assert!(dir.next().is_ok()),
-                    _ => read_all,
-                };
-                match clock.visit(walk, tree.path(), look).unwrap() {
-                    Some(stamp) => stamps.push(stamp),
-                    None => break,
-                }
-            }
-            if !stays {
-                match thread_rng().gen_range(0..3) {
-                    0 => *walk = Walk::default(),
-                    1 => *walk = Walk::open(other.path()).unwrap(),
-                    _ => drop(std::mem::take(walk)),
-                }
-                while walk.next().unwrap().is_some() {}
-            }
-            stamps
-        });
-        let stamps: Vec<_> = parts.into_iter().flatten().collect();
-        assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
-        stamps::check(tree.path(), is_post_order, &stamps);
-    });
 }

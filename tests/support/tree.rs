@@ -7,21 +7,21 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::{io, iter};
+use std::{env, iter};
 use tempfile::TempDir;
 
 /// A temporary directory that others may read, and a tree of any depth in it.
 pub struct Tree(TempDir);
 
 impl Tree {
-    /// In memory, if there is a tmpfs for it: a disk takes longer to make and remove a large tree than to walk it.
+    /// In memory: see [`in_memory`].
     pub fn new(make: impl FnOnce(&Path)) -> Self {
-        Self::at(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()), make)
+        Self::at(tempfile::tempdir_in(MEMORY).unwrap_or_else(|_| on_disk()), make)
     }
 
-    /// Where temporary files are.
+    /// Where temporary files are, or elsewhere if other users cannot go there.
     pub fn on_disk(make: impl FnOnce(&Path)) -> Self {
-        Self::at(tempfile::tempdir(), make)
+        Self::at(on_disk(), make)
     }
 
     /// On disk: `d/` is an empty directory, `d/f` a file in one.
@@ -29,8 +29,7 @@ impl Tree {
         Self::on_disk(|at| self::make(at, paths))
     }
 
-    fn at(dir: io::Result<TempDir>, make: impl FnOnce(&Path)) -> Self {
-        let dir = dir.expect("cannot make a temporary directory");
+    fn at(dir: TempDir, make: impl FnOnce(&Path)) -> Self {
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         make(dir.path());
         Self(dir)
@@ -54,6 +53,25 @@ impl Drop for Tree {
             run(&["rm", "-rf"]);
         }
     }
+}
+
+const MEMORY: &str = "/dev/shm";
+
+/// A temporary directory on a tmpfs, if there is one: a disk takes 25 times as long to make a file and remove it.
+pub fn in_memory() -> TempDir {
+    tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).expect("cannot make a temporary directory")
+}
+
+/// A temporary directory that other users can reach. Not all can go where `TMPDIR` is: Debian's `pam_tmpdir` makes one for each.
+fn on_disk() -> TempDir {
+    let others_may_enter = |dir: &&Path| {
+        let is_searchable = |dir: &Path| fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & 0o001 != 0);
+        fs::canonicalize(dir).is_ok_and(|dir| dir.ancestors().all(is_searchable))
+    };
+    let temporary = env::temp_dir();
+    let mut parents = [&*temporary, Path::new("/tmp"), Path::new("/var/tmp")].into_iter().filter(others_may_enter);
+    let made = parents.find_map(|parent| tempfile::tempdir_in(parent).ok());
+    made.expect("other users can reach no temporary directory")
 }
 
 pub fn make(at: &Path, paths: &[impl AsRef<str>]) {

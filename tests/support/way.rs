@@ -1,6 +1,6 @@
 //! The ways to walk a tree.
 
-use lendir::Walk;
+use lendir::{Walk, WalkOptions};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -16,8 +16,8 @@ pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_m
 pub const POST: Way = Way { is_post_order: true, ..PLAIN };
 
 impl Way {
-    /// Sets the walk's options. The caller sorts.
-    pub fn set(self, walk: Walk) -> Walk {
-        walk.max_open(self.max_open).post_order(self.is_post_order).same_mount(self.is_on_one_mount)
+    /// The options of the walk. The caller sorts.
+    pub fn options(self) -> WalkOptions {
+        Walk::options().max_open(self.max_open).post_order(self.is_post_order).same_mount(self.is_on_one_mount)
     }
 }

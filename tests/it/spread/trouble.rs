@@ -1,24 +1,18 @@
-//! The tree changes meanwhile, or rights, descriptors, threads or cores are missing.
+//! The tree changes meanwhile, or rights are missing.
 
-use super::{THREADS, TIGHT, WAYS, in_one_order, path_of, paths_of};
+use super::{THREADS, TIGHT, path_of};
 use crate::support::machine::{Watchdog, runs_long};
-use crate::support::process::{self, as_nobody, in_thread};
+use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, What, walked};
-use crate::walk_bounds::{leave_room, open_descriptors};
-use lendir::{Dir, Walk};
+use crate::visits::What;
 use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::collections::HashSet;
 use std::fs::{self, Permissions};
 use std::iter;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
@@ -42,7 +36,7 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
             let expected = way.by_std(tree.path());
             assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() > 20);
             for threads in THREADS {
-                for _ in 0..if runs_long() { 100 } else { 5 } {
+                for _ in 0..if runs_long() { 100 } else { 2 } {
                     let visits = way.spread(tree.path(), threads);
                     assert!(visits == expected, "{way:?}, {threads} threads: {visits:#?}");
                 }
@@ -59,9 +53,9 @@ fn second_visit_needs_no_permission_to_read() {
         for way in [POST, TIGHT] {
             for threads in THREADS {
                 let tree = Tree::new(|at| tree::comb(at, 40));
-                let parts = way.begin(tree.path()).spread(threads, |walk| {
+                let parts = way.begin(tree.path()).spread(threads, |worker| {
                     let mut second_visits = 0;
-                    while let Some(dir) = walk.next().unwrap() {
+                    while let Some(dir) = worker.next().unwrap() {
                         if dir.is_second_visit() {
                             second_visits += 1;
                         } else {
@@ -95,9 +89,9 @@ fn tree_changes_meanwhile() {
         let (at, is_over) = (tree.path(), &is_over);
         let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
         let checked = scope.spawn(|| {
-            for _ in 0..if runs_long() { 300 } else { 10 } {
+            for _ in 0..if runs_long() { 300 } else { 3 } {
                 for way in [PLAIN, POST, TIGHT] {
-                    for threads in [2, 8, 64] {
+                    for threads in [2, 8] {
                         check_what_stays(way, at, threads);
                     }
                 }
@@ -133,10 +127,10 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
         let mut names = path.strip_prefix(root).unwrap().iter();
         names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
     };
-    let parts = way.begin(root).spread(threads, |walk| {
+    let parts = way.begin(root).spread(threads, |worker| {
         let mut paths = Vec::new();
         loop {
-            match walk.next() {
+            match worker.next() {
                 Ok(None) => break paths,
                 Ok(Some(mut dir)) => {
                     paths.extend(stays(dir.path()).then(|| path_of(&dir)));
@@ -145,7 +139,7 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
                     }
                 }
                 Err(error) => {
-                    assert!(matches!(errno(error.io_error()), libc::ENOENT | libc::ENOTDIR), "{error}");
+                    assert!(matches!(errno(&error), libc::ENOENT | libc::ENOTDIR), "{error}");
                 }
             }
         }
@@ -166,112 +160,4 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
         .collect();
     expected.sort();
     assert_eq!(paths, expected, "{way:?}, {threads} threads");
-}
-
-/// A share that is on its way has a descriptor too, and in post-order the root another one.
-#[test]
-fn no_more_descriptors_are_open_than_stated() {
-    process::run("spread::trouble::no_more_descriptors_are_open_than_stated", 120, || {
-        let tree = Tree::new(|at| {
-            tree::comb(at, 60);
-            tree::random(&at.join("a"), 3);
-        });
-        let before = open_descriptors();
-        for way in WAYS {
-            for threads in [1, 2, 8, 64] {
-                let most = Mutex::new(0);
-                let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
-                    let walk = way.begin(tree.path());
-                    let work = |walk: &mut Walk| (0..until).find(|_| walk.next().unwrap().map(look).is_none());
-                    let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
-                    assert_eq!(open_descriptors(), before, "a descriptor was left open");
-                };
-                spread(usize::MAX, &|_| {
-                    let mut most = most.lock().unwrap();
-                    *most = open_descriptors().max(*most);
-                });
-                let most = most.into_inner().unwrap() - before;
-                assert!(most <= threads * (way.max_open + 1) + 1, "{way:?}, {threads} threads: {most} open");
-                for until in [0, 1, 10] {
-                    spread(until, &|_| ());
-                }
-                spread(usize::MAX, &|mut dir| dir.stop());
-                spread(usize::MAX, &|dir| {
-                    if dir.depth() == 2 {
-                        resume_unwind(Box::new(()))
-                    }
-                });
-            }
-        }
-    });
-}
-
-/// Whatever cannot be opened or duplicated: each directory comes, or it or one above it has an error.
-#[test]
-fn process_with_few_descriptors_loses_nothing_silently() {
-    process::run("spread::trouble::process_with_few_descriptors_loses_nothing_silently", 120, || {
-        let tree = Tree::new(|at| {
-            tree::comb(at, 30);
-            tree::random(&at.join("a"), 3);
-        });
-        for way in [PLAIN, POST, TIGHT] {
-            let expected = paths_of(&way.by_std(tree.path()));
-            for descriptors in [2, 3, 5, 8, 12, 40] {
-                let _others = leave_room(descriptors);
-                for _ in 0..if runs_long() { 100 } else { 2 } {
-                    let parts = way.begin(tree.path()).spread(8, |walk| walked(walk, |_| Plan::ALL));
-                    let (errors, visits): (Vec<_>, Vec<_>) =
-                        parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
-                    assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
-                    let failed: HashSet<_> = errors.iter().map(|error| &*error.path).collect();
-                    let mut paths = paths_of(&visits);
-                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "a directory came twice");
-                    let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
-                    let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
-                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
-                    assert!(
-                        silent.is_empty(),
-                        "{way:?}, {descriptors} descriptors: {silent:?} lost without an error, errors of {failed:?}"
-                    );
-                    paths.retain(|path| expected.binary_search(path).is_err());
-                    assert!(paths.is_empty(), "lent, but not in the tree: {paths:?}");
-                }
-            }
-        }
-    });
-}
-
-#[test]
-fn fewer_threads_walk_where_the_system_refuses_them() {
-    process::run("spread::trouble::fewer_threads_walk_where_the_system_refuses_them", 60, || {
-        let tree = Tree::new(|at| tree::comb(at, 30));
-        as_nobody(|| {
-            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
-            for way in [PLAIN, POST] {
-                for threads in [2, 64, usize::MAX] {
-                    let parts = way.begin(tree.path()).spread(threads, |walk| walked(walk, |_| way.plan()));
-                    let [visits] = <[_; 1]>::try_from(parts).unwrap();
-                    assert!(in_one_order(visits) == way.by_std(tree.path()));
-                }
-            }
-        });
-    });
-}
-
-#[test]
-fn threads_share_one_cpu() {
-    let _watchdog = Watchdog::new(60);
-    in_thread(|| {
-        let all = sched_getaffinity(None).unwrap();
-        let mut one = CpuSet::new();
-        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
-        sched_setaffinity(None, &one).unwrap();
-        let tree = Tree::new(|at| tree::random(at, 5));
-        for way in [PLAIN, TIGHT] {
-            let expected = way.by_std(tree.path());
-            for threads in THREADS {
-                way.check(&tree, &expected, threads);
-            }
-        }
-    });
 }

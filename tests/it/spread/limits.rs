@@ -1,0 +1,125 @@
+//! Descriptors, threads or cores are few.
+
+use super::{THREADS, TIGHT, in_one_order, paths_of};
+use crate::support::machine::{Watchdog, runs_long};
+use crate::support::process::{self, as_nobody, in_thread};
+use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST};
+use crate::visits::{Plan, What, walked};
+use crate::walk_bounds::{leave_room, open_descriptors};
+use lendir::{Dir, Worker};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// A share that is on its way has a descriptor too, and in post-order the root another one.
+#[test]
+fn no_more_descriptors_are_open_than_stated() {
+    process::run("spread::limits::no_more_descriptors_are_open_than_stated", 120, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 60);
+            tree::random(&at.join("a"), 3);
+        });
+        let before = open_descriptors();
+        for way in [PLAIN, POST, TIGHT] {
+            for threads in THREADS {
+                let most = Mutex::new(0);
+                let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
+                    let walk = way.begin(tree.path());
+                    let work =
+                        |worker: &mut Worker<'_, '_>| (0..until).find(|_| worker.next().unwrap().map(look).is_none());
+                    let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
+                    assert_eq!(open_descriptors(), before, "a descriptor was left open");
+                };
+                spread(usize::MAX, &|_| {
+                    let mut most = most.lock().unwrap();
+                    *most = open_descriptors().max(*most);
+                });
+                let most = most.into_inner().unwrap() - before;
+                assert!(most <= threads * (way.max_open + 1) + 1, "{way:?}, {threads} threads: {most} open");
+                for until in [0, 1, 10] {
+                    spread(until, &|_| ());
+                }
+                spread(usize::MAX, &|mut dir| dir.stop());
+                spread(usize::MAX, &|dir| {
+                    if dir.depth() == 2 {
+                        resume_unwind(Box::new(()))
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Whatever cannot be opened or duplicated: each directory comes, or it or one above it has an error.
+#[test]
+fn process_with_few_descriptors_loses_nothing_silently() {
+    process::run("spread::limits::process_with_few_descriptors_loses_nothing_silently", 120, || {
+        let tree = Tree::new(|at| {
+            tree::comb(at, 30);
+            tree::random(&at.join("a"), 3);
+        });
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = paths_of(&way.by_std(tree.path()));
+            for descriptors in [2, 3, 5, 8, 12, 40] {
+                let _others = leave_room(descriptors);
+                for _ in 0..if runs_long() { 100 } else { 1 } {
+                    let parts = way.begin(tree.path()).spread(8, |worker| walked(worker, |_| Plan::ALL));
+                    let (errors, visits): (Vec<_>, Vec<_>) =
+                        parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
+                    assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
+                    let failed: HashSet<_> = errors.iter().map(|error| &*error.path).collect();
+                    let mut paths = paths_of(&visits);
+                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "a directory came twice");
+                    let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
+                    let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
+                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
+                    assert!(
+                        silent.is_empty(),
+                        "{way:?}, {descriptors} descriptors: {silent:?} lost without an error, errors of {failed:?}"
+                    );
+                    paths.retain(|path| expected.binary_search(path).is_err());
+                    assert!(paths.is_empty(), "lent, but not in the tree: {paths:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn fewer_threads_walk_where_the_system_refuses_them() {
+    process::run("spread::limits::fewer_threads_walk_where_the_system_refuses_them", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, 30));
+        as_nobody(|| {
+            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
+            for way in [PLAIN, POST] {
+                for threads in [2, usize::MAX] {
+                    let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, |_| way.plan()));
+                    let [visits] = <[_; 1]>::try_from(parts).unwrap();
+                    assert!(in_one_order(visits) == way.by_std(tree.path()));
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn threads_share_one_cpu() {
+    let _watchdog = Watchdog::new(60);
+    in_thread(|| {
+        let all = sched_getaffinity(None).unwrap();
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+        let tree = Tree::new(|at| tree::random(at, 5));
+        for way in [PLAIN, TIGHT] {
+            let expected = way.by_std(tree.path());
+            for threads in THREADS {
+                way.check(&tree, &expected, threads);
+            }
+        }
+    });
+}

@@ -1,0 +1,92 @@
+//! System calls, as strace shows them.
+
+use crate::support::machine::can_trace;
+use crate::support::process;
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+/// System calls are counted while this lives.
+pub struct Counted;
+
+impl Counted {
+    // Paths that nobody else asks for: in the log they mark where a counted part begins and ends.
+    const BEGIN: &str = "/begin of the counted part";
+    const END: &str = "/end of the counted part";
+
+    pub fn begin() -> Self {
+        let _ = fs::symlink_metadata(Self::BEGIN);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let _ = fs::symlink_metadata(Self::END);
+    }
+}
+
+/// The lines of strace, run with these options, for the system calls that `work` makes in a process of its own while each
+/// [`Counted`] lives. `test` is named with its module.
+///
+/// `None` where strace is missing, which is reported.
+pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
+    process::part(test, 60, work);
+    if !can_trace(test) {
+        return None;
+    }
+    // A log for each thread, where no line is cut in two by another thread.
+    let logs = tempfile::tempdir().unwrap();
+    let mut strace = Command::new("strace");
+    strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
+    process::run_under(strace, test);
+    let mut texts = fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap());
+    let log = texts.find(|log| log.contains(Counted::BEGIN)).expect("no log has a counted part");
+    let mut parts = Vec::new();
+    let mut is_counted = false;
+    for line in log.lines() {
+        if line.contains(Counted::BEGIN) {
+            is_counted = true;
+            parts.push(Vec::new());
+        } else if line.contains(Counted::END) {
+            is_counted = false;
+        } else if is_counted && !OF_OTHERS.contains(&name_of(line)) {
+            parts.last_mut().expect("BUG: no part has begun").push(line.to_owned());
+        }
+    }
+    Some(parts)
+}
+
+/// The names of the system calls of each part: see [`lines`].
+pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
+    let parts = lines(test, &[], work)?;
+    Some(parts.iter().map(|lines| lines.iter().map(|line| name_of(line).to_owned()).collect()).collect())
+}
+
+/// How often each part makes each call: see [`lines`].
+pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, usize>>> {
+    let count = |calls: Vec<String>| {
+        let mut totals = BTreeMap::new();
+        for call in calls {
+            *totals.entry(call).or_default() += 1;
+        }
+        totals
+    };
+    Some(calls(test, work)?.into_iter().map(count).collect())
+}
+
+/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO in a 32-bit process; and
+/// before it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
+const OF_OTHERS: [&str; 7] =
+    ["brk", "futex", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
+
+/// The name of the call in a line of strace, as a 64-bit process has it.
+fn name_of(line: &str) -> &str {
+    match line.split('(').next().unwrap() {
+        "_llseek" => "lseek",
+        "fcntl64" => "fcntl",
+        "fstatfs64" => "fstatfs",
+        "mmap2" => "mmap",
+        call => call,
+    }
+}

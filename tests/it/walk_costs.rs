@@ -1,0 +1,102 @@
+//! Allocations of a walk, counted: none per directory once its memory has grown.
+
+use crate::costs::{NOTHING, allocated};
+use crate::fixture::numbered;
+use crate::support::machine::runs_long;
+use crate::support::tree::{self, Tree};
+use lendir::{Buffer, Listing, Walk};
+use std::hint::black_box;
+use std::path::Path;
+
+/// Walks to the end, and returns the number of directories. With a `listing`, each is read into it.
+fn walk_all(walk: &mut Walk, mut listing: Option<&mut Listing>) -> usize {
+    let mut count = 0;
+    while let Some(mut dir) = walk.next().unwrap() {
+        black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent()));
+        match &mut listing {
+            Some(listing) => dir.read_into(listing).unwrap(),
+            None => while black_box(dir.next().unwrap()).is_some() {},
+        }
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn walk_of_many_trees_allocates_nothing_once_warm() {
+    let trees = [
+        Tree::new(|at| tree::comb(at, 50)),
+        Tree::new(|at| tree::wide(at, 100, 8)),
+        Tree::new(|at| tree::chain(at, 50)),
+        Tree::of(&["only/f"]),
+    ];
+    for is_post_order in [false, true] {
+        for max_open in [1, 1000] {
+            let options = Walk::options().max_open(max_open).same_mount(true).post_order(is_post_order);
+            let mut walk = options.open(trees[0].path()).unwrap();
+            let mut listing = Listing::new();
+            let mut rounds = |rounds: usize| {
+                for round in 0..rounds {
+                    walk.reopen_fd(lendir::open(trees[round % 4].path()).unwrap(), "");
+                    let listing = (round / 4 % 2 == 0).then_some(&mut listing);
+                    if round / 8 % 2 == 0 {
+                        walk_all(&mut walk, listing);
+                    } else {
+                        walk.next().unwrap().unwrap().stop();
+                        assert!(walk.next().unwrap().is_none());
+                    }
+                }
+            };
+            rounds(16);
+            assert_eq!(allocated(|| rounds(160)), NOTHING, "post order {is_post_order}, {max_open} open");
+        }
+    }
+}
+
+#[test]
+fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
+    let count = if runs_long() { 100_000 } else { 5000 };
+    let dir = numbered(count);
+    let mut walk = Walk::open(dir.path()).unwrap();
+    let mut files = 0;
+    let costs = allocated(|| {
+        let mut root = walk.next().unwrap().unwrap();
+        while let Some(entry) = root.next().unwrap() {
+            files += usize::from(entry.numeric_name().is_some());
+        }
+        assert!(walk.next().unwrap().is_none());
+    });
+    assert_eq!(files, count);
+    assert!(costs.times <= 1 && costs.bytes <= 300, "{costs:?}");
+}
+
+/// What the documentation of `Walk` says, in memory that doubles when it grows.
+#[test]
+fn walk_takes_memory_for_what_is_left_to_do() {
+    const LEVELS: usize = 2000;
+    const PATH: usize = LEVELS * "m/".len();
+    const NAMES: usize = LEVELS * 3 * ("m".len() + 2);
+    const OPEN: usize = LEVELS * 64;
+    const CLOSED: usize = LEVELS * (64 + 56);
+    let taken = |make: fn(&Path, usize), max_open: usize, is_post_order: bool| {
+        let tree = Tree::new(|at| make(at, LEVELS));
+        let mut walk = None;
+        let costs = allocated(|| {
+            let options = Walk::options().max_open(max_open).post_order(is_post_order);
+            let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
+            walk_all(&mut new, None);
+            walk = Some(new);
+        });
+        costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
+    };
+    for (shape, make, max_open, is_post_order, promised) in [
+        ("a chain", tree::chain as fn(&Path, usize), 32, false, PATH),
+        ("a wide tree", |at, count| tree::wide(at, count, 8), 32, false, LEVELS * (8 + 2)),
+        ("a comb", tree::comb, LEVELS, false, PATH + NAMES + OPEN),
+        ("a comb, few open", tree::comb, 32, false, PATH + NAMES + CLOSED),
+        ("a chain in post-order", tree::chain, 32, true, PATH + CLOSED),
+    ] {
+        let taken = taken(make, max_open, is_post_order);
+        assert!(taken <= 2 * promised + 1024, "{shape}: {taken} bytes taken, {promised} promised");
+    }
+}
