@@ -36,8 +36,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// # Errors
     ///
     /// Those of [`Walk::next`](super::Walk::next).
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
@@ -46,7 +44,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// As [`Walk::next_ok`](super::Walk::next_ok): the next directory. `on_error` gets each error before it.
     ///
     /// Costs: as [`next`](Self::next), for each directory that it tries.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
@@ -89,7 +86,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         Jobs::new(self.handover)
     }
 
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
