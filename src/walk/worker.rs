@@ -174,8 +174,6 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
     work: impl for<'scope> Fn(&mut Worker<'scope, 'env, S>) -> R + Sync,
 ) -> Vec<R> {
     let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
-    // Before the first thread joins: a clone of the state may panic.
-    let others: Vec<_> = (1..threads).map(|_| cursor.levels.of_another_thread()).collect();
     let handover = Handover::new();
     let run = |cursor, index| {
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -194,12 +192,18 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
         // This thread joins first, or the others could find nobody to wait for.
         handover.join();
         let run = &run;
-        let start = |(index, levels)| {
+        let start = |index| {
+            let levels = cursor.levels.of_another_thread();
             handover.join();
             let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(levels), index));
             started.inspect_err(|_| drop(handover.leave())).ok()
         };
-        let others: Vec<_> = (1..).zip(others).map_while(start).collect();
+        // A clone of the state may panic: then those that were started wait for nobody.
+        let others = catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>()));
+        let others = others.unwrap_or_else(|panic| {
+            handover.end();
+            resume_unwind(panic)
+        });
         let first = run(cursor, 0);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         [first].into_iter().chain(others.into_iter().map(join)).collect()
