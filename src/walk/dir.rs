@@ -222,7 +222,7 @@ impl<'a, S> Dir<'a, S> {
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
         if let Unread::Refused { errno, .. } = self.notes.unread {
-            self.notes.end();
+            self.notes.unread.end(); // `next` need not tell it again
             return Err(self.spot.error(self.path, errno));
         }
         if self.has_entries {

@@ -193,16 +193,17 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
         handover.join();
         let run = &run;
         let start = |index| {
-            let levels = catch_unwind(AssertUnwindSafe(|| cursor.levels.of_another_thread()));
-            let levels = levels.unwrap_or_else(|panic| {
-                handover.end(); // the threads that have started would wait for this one
-                resume_unwind(panic)
-            });
+            let levels = cursor.levels.of_another_thread();
             handover.join();
             let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(levels), index));
             started.inspect_err(|_| drop(handover.leave())).ok()
         };
-        let others: Vec<_> = (1..threads).map_while(start).collect();
+        // A clone of the state may panic: then those that were started wait for nobody.
+        let others = catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>()));
+        let others = others.unwrap_or_else(|panic| {
+            handover.end();
+            resume_unwind(panic)
+        });
         let first = run(cursor, 0);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         [first].into_iter().chain(others.into_iter().map(join)).collect()

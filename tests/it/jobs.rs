@@ -99,7 +99,7 @@ fn one_thread_runs_each_at_once() {
         while let Some(mut dir) = worker.next().unwrap() {
             while dir.next().unwrap().is_some() {
                 let ran = &ran;
-                jobs.run(move || drop(ran.fetch_add(1, SeqCst)));
+                jobs.run(move || _ = ran.fetch_add(1, SeqCst));
                 given += 1;
                 assert_eq!(ran.load(SeqCst), given);
             }
