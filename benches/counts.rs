@@ -3,6 +3,7 @@
 //! Every `malloc` of the process is counted, that of `opendir` too, and the system calls by strace in a child that reads
 //! ten times more than another.
 
+use lendir::Listing;
 use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Names, fastest_root};
 use lendir_benches::readers;
@@ -28,7 +29,7 @@ fn main() {
         eprintln!("no strace that may trace: system calls are not counted");
     }
     for count in [16, 1024] {
-        let dir = fastest_root().directory(count, Names::Pids);
+        let dir = fastest_root().shape(count, Names::Pids).make();
         println!("\n{}, each reading:\n\n| | allocations | system calls |\n|---|---|---|", dir.label);
         for mut contender in everyone(&dir) {
             contender.check();
@@ -42,11 +43,13 @@ fn main() {
     }
 }
 
+/// Each under a name of its own.
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = readers::all(dir);
-    all.extend(readers::rescans(dir));
-    all.push(readers::listing("Listing", dir));
-    all
+    let again = [readers::lendir_rescan(dir)].into_iter().chain(readers::lendir_marked_rescan(dir));
+    let sorted = readers::listing("lendir, sorted", dir, Listing::new());
+    let again = again.zip(["lendir, read again", "lendir, EndMarker, read again"]);
+    let again = again.map(|(contender, name)| contender.named(name));
+    readers::all(dir).into_iter().chain(again).chain([sorted]).collect()
 }
 
 /// As `openat, getdents64 ×2, close`.

@@ -1,16 +1,25 @@
 //! The first lesson of a tree: `count [PATH]` counts its entries. A walk lends directories, and a directory lends entries.
 
-use std::io::{self, Write};
+use lendir::{Error, Walk};
+use std::process::ExitCode;
 
-fn main() -> io::Result<()> {
+fn main() -> ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or(".".into());
-    let complain = |error| drop(writeln!(io::stderr(), "count: {error}"));
-    let mut walk = lendir::Walk::open(path)?;
-    let mut count = 0;
-    while let Some(mut dir) = walk.next_or(complain) {
-        while dir.next_or(complain).is_some() {
-            count += 1;
+    let (mut count, mut status) = (0, ExitCode::SUCCESS);
+    let mut complain = |error: Error| {
+        eprintln!("count: {error}");
+        status = ExitCode::FAILURE;
+    };
+    match Walk::open(path) {
+        Ok(mut walk) => {
+            while let Some(mut dir) = walk.next_ok(&mut complain) {
+                while dir.next_ok(&mut complain).is_some() {
+                    count += 1;
+                }
+            }
+            println!("{count}");
         }
+        Err(error) => complain(error),
     }
-    writeln!(io::stdout(), "{count}")
+    status
 }

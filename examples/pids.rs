@@ -1,4 +1,4 @@
-//! Scans procfs: `numeric_name` finds the PIDs, and `/proc/PID/comm` is opened relative to the open directory.
+//! Scans procfs: `numeric_name` finds the PIDs, and `/proc/PID/comm` is opened relative to it.
 
 const HELP: &str = "\
 Usage: pids [-qx] [--proc DIR] [--] [NAME]...
@@ -16,14 +16,14 @@ printed as ?.
 Exit status: 0 if a process was listed, 1 if none was, 2 for an error.
 ";
 
+use lendir::OFlags;
+use lendir::rustix::fd::BorrowedFd;
 use lendir::rustix::fs::{Mode, openat};
 use lendir::rustix::io::Errno;
-use lendir::{Buffer, Entries, OFlags};
 use std::ffi::{CStr, OsStr, OsString};
 use std::fmt::Display;
 use std::fs::{File, read_link};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,21 +73,19 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
         names.is_empty() || names.iter().any(is_match)
     };
 
-    let proc = lendir::open(&root).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", root.display())))?;
+    let mut proc = lendir::read_dir(root.as_path())?;
     let myself = names.first().and_then(|_| read_link(root.join("self")).ok());
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&proc, &mut buffer);
     let mut comm = [0; 128];
     let mut found = false;
     // procfs itself lists processes by ascending PID, so there is nothing to sort.
-    while let Some(entry) = entries.next()? {
+    while let Some(entry) = proc.next()? {
         if entry.numeric_name().is_none() || myself.as_ref().is_some_and(|myself| myself == entry.name_os()) {
             continue;
         }
         if quiet && names.is_empty() {
             out.write_all(entry.name())?;
         } else {
-            let Some(name) = command_name(&proc, entry.name(), &mut comm)? else { continue };
+            let Some(name) = command_name(entry.dir(), entry.name(), &mut comm)? else { continue };
             if !is_wanted(name) {
                 continue;
             }
@@ -105,7 +103,7 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
 }
 
 /// Reads `/proc/PID/comm`, without an allocation. `None` if the process is gone, or hidden from this user (`hidepid`).
-fn command_name<'b>(proc: &OwnedFd, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b mut [u8]>> {
+fn command_name<'b>(proc: BorrowedFd<'_>, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b mut [u8]>> {
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);
     path[pid.len()..][..5].copy_from_slice(b"/comm");

@@ -1,13 +1,22 @@
 //! The first lesson of one directory: `sorted [PATH]` prints the names in it, sorted by bytes.
 
-use lendir::{Buffer, Entries, Listing};
 use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
 
-fn main() -> io::Result<()> {
+fn main() -> ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or(".".into());
-    let dir = lendir::open(path.as_os_str())?;
-    let mut listing = Listing::new();
-    listing.read(Entries::new(&dir, &mut Buffer::new()))?;
+    match sorted(path.as_ref()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sorted: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn sorted(path: &std::path::Path) -> io::Result<()> {
+    let mut listing = lendir::Listing::new();
+    lendir::read_dir(path)?.read_into(&mut listing)?;
 
     let mut out = BufWriter::new(io::stdout().lock());
     for entry in &listing {

@@ -13,7 +13,6 @@ A process that has just been started may still have the name of its parent. Cont
 Exit status: 0, or 2 for an error.
 ";
 
-use lendir::{Buffer, Entries};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -72,16 +71,14 @@ fn usage(error: impl Display) -> io::Error {
 }
 
 fn watch(interval: Duration, count: Option<u32>, out: &mut impl Write) -> io::Result<()> {
-    let proc = lendir::open("/proc")?;
-    let mut buffer = Buffer::new();
-    let mut entries = Entries::new(&proc, &mut buffer);
+    let mut proc = lendir::read_dir("/proc")?;
     let (mut before, mut now) = (Vec::<u32>::new(), Vec::<u32>::new());
     let mut spent = Duration::ZERO;
     for scan in 1_u64.. {
         let begin = Instant::now();
-        entries.rewind()?;
+        proc.rewind()?;
         now.clear();
-        while let Some(entry) = entries.next()? {
+        while let Some(entry) = proc.next()? {
             now.extend(entry.numeric_name());
         }
         spent += begin.elapsed();

@@ -87,7 +87,7 @@ impl Arena {
         u64::from_ne_bytes(*bytes)
     }
 
-    /// The type of an entry as the directory has it, as a tag.
+    /// The type in an entry's record, as a tag.
     #[inline]
     pub(crate) fn tag(&self, place: Place) -> u8 {
         self.memory[place.start() - 1].min(UNKNOWN) // `d_type` is the tag.

@@ -1,8 +1,8 @@
 //! `EndMarker`: which cookie means "no more" on which file system.
 
 use crate::error::Error;
+use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
-use rustix::io::retry_on_intr;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
@@ -52,16 +52,10 @@ impl EndMarker {
     ///
     /// [fstatfs(2)]: https://man7.org/linux/man-pages/man2/fstatfs.2.html
     pub fn of(dir: impl AsFd) -> Result<Self, Error> {
-        let stat = retry_on_intr(|| rustix::fs::fstatfs(&dir)).map_err(|errno| Error::new(b"", 0, errno))?;
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "32 bits, however wide `f_type` is here"
-        )]
-        let magic = stat.f_type as u32;
-        Ok(Self(match magic {
-            EXT2_SUPER_MAGIC => EXT4_HTREE_EOF,
-            TMPFS_MAGIC | BTRFS_SUPER_MAGIC | SYSFS_MAGIC | CGROUP2_SUPER_MAGIC => i32::MAX as u64,
+        let file_system = FileSystem::of(dir).map_err(|errno| Error::new(b"", 0, errno))?;
+        Ok(Self(match file_system {
+            FileSystem::EXT4 => EXT4_HTREE_EOF,
+            FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2 => i32::MAX as u64,
             _ => 0,
         }))
     }
@@ -71,14 +65,6 @@ impl EndMarker {
         cookie == self.0 && cookie != 0
     }
 }
-
-/// Of ext3 and ext4 too.
-const EXT2_SUPER_MAGIC: u32 = 0xef53;
-/// Of devtmpfs too.
-const TMPFS_MAGIC: u32 = 0x0102_1994;
-const BTRFS_SUPER_MAGIC: u32 = 0x9123_683e;
-const SYSFS_MAGIC: u32 = 0x6265_6572;
-const CGROUP2_SUPER_MAGIC: u32 = 0x6367_7270;
 
 /// ext4 hands a 32-bit process 32-bit hashes (`ext4_get_htree_eof` in the kernel's `fs/ext4/dir.c`).
 const EXT4_HTREE_EOF: u64 = if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 };

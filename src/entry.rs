@@ -13,7 +13,7 @@ use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, so it lives no longer than the entry does. What the directory itself tells costs no system
+/// Its name borrows from the entry, so it lives no longer than the entry does. What the record holds costs no system
 /// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
 /// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
 ///
@@ -101,16 +101,7 @@ impl Entry<'_> {
     }
 
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
-    /// and the name. From [`Entries`], which know no path, the name alone.
-    ///
-    /// ```
-    /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// let mut root = walk.next()?.expect("it is the root");
-    /// while let Some(entry) = root.next()? {
-    ///     assert!(entry.path().starts_with("/sys/class"));
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
+    /// and the name. From [`Entries`] the name alone: a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
@@ -121,29 +112,16 @@ impl Entry<'_> {
     /// The name as a number, if it is one in canonical decimal: a PID, a TID, a descriptor.
     ///
     /// No sign, no leading zero, at most `u32::MAX`; `None` for any other name.
-    ///
-    /// ```
-    /// # use lendir::{Buffer, Entries};
-    /// # let dir = lendir::open("/proc")?;
-    /// # let mut buffer = Buffer::new();
-    /// # let mut entries = Entries::new(&dir, &mut buffer);
-    /// while let Some(entry) = entries.next()? {
-    ///     if let Some(pid) = entry.numeric_name() {
-    ///         assert_eq!(pid.to_string().as_bytes(), entry.name());
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// The type as the directory has it (`d_type`); for a symbolic link, the link's own.
+    /// The type in the record (`d_type`); for a symbolic link, the link's own.
     ///
     /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
-    /// mount point it is the type of what is underneath: a directory under a directory, but any other file under a file.
+    /// mount point it is the type of the mount point itself, not of what is mounted there.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
@@ -169,7 +147,7 @@ impl Entry<'_> {
         self.directory.fd
     }
 
-    /// The type, from the file system where the directory does not have it. Never follows a symbolic link.
+    /// The type, from the file system where the record does not have it. Never follows a symbolic link.
     ///
     /// Costs: nothing if [`file_type`](Self::file_type) is known, otherwise a [`stat`](Self::stat).
     ///
@@ -184,17 +162,10 @@ impl Entry<'_> {
     /// not mounted.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::open("/etc")?.same_mount(true);
-    /// let mut bytes = 0;
-    /// while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
-    ///     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
-    ///         match entry.stat() {
-    ///             Ok(stat) => bytes += stat.st_size,
-    ///             Err(error) => eprintln!("{error}"), // with the path
-    ///         }
-    ///     }
+    /// let mut etc = lendir::read_dir("/etc")?;
+    /// while let Some(entry) = etc.next()? {
+    ///     println!("{:8} {}", entry.stat()?.st_size, entry.path().display());
     /// }
-    /// println!("{bytes} bytes");
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
@@ -213,19 +184,6 @@ impl Entry<'_> {
     }
 
     /// As [`stat`](Self::stat), but only what `mask` asks for, and what `stat` does not have: the time of birth, the mount.
-    ///
-    /// ```
-    /// use lendir::rustix::fs::StatxFlags;
-    ///
-    /// let mut etc = lendir::read_dir("/etc")?;
-    /// while let Some(entry) = etc.next()? {
-    ///     let answer = entry.statx(StatxFlags::BTIME)?;
-    ///     if answer.stx_mask & StatxFlags::BTIME.bits() != 0 {
-    ///         println!("{} was born in second {}", entry.path().display(), answer.stx_btime.tv_sec);
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     ///
     /// Costs: one `statx`, relative to the directory. On a network file system, less asked can mean less to wait for.
     ///
@@ -273,7 +231,7 @@ impl Entry<'_> {
         Error::at(self.path(), self.directory.depth, errno)
     }
 
-    /// The inode number (`d_ino`). At a mount point, that of the directory underneath; 0 is a number like any other.
+    /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
     #[doc(alias = "d_ino")]
     #[doc(alias = "inode_number")]
     #[inline]

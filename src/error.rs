@@ -22,13 +22,17 @@ use std::{fmt, io};
 /// assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
 /// ```
 ///
-/// Costs: two allocations for each error, and two more for `?` into an [`io::Error`]; none where there is no error.
-pub struct Error(Box<Inner>);
+/// Costs: two allocations for each error whose path is known, and two more for `?` into an [`io::Error`]; none where there is
+/// no error. Where memory for the path is refused, the error is without it.
+pub struct Error {
+    cause: io::Error,
+    /// `None` where nothing is known, or there is no memory for it. The slice is how a `Box` is made that may be refused.
+    known: Option<Box<[Known; 1]>>,
+}
 
-struct Inner {
+struct Known {
     path: PathBuf,
     depth: usize,
-    cause: io::Error,
     loop_ancestor: Option<PathBuf>,
 }
 
@@ -36,69 +40,88 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub(crate) fn new(path: &[u8], depth: usize, cause: impl Into<io::Error>) -> Self {
-        Self::at(OsStr::from_bytes(path).into(), depth, cause)
+        let cause = cause.into();
+        let mut known = PathBuf::new();
+        if known.try_reserve_exact(path.len()).is_err() {
+            return Self { cause, known: None };
+        }
+        known.push(OsStr::from_bytes(path));
+        Self::at(known, depth, cause)
     }
 
+    #[cold]
     pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
-        Self(Box::new(Inner { path, depth, cause: cause.into(), loop_ancestor: None }))
+        let mut known = Vec::new();
+        let is_known = depth > 0 || !path.as_os_str().is_empty();
+        if is_known && known.try_reserve_exact(1).is_ok() {
+            known.push(Known { path, depth, loop_ancestor: None });
+        }
+        Self { cause: cause.into(), known: known.into_boxed_slice().try_into().ok() }
     }
 
+    /// Notes the [ancestor](Self::loop_ancestor) that a link leads back to.
     pub(crate) fn with_loop_ancestor(mut self, ancestor: PathBuf) -> Self {
-        self.0.loop_ancestor = Some(ancestor);
+        if let Some([known]) = self.known.as_deref_mut() {
+            known.loop_ancestor = Some(ancestor);
+        }
         self
+    }
+
+    fn known(&self) -> Option<&Known> {
+        self.known.as_deref().map(|[known]| known)
     }
 
     /// The directory or entry that the call was about. It is empty for a descriptor whose path is not known.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0.path
+        self.known().map_or(Path::new(""), |known| &known.path)
     }
 
     /// How many levels the [path](Self::path) is below the root of the walk, whose depth is 0. Without a walk it is 0.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.0.depth
+        self.known().map_or(0, |known| known.depth)
     }
 
     /// The cause, as the kernel gave it.
     #[must_use]
     pub fn io_error(&self) -> &io::Error {
-        &self.0.cause
+        &self.cause
     }
 
     /// The kind of the cause: [`io::Error::kind`].
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
-        self.0.cause.kind()
+        self.cause.kind()
     }
 
     /// The `errno` of the cause: [`io::Error::raw_os_error`]. `None` for
     /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), which is not the kernel's.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
-        self.0.cause.raw_os_error()
+        self.cause.raw_os_error()
     }
 
     /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
     #[must_use]
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        self.0.loop_ancestor.as_deref()
+        self.known()?.loop_ancestor.as_deref()
     }
 
     /// The cause alone, without the path.
     #[must_use]
     pub fn into_io_error(self) -> io::Error {
-        self.0.cause
+        self.cause
     }
 }
 
+#[allow(clippy::missing_fields_in_debug, reason = "`known` is shown by its parts")]
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { path, depth, cause, loop_ancestor } = &*self.0;
         let mut f = f.debug_struct("Error");
-        f.field("path", path).field("depth", depth).field("io_error", cause);
-        if let Some(ancestor) = loop_ancestor {
-            f.field("loop_ancestor", ancestor);
+        f.field("path", &self.path()).field("depth", &self.depth()).field("io_error", &self.cause);
+        if let Some(ancestor) = self.loop_ancestor() {
+            f.field("loop_ancestor", &ancestor);
         }
         f.finish()
     }
@@ -106,7 +129,7 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { path, cause, .. } = &*self.0;
+        let (path, cause) = (self.path(), &self.cause);
         if path.as_os_str().is_empty() { write!(f, "{cause}") } else { write!(f, "{}: {cause}", path.display()) }
     }
 }
@@ -116,5 +139,28 @@ impl std::error::Error for Error {}
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         Self::new(error.kind(), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+    use rustix::io::Errno;
+    use std::path::Path;
+
+    #[test]
+    fn an_error_has_what_is_known() {
+        let error = Error::new(b"a/link", 2, Errno::LOOP);
+        assert_eq!((error.path(), error.depth(), error.loop_ancestor()), (Path::new("a/link"), 2, None));
+        assert_eq!(format!("{error:?}").matches("loop_ancestor").count(), 0);
+        let error = error.with_loop_ancestor("a".into());
+        assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
+        assert!(format!("{error:?}").ends_with(", loop_ancestor: \"a\" }"), "{error:?}");
+        assert!(error.to_string().starts_with("a/link: "), "{error}");
+
+        let unknown = Error::new(b"", 0, Errno::BADF);
+        assert_eq!((unknown.path(), unknown.depth(), unknown.loop_ancestor()), (Path::new(""), 0, None));
+        assert_eq!(unknown.to_string(), unknown.io_error().to_string());
+        assert_eq!(Error::new(b"", 1, Errno::BADF).depth(), 1);
     }
 }

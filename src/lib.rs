@@ -1,14 +1,13 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
-//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] owns all it needs, and lends each [`Entry`] until the next
-//!   turn.
-//! - [`Walk`] is a tree, directory by directory, on one thread or several: it lends each [`Dir`], and a `Dir` lends
-//!   entries. [`Error`] is what the kernel answered, with the path.
-//! - [`Listing`] is a whole directory, sorted, in memory that is reused from directory to directory. [`Order`] is how it sorts;
-//!   [`SortedEntry`] is one of its entries, [`SortedEntries`] the iterator over them.
-//! - [`Entries`] is the iterator over a descriptor and memory of yours, for many directories that do not make up a tree:
-//!   [`open`], [`open_with`], [`openat`] and [`openat_with`] open them, and one [`Buffer`] serves thousands. [`EndMarker`] lets
-//!   it skip the last system call where the file system marks the last entry.
+//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next turn.
+//! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries. [`WalkOptions`] come before it; a [`Worker`] is one of
+//!   several threads, and [`Jobs`] are what the idle ones do.
+//! - [`Listing`] is a whole directory, sorted in an [`Order`], in memory that is reused. Its [`SortedEntries`] lend each
+//!   [`SortedEntry`].
+//! - [`Entries`] read into a [`Buffer`] of yours, for many directories that do not make up a tree; [`open`], [`open_with`],
+//!   [`openat`] and [`openat_with`] open them. An [`EndMarker`] saves the last system call where the file system has one.
+//! - [`Error`] is what the kernel answered, with the path.
 //!
 //! ```
 //! let mut proc = lendir::read_dir("/proc")?;
@@ -20,82 +19,72 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A tree is the same loop inside another one. Errors do not end it: a closure gets each one, with its path.
+//! A tree is the same loop inside another one. Errors do not end it: a closure gets each one.
 //!
 //! ```
 //! let mut walk = lendir::Walk::open("/sys/class")?;
-//! while let Some(mut dir) = walk.next_or(|error| eprintln!("{error}")) {
-//!     while let Some(entry) = dir.next_or(|error| eprintln!("{error}")) {
+//! while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+//!     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 //!         println!("{}", entry.path().display());
 //!     }
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! All of these lend, which an [`Iterator`] cannot: there is no `for` and no `collect`. Write
-//! `while let Some(entry) = dir.next()? {`, and copy what you keep (`entry.name().to_vec()`). In a walk `?` ends at the first
-//! error, and `while let Ok(Some(…))` does so silently.
-//!
-//! Types and flags of [`rustix`] are in the signatures. It is re-exported, so your `Cargo.toml` needs no line for it:
-//! `lendir::rustix::fs::unlinkat`.
+//! An [`Iterator`] cannot lend, so there is no `for` and no `collect`: copy what you keep (`entry.name().to_vec()`). Types and
+//! flags of [`rustix`] are in the signatures: `lendir::rustix` is it.
 //!
 //! # Which call do I want?
 //!
 //! | I want to | call |
 //! |---|---|
-//! | look at each entry of a directory | [`read_dir`](read_dir()), [`ReadDir::next`] in a `while let` |
-//! | return the first entry that matches | [`ReadDir::find`], [`Entries::find`] |
+//! | return the first entry that matches | [`ReadDir::find`], [`Entries::find`], [`Dir::find`] |
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read`], [`Listing::read`]; [`Listing::find`] |
-//! | have them in the order of whole paths, as git has | [`Order::Path`] |
-//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`], [`SortedEntry::resolve_file_type`] if it must be certain |
-//! | know an entry's size, times or owner | [`Entry::stat`], [`Entry::statx`]; [`SortedEntry::stat`] |
-//! | open an entry | [`Entry::open`]; [`openat`] for a directory to read |
-//! | remove it, or change it | `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
-//! | only count | [`Entries::count`] |
-//! | go on later where I stopped | [`Entry::cookie`], [`Entries::seek`] |
-//! | read thousands of directories in the same memory | [`Buffer`], [`Entries::new`] |
-//! | read many small ones of one local file system | [`EndMarker::of`] once, [`Entries::with_end_marker`] |
-//! | know whether a directory was removed while I read | [`ReadDir::removed`], [`Entries::removed`], [`Dir::removed`] |
-//! | walk a tree | [`Walk::open`], [`Walk::next_or`], [`Dir::next_or`] |
-//! | report errors and go on | the same; [`Walk::next`], [`Dir::next`] to end at the first error |
-//! | know the path of an entry, or of an error | [`Entry::path`], [`Error::path`] |
-//! | walk it sorted | [`Dir::read`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Listing::read`]; [`Listing::by_name`] |
+//! | sort by whole path, as git does | [`Order::Path`] |
+//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] if it must be certain |
+//! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
+//! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`] |
+//! | know whether a directory was removed while I read | [`ReadDir::removed`] |
+//! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
+//! | walk a tree sorted | [`Dir::read_into`] |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
-//! | go no deeper than some levels | [`Walk::max_depth`] |
 //! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
-//! | stay on one file system | [`Walk::same_mount`] |
-//! | carry a value down: rules, sums, a depth | [`Walk::with_state`], [`Dir::state`], [`Dir::state_mut`] |
-//! | visit a directory after everything below it | [`Walk::post_order`], [`Dir::is_second_visit`] |
-//! | walk on all cores | [`Walk::spread`] |
-//! | stop early | drop the walk; [`Dir::stop`] on several threads |
-//! | walk many trees in the same memory, or keep a walk in a struct | [`Walk::default`], [`Walk::reopen`]; [`Walk::reset`] from a descriptor |
+//! | go no deeper than some levels, stay on one file system | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
+//! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
+//! | visit a directory after everything below it | [`WalkOptions::post_order`], [`Dir::is_second_visit`] |
+//! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
+//! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; drop the walk, or [`Dir::stop`] |
+//! | walk several trees | [`WalkOptions::open_all`]; one after the other [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
 //! # What the kernel promises while others change the directory
 //!
-//! On local file systems the kernel returns an entry that stays throughout a scan exactly once, with one exception: if
-//! all entries that tmpfs has not returned yet are removed between two `getdents64`, those that stay come again. An entry
-//! that is made, removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and
-//! CIFS can return even one that stays twice. A program that makes an entry for each one it reads may never end on xfs and on
-//! ext4 without `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does not hide this, because it
-//! would have to remember every name.
+//! On local file systems it returns an entry that stays throughout a scan exactly once, with one exception: if all entries that
+//! tmpfs has not returned yet are removed between two `getdents64`, those that stay come again. An entry that is made, removed
+//! or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS even one that stays.
+//! A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs shows an
+//! entry made after `open` only after `rewind`. lendir does not hide this: it would have to remember every name.
 //!
 //! # What it costs
 //!
 //! A small directory takes `openat`, two `getdents64` and `close`, in a [`Walk`] often [one less](Walk#what-it-costs), and
-//! nearly all of the time is the kernel's. Reading never allocates. A [`Buffer`] is one allocation; a [`Listing`] and a
-//! [`Walk`] stop allocating once they are large enough. Each item says what it costs; `cargo bench --bench counts` counts and
-//! `cargo bench --bench ratios` times.
+//! nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`] and a [`Walk`] stop allocating once
+//! they are large enough. `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
 //!
 //! # Under `LD_PRELOAD`
 //!
-//! Like `rustix` by default, the crate makes system calls without the C library. So it bypasses a tool that replaces the C
-//! library's `open`, `stat` or `readdir`: under fakeroot, [`Entry::stat`] says who really owns a file, and under fakechroot a
-//! path leads where it leads outside. Tools that use ptrace, seccomp or a user namespace work as with any program.
+//! Like `rustix` by default, the crate makes system calls without the C library, so it bypasses fakeroot and fakechroot: under
+//! them, [`Entry::stat`] says who really owns a file, and a path leads where it leads outside.
 #![deny(unsafe_code)]
+#![allow(
+    clippy::inline_always,
+    reason = "after a system call, a return from an outer frame mispredicts: see `find` in entries.rs"
+)]
+#![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
+#![allow(clippy::missing_panics_doc, reason = "a panic is a bug, and says so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -114,6 +103,8 @@ mod entries;
 mod entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod error;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod file_system;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -145,7 +136,7 @@ use scheduled::{sync, thread};
 pub use {
     buffer::Buffer,
     end_marker::EndMarker,
-    entries::{BorrowFd, Entries},
+    entries::Entries,
     entry::Entry,
     error::Error,
     listing::{Listing, Order},

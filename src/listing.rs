@@ -68,9 +68,9 @@ pub enum Order {
     Bytes,
     /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// If each directory is followed by what is below it, the paths of all files come out sorted by their bytes, as in git's
-    /// index. Those of directories do so as `name/`: `find | LC_ALL=C sort`, which has them as `name`, puts `a` before `a-b`.
-    /// git's trees have this order too; a submodule counts as a file there.
+    /// If each directory is followed by what is below it, the paths of files come out as in git's index: sorted by their bytes.
+    /// A directory sorts as `name/`, as in git's trees, but not as in `find | LC_ALL=C sort`, where `a` is before `a-b`. For
+    /// git, a submodule is a file.
     ///
     /// Where the record does not hold the type of an entry, reading asks the file system: one `fstatat` for each.
     Path,
@@ -145,17 +145,12 @@ impl Listing {
     /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], with the path of the directory, after
     ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
     ///   the entry has been removed since.
-    #[allow(
-        clippy::inline_always,
-        reason = "out of line, or where it does not know whether there is an `EndMarker`, it costs a small directory more"
-    )]
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(dir.as_fd(), self.end_marker, b"", 0)
     }
 
     /// As [`read`](Self::read), with the path of the directory and the depth of its entries in a walk.
-    #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
@@ -175,7 +170,6 @@ impl Listing {
     }
 
     /// Reads the records.
-    #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let mut phase = Phase::Reading;
@@ -188,7 +182,6 @@ impl Listing {
     }
 
     /// Reads a batch into the arena, from `used` on. Returns how much of the arena is used then.
-    #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn read_batch(
         &mut self,
@@ -209,6 +202,9 @@ impl Listing {
         let start = arena.memory.as_ptr().addr();
         let mut records = arena.records(used, room, dir, end_marker);
         let read = loop {
+            if *phase != Phase::Reading || records.is_used_up() {
+                break Ok(());
+            }
             match records.step(phase) {
                 Ok(Some(record)) => {
                     let name = record.file_name().to_bytes();
@@ -217,9 +213,6 @@ impl Listing {
                 }
                 Ok(None) => {}
                 Err(errno) => break Err(errno.into()),
-            }
-            if *phase != Phase::Reading || records.is_used_up() {
-                break Ok(());
             }
         };
         if records.has_ended(*phase) && *phase == Phase::Reading {
@@ -264,7 +257,7 @@ impl Listing {
         resolved
     }
 
-    /// Asks for each type that the directory did not say. Returns the first error, after asking for all.
+    /// Asks for each type that the records do not have. Returns the first error, after asking for all.
     fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         for place in self.places[..self.len].iter_mut().filter(|place| file_type(**place) == FileType::Unknown) {

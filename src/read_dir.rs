@@ -22,17 +22,11 @@ use std::path::Path;
 /// Opens the directory `path`, to read its entries.
 ///
 /// ```
-/// let mut proc = lendir::read_dir("/proc")?;
-/// while let Some(entry) = proc.next()? {
-///     if let Some(pid) = entry.numeric_name() {
-///         println!("{pid}");
-///     }
-/// }
+/// println!("{} processes or so", lendir::read_dir("/proc")?.count()?);
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]. Nothing is read before
-/// [`next`](ReadDir::next).
+/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]. Nothing is read yet.
 ///
 /// # Errors
 ///
@@ -47,37 +41,28 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
     Ok(ReadDir::new(open(path.as_c_str())?, true, path.into_bytes()))
 }
 
-/// One directory, which owns its descriptor and its memory. What [`Entries`] borrows is inside, so a `ReadDir` can be kept in a
-/// struct. It comes from [`read_dir`], or from a descriptor.
-///
-/// What holds of [`Entries`] holds here: no dots, `EINTR` retried, fused, and nothing read before the first
-/// [`next`](Self::next). Its entries, and its errors, know their path.
+/// One directory, which owns its descriptor and its memory, so it can be kept in a struct. It comes from [`read_dir`], or from
+/// a descriptor. [What holds](Entries#what-holds) of [`Entries`] holds here.
 ///
 /// ```
 /// use lendir::{Error, ReadDir};
 ///
-/// struct Descriptors {
-///     dir: ReadDir,
-/// }
-///
-/// impl Descriptors {
-///     fn highest(&mut self) -> Result<Option<u32>, Error> {
-///         let mut highest = None;
-///         self.dir.rewind()?;
-///         while let Some(entry) = self.dir.next()? {
-///             highest = highest.max(entry.numeric_name());
-///         }
-///         Ok(highest)
+/// fn highest(fds: &mut ReadDir) -> Result<Option<u32>, Error> {
+///     let mut highest = None;
+///     fds.rewind()?;
+///     while let Some(fd) = fds.next()? {
+///         highest = highest.max(fd.numeric_name());
 ///     }
+///     Ok(highest)
 /// }
 ///
-/// let mut of_this_process = Descriptors { dir: lendir::read_dir("/proc/self/fd")? };
-/// assert!(of_this_process.highest()? >= Some(2));
+/// let mut of_this_process = lendir::read_dir("/proc/self/fd")?;
+/// assert!(highest(&mut of_this_process)? >= Some(2));
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// It takes 2 or 3 instructions an entry more than [`Entries`] with its 45 (`cargo test --test it instructions`). For a tree,
-/// or thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
+/// Costs: 2 or 3 instructions an entry more than [`Entries`] with its 45 (`cargo test --test it instructions`). For a tree, or
+/// thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
 ///
 /// An entry cannot be kept while the directory is read on, or beyond it:
 ///
@@ -140,14 +125,11 @@ impl ReadDir {
 
     /// The next entry, or `None` at the end.
     ///
-    /// Costs: as [`Entries::next`]: at most one `getdents64`, and no allocation.
+    /// Costs: as [`Entries::next`].
     ///
     /// # Errors
     ///
-    /// Those of [`Entries::next`], with the path of the directory: once, after the entries that came before it, then
-    /// `Ok(None)`.
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Entries::next`")]
+    /// Those of [`Entries::next`], with the path of the directory.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
@@ -157,16 +139,12 @@ impl ReadDir {
     /// came before it.
     ///
     /// Costs: as [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        match self.next() {
-            Ok(entry) => entry,
-            Err(error) => {
-                on_error(error);
-                None
-            }
-        }
+        self.next().unwrap_or_else(|error| {
+            on_error(error);
+            None
+        })
     }
 
     /// The next entry that is `wanted`, or `None` at the end; those before it are passed over. See [`Entries::find`].
@@ -176,10 +154,10 @@ impl ReadDir {
     /// # Errors
     ///
     /// Those of [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
-        let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
+        let (dir, path) = (&self.dir, &self.path);
+        let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
         find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
@@ -216,7 +194,6 @@ impl ReadDir {
     /// # Errors
     ///
     /// Those of [`Listing::read`], with the path of the directory, and those of [`rewind`](Self::rewind).
-    #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();

@@ -5,7 +5,10 @@
 //!     depth = 0                                  // the names share their first `depth` bytes
 //!     loop:
 //!         keys = the 8 bytes of each name from `depth` on, as a big-endian integer, with zeros after the name's end
+//!         if case does not count: make A to Z in the keys a to z
 //!         if the keys strictly ascend or descend: stop, or reverse the names and stop
+//!         if all keys are equal and hold the ends of the names:
+//!             stop, unless case does not count: from here on it does, and depth = 0; continue
 //!         if all keys begin with the same bytes: depth += the number of these bytes; continue
 //!         replace the lowest bits of each key by the index of its name
 //!         sort the keys as integers, a SMALL number of them by a network, and put the names in the order of the indices

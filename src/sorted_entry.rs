@@ -37,7 +37,6 @@ impl<'a> SortedEntry<'a> {
     /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
     ///
     /// Costs: one scan of the name for its NUL.
-    #[allow(clippy::missing_panics_doc, reason = "only a bug would")]
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
@@ -68,8 +67,8 @@ impl<'a> SortedEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// The type as the directory has it (`d_type`), as [`Entry::file_type`](crate::Entry::file_type). In
-    /// [`Order::Path`](crate::Order::Path), the type that the file system told where the directory did not have it.
+    /// The type in the record (`d_type`), as [`Entry::file_type`](crate::Entry::file_type). In
+    /// [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
     #[doc(alias = "d_type")]
     #[inline]
     #[must_use]
@@ -77,7 +76,7 @@ impl<'a> SortedEntry<'a> {
         file_type(self.place)
     }
 
-    /// The type, from the file system if the directory did not have it, as
+    /// The type, from the file system where the record does not have it, as
     /// [`Entry::resolve_file_type`](crate::Entry::resolve_file_type). `dir` is the directory that was read.
     ///
     /// Costs: nothing where [`file_type`](Self::file_type) is known, else one `fstatat`.

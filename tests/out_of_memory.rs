@@ -5,14 +5,16 @@
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
 
-use lendir::{Buffer, Entries, Listing};
+use lendir::{Buffer, Entries, Error, Listing, Order};
+use rustix::fs::{SeekFrom, seek};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::File;
-use std::io;
-use std::ptr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::{io, ptr};
 use support::machine;
-use support::scan::{ORDERS, all, listed, sorted};
+use support::scan::{Found, ORDERS, all, listed, sorted};
+use tempfile::TempDir;
 
 /// Refuses the allocation that `LEFT` counts down to, and all after it if `FOR_GOOD`.
 struct Refusing;
@@ -56,28 +58,16 @@ const COUNT: usize = 1500;
 
 #[test]
 fn each_refused_allocation_is_an_error() {
-    let path = tempfile::tempdir().unwrap();
-    for number in 0..COUNT {
-        File::create(path.path().join(format!("{number:0>width$}", width = 4 + number % 60))).unwrap();
-    }
-    let dir = lendir::open(path.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let all = all(&mut Entries::new(&dir, &mut buffer));
-    assert_eq!(all.len(), COUNT);
-
+    let dir = Directory::new(COUNT, |number| 4 + number % 60);
     let mut cases = 0;
     for order in ORDERS {
         for (for_good, already) in [(false, 0), (true, 0), (false, 100), (true, 100)] {
             for number in 1.. {
                 let mut listing = Listing::with_order(order);
                 if already > 0 {
-                    read(&mut listing, &dir, &mut buffer, COUNT - already).unwrap();
+                    dir.read(&mut listing, COUNT - already).unwrap();
                 }
-                FOR_GOOD.store(for_good, Relaxed);
-                LEFT.store(number, Relaxed);
-                let answer = read(&mut listing, &dir, &mut buffer, 0);
-                let was_refused = LEFT.swap(NEVER, Relaxed) == 0;
-
+                let (answer, was_refused) = refused(number, for_good, || dir.read(&mut listing, 0));
                 if let Err(error) = &answer {
                     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
                     assert!(was_refused);
@@ -90,9 +80,9 @@ fn each_refused_allocation_is_an_error() {
                 } else {
                     assert_eq!(listing.len(), COUNT);
                 }
-                assert!(listed(&listing) == sorted(all[..listing.len()].to_vec(), order), "{order:?}");
-                read(&mut listing, &dir, &mut buffer, 0).unwrap();
-                assert!(listed(&listing) == sorted(all.clone(), order), "{order:?}: not whole again");
+                dir.check(&listing, listing.len(), order);
+                dir.read(&mut listing, 0).unwrap();
+                dir.check(&listing, COUNT, order);
                 if !was_refused {
                     assert!(answer.is_ok() && number > 1, "{order:?}: nothing was allocated");
                     break;
@@ -101,19 +91,86 @@ fn each_refused_allocation_is_an_error() {
             }
         }
     }
+    cases += one_refusal_and_two_readings();
     machine::passed(
         "limits: out of memory",
         cases,
-        "allocations refused: `OutOfMemory`, and what came before is listed",
+        "allocations refused: `OutOfMemory`, what came before is listed, and all once there is memory again",
     );
 }
 
-/// Reads `dir` from its beginning, without the first `without` entries.
-fn read(listing: &mut Listing, dir: &impl rustix::fd::AsFd, buffer: &mut Buffer, without: usize) -> io::Result<()> {
-    let mut entries = Entries::new(dir, buffer);
-    entries.rewind()?;
-    for _ in 0..without {
-        entries.next()?;
+/// Memory of the listing may have grown in part. The next directories, larger or smaller, are read and sorted as ever.
+fn one_refusal_and_two_readings() -> usize {
+    // Many entries need many places, and long names an arena to hold them.
+    let dirs = [(1, 1), (340, 4), (700, 4), (1300, 4), (1500, 4), (2600, 4), (4000, 4), (400, 200), (150, 200)];
+    let dirs = dirs.map(|(count, len)| Directory::new(count, |_| len));
+    let order = Order::Bytes;
+    let mut cases = 0;
+    for before in [None, Some(&dirs[1]), Some(&dirs[7])] {
+        for first in &dirs {
+            for second in &dirs {
+                for number in 1.. {
+                    let mut listing = Listing::with_order(order);
+                    if let Some(before) = before {
+                        before.read(&mut listing, 0).unwrap();
+                    }
+                    let (answer, was_refused) = refused(number, false, || first.read(&mut listing, 0));
+                    assert!(was_refused || answer.is_ok());
+                    if answer.is_ok() {
+                        assert_eq!(listing.len(), first.all.len());
+                    }
+                    first.check(&listing, listing.len(), order);
+                    for dir in [second, first] {
+                        dir.read(&mut listing, 0).unwrap();
+                        dir.check(&listing, dir.all.len(), order);
+                    }
+                    if !was_refused {
+                        break;
+                    }
+                    cases += 1;
+                }
+            }
+        }
     }
-    listing.read(entries)
+    assert!(cases > 100);
+    cases
+}
+
+/// What `work` answers if its allocation of this `number` is refused, and whether it came so far.
+fn refused<T>(number: usize, for_good: bool, work: impl FnOnce() -> T) -> (T, bool) {
+    FOR_GOOD.store(for_good, Relaxed);
+    LEFT.store(number, Relaxed);
+    let answer = work();
+    (answer, LEFT.swap(NEVER, Relaxed) == 0)
+}
+
+struct Directory {
+    _made: TempDir,
+    fd: OwnedFd,
+    all: Vec<Found>,
+}
+
+impl Directory {
+    fn new(count: usize, len: impl Fn(usize) -> usize) -> Self {
+        let made = tempfile::tempdir().unwrap();
+        for number in 0..count {
+            File::create(made.path().join(format!("{number:0>width$}", width = len(number)))).unwrap();
+        }
+        let fd = lendir::open(made.path()).unwrap();
+        let all = all(&mut Entries::new(&fd, &mut Buffer::new()));
+        assert_eq!(all.len(), count);
+        Self { _made: made, fd, all }
+    }
+
+    /// Without the first `without` entries.
+    fn read(&self, listing: &mut Listing, without: usize) -> Result<(), Error> {
+        let cookie = if without == 0 { 0 } else { self.all[without - 1].cookie };
+        seek(&self.fd, SeekFrom::Start(cookie)).unwrap();
+        listing.read(&self.fd)
+    }
+
+    /// The listing holds the first `count` entries.
+    fn check(&self, listing: &Listing, count: usize, order: Order) {
+        assert!(listed(listing) == sorted(self.all[..count].to_vec(), order), "{order:?}");
+    }
 }

@@ -1,7 +1,6 @@
 //! The directories that the benchmarks read, and the oracle over them.
 
 use crate::contender::{Oracle, hash};
-use crate::is_long;
 use rustix::fs::{FileType, Mode, mknodat, statfs};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -153,17 +152,6 @@ impl Fixture {
     }
 }
 
-/// Those that tell how large a buffer should be. `LENDIR_LONG=1` adds `/proc` with 3000 processes more.
-pub fn for_capacities() -> Vec<Fixture> {
-    let mut all: Vec<_> =
-        [1024, 100_000].map(|count| Fixture::Made(fastest_root().shape(count, Names::Sixteen))).into();
-    all.push(Fixture::Proc(300));
-    if is_long() {
-        all.push(Fixture::Proc(3000));
-    }
-    all
-}
-
 /// Entries of one kind in one directory.
 #[derive(Clone)]
 pub struct Shape {
@@ -187,32 +175,19 @@ impl Shape {
         Self { made: Made::Shuffled, ..self }
     }
 
-    /// Whether a table also shows what one such directory alone would say.
-    pub fn is_shown_alone(&self) -> bool {
-        matches!(self.names, Names::Source) && self.count <= 128
-    }
-
-    /// The label without the number of entries.
-    pub fn kind(&self) -> String {
-        format!("{}, {}", self.root.file_system, self.describe())
-    }
-
     pub fn label(&self) -> String {
-        format!("{}, {} {}", self.root.file_system, self.count, self.describe())
+        let shuffled = if self.made == Made::Shuffled { ", shuffled" } else { "" };
+        format!("{}, {} {}{shuffled}", self.root.file_system, self.count, self.names.describe())
     }
 
-    fn describe(&self) -> String {
-        format!("{}{}", self.names.describe(), if self.made == Made::Shuffled { ", shuffled" } else { "" })
-    }
-
-    /// One directory. A processor that reads it over and over learns its branches by heart.
+    /// One directory. A processor that reads it over and over predicts all its branches.
     pub fn make(&self) -> Directory {
         self.take_turns(1)
     }
 
-    /// As many alike as it takes for nothing to be learnt by heart.
+    /// As many alike as it takes for the branch predictor to memorise none.
     pub fn make_many(&self) -> Directory {
-        self.take_turns((65_536 / self.count.max(1)).clamp(1, 2048))
+        self.take_turns((16_384 / self.count.max(1)).clamp(1, 1024))
     }
 
     fn take_turns(&self, directories: usize) -> Directory {
@@ -269,24 +244,20 @@ pub fn fastest_root() -> Root {
     roots().pop().expect("BUG: not even the temporary directory is a root")
 }
 
-fn file_system(path: &Path) -> &'static str {
+pub(crate) fn file_system(path: &Path) -> &'static str {
     match statfs(path).map_or(0, |stat| stat.f_type) {
         0x0102_1994 => "tmpfs",
         0xef53 => "ext4",
         0x9123_683e => "btrfs",
         0x5846_5342 => "xfs",
         0x794c_7630 => "overlay",
-        _ => "the temporary directory",
+        _ => "another file system",
     }
 }
 
 impl Root {
     pub fn shape(&self, count: usize, names: Names) -> Shape {
         Shape { root: self.clone(), count, names, made: Made::InOrder }
-    }
-
-    pub fn directory(&self, count: usize, names: Names) -> Directory {
-        self.shape(count, names).make()
     }
 
     pub(crate) fn temporary(&self) -> TempDir {
@@ -341,11 +312,11 @@ impl Names {
 
     fn describe(self) -> &'static str {
         match self {
-            Self::Pids => "PID-like",
-            Self::Sixteen => "with 16-byte names",
-            Self::Photos => "sharing 13 bytes",
-            Self::Hex => "random hex",
-            Self::Source => "as in a source tree",
+            Self::Pids => "directories named as PIDs",
+            Self::Sixteen => "files with 16-byte names",
+            Self::Photos => "photos, whose names share 13 bytes",
+            Self::Hex => "files named in random hex",
+            Self::Source => "files as in a source tree",
         }
     }
 }

@@ -2,26 +2,17 @@
 //!
 //! - [`contender`]: one way to do a piece of work. It can be timed, and its answer is checked against an oracle.
 //! - [`directories`] and [`trees`]: what is read, and the oracles over it.
-//! - [`readers`], [`ladder`] and [`walkers`]: the contenders that read a directory, sort it, and walk a tree.
-//! - [`turns`]: measures contenders in turn. [`table`] prints ratios of what was measured.
-//! - [`counters`]: cycles and mispredicted branches, where the processor tells.
+//! - [`readers`] and [`walkers`]: the contenders that read a directory, and walk a tree.
+//! - [`ratio`]: measures contenders by criterion, and prints tables of their ratios.
 
 #![allow(clippy::missing_panics_doc, clippy::must_use_candidate, reason = "a benchmark that cannot run panics")]
 
 pub mod contender;
-pub mod counters;
 pub mod directories;
-pub mod ladder;
+pub mod ratio;
 pub mod readers;
-pub mod table;
 pub mod trees;
-pub mod turns;
 pub mod walkers;
-
-/// Whether `LENDIR_LONG=1` asks for the measurements that take long.
-pub fn is_long() -> bool {
-    std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
-}
 
 /// The arguments of the program: options, and words that choose rows.
 pub struct Arguments {
@@ -30,17 +21,46 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// What follows an option of criterion is that option's value.
     pub fn read() -> Self {
-        let (options, words) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
-        Self { options, words }
+        let mut all = Self { options: Vec::new(), words: Vec::new() };
+        let mut is_value = false;
+        for argument in std::env::args().skip(1) {
+            if argument.starts_with('-') {
+                is_value = !matches!(&*argument, "--bench" | "--test" | "--draw");
+                all.options.push(argument);
+            } else if !std::mem::take(&mut is_value) {
+                all.words.extend(argument.split('|').map(String::from));
+            }
+        }
+        all
     }
 
     pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|it| it == option)
     }
 
-    /// One of the words is in `label`, or there are no words.
-    pub fn ask_for(&self, label: &str) -> bool {
-        self.words.is_empty() || self.words.iter().any(|word| label.contains(word))
+    /// One of the words is in the title of the table or the label of the row, or there are no words.
+    pub fn ask_for(&self, title: &str, label: &str) -> bool {
+        let id = format!("{title}: {label}");
+        self.words.is_empty() || self.words.iter().any(|word| id.contains(word))
     }
+
+    /// Whether rows and contenders are asked for that take long: by words, or by `LENDIR_LONG=1`.
+    pub fn is_long(&self) -> bool {
+        !self.words.is_empty() || std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
+    }
+}
+
+/// Processor, cores, kind of machine and kernel, as far as procfs tells.
+pub fn machine() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/cpuinfo");
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, model)| model);
+    let is_virtual = info.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
+    let kind = if is_virtual { "a virtual machine" } else { "a machine" };
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let release = kernel.trim().split('-').next().unwrap_or_default();
+    let cores = info.lines().filter(|line| line.starts_with("processor")).count().max(1);
+    format!("{kind} with {cores} cores of {}, Linux {release}", model.unwrap_or(std::env::consts::ARCH))
 }

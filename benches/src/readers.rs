@@ -1,6 +1,6 @@
-//! Contenders that read one directory, in the order in which the kernel returns it.
+//! Contenders that read one directory.
 
-use crate::contender::{Contender, Reader, hash};
+use crate::contender::{Contender, Reader};
 use crate::directories::{Answer, Directory};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
 use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
@@ -9,9 +9,6 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 pub const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-/// Bytes of a record whose name has 4095.
-const MAX_RECORD: u64 = 4120;
 
 fn open(path: &CStr) -> OwnedFd {
     rustix::fs::open(path, FLAGS, Mode::empty()).expect("cannot open the directory")
@@ -29,20 +26,6 @@ pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
         match u64::try_from(getdents64(dir, buffer)).expect("getdents64 failed") {
             0 => return bytes,
             read => bytes += read,
-        }
-    }
-}
-
-/// As [`bare`], but it leaves out the last `getdents64`: the end comes with the first batch that leaves room for the
-/// largest record.
-#[inline]
-pub fn bare_marked(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
-    let mut bytes = 0;
-    loop {
-        let read = u64::try_from(getdents64(dir, buffer)).expect("getdents64 failed");
-        bytes += read;
-        if read + MAX_RECORD <= buffer.len() as u64 {
-            return bytes;
         }
     }
 }
@@ -76,16 +59,8 @@ fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
 
 /// open, `getdents64` until it returns 0, close: what every other contender is measured against.
 pub fn bare_loop(dir: &Directory) -> Contender<'_> {
-    bare_loop_over("bare loop", dir, || open(dir.turn()))
-}
-
-pub fn bare_loop_over<'a>(
-    name: &'static str,
-    dir: &'a Directory,
-    mut open: impl FnMut() -> OwnedFd + 'a,
-) -> Contender<'a> {
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
-    Contender::counting(name, dir.oracle(Answer::Records), move || bare(&open(), &mut buffer))
+    Contender::counting("bare loop", dir.oracle(Answer::Records), move || bare(&open(dir.turn()), &mut buffer))
 }
 
 /// `RawDir` of rustix, with a caller that skips the dots.
@@ -115,33 +90,21 @@ impl Reader for Raw<'_> {
 }
 
 pub fn lendir(dir: &Directory) -> Contender<'_> {
-    lendir_over("lendir", dir, Buffer::DEFAULT_CAPACITY, || {
-        lendir::open(dir.turn()).expect("cannot open the directory")
-    })
-}
-
-pub fn lendir_over<'a>(
-    name: &'static str,
-    dir: &'a Directory,
-    capacity: usize,
-    open: impl FnMut() -> OwnedFd + 'a,
-) -> Contender<'a> {
-    lending(name, dir, capacity, open, |entries| entries)
-}
-
-/// With each capacity, in KiB, that may be worth choosing.
-pub fn lendir_by_capacity(dir: &Directory) -> impl Iterator<Item = (usize, Contender<'_>)> {
-    let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
-    named.into_iter().map(move |(kib, name)| {
-        (kib, lendir_over(name, dir, kib * 1024, || lendir::open(dir.turn()).expect("cannot open the directory")))
-    })
+    lending("lendir", dir, Buffer::DEFAULT_CAPACITY, |entries| entries)
 }
 
 /// `None` where the file system has no end marker.
 pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
     let marker = marker(dir)?;
-    let open = || lendir::open(dir.turn()).expect("cannot open the directory");
-    Some(lending("lendir, EndMarker", dir, Buffer::DEFAULT_CAPACITY, open, move |e| e.with_end_marker(marker)))
+    Some(lending("lendir, EndMarker", dir, Buffer::DEFAULT_CAPACITY, move |entries| entries.with_end_marker(marker)))
+}
+
+/// With each capacity that may be worth choosing, and with a buffer that is not reused.
+pub fn lendir_by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
+    let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
+    let mut all: Vec<_> = named.map(|(kib, name)| lending(name, dir, kib * 1024, |entries| entries)).into();
+    all.push(Contender::reading("32 KiB, not reused", dir.oracle(Answer::Names), NotReused(dir)));
+    all
 }
 
 /// `set_up` may set an end marker. Where it does not, the compiler knows that there is none, as it does in a user's loop.
@@ -149,23 +112,22 @@ fn lending<'a>(
     name: &'static str,
     dir: &'a Directory,
     capacity: usize,
-    open: impl FnMut() -> OwnedFd + 'a,
     set_up: impl Fn(Entries<'_>) -> Entries<'_> + 'a,
 ) -> Contender<'a> {
-    let reader = Lending { open, buffer: Buffer::with_capacity(capacity), set_up };
+    let reader = Lending { dir, buffer: Buffer::with_capacity(capacity), set_up };
     Contender::reading(name, dir.oracle(Answer::Names), reader)
 }
 
-struct Lending<O, S> {
-    open: O,
+struct Lending<'a, S> {
+    dir: &'a Directory,
     buffer: Buffer,
     set_up: S,
 }
 
-impl<O: FnMut() -> OwnedFd, S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lending<O, S> {
+impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lending<'_, S> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = (self.open)();
+        let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
         let mut entries = (self.set_up)(Entries::new(&dir, &mut self.buffer));
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
@@ -173,32 +135,41 @@ impl<O: FnMut() -> OwnedFd, S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lendin
     }
 }
 
+struct NotReused<'a>(&'a Directory);
+
+impl Reader for NotReused<'_> {
+    #[inline]
+    fn read(&mut self, take: impl FnMut(&[u8])) {
+        let set_up: fn(Entries<'_>) -> Entries<'_> = |entries| entries;
+        Lending { dir: self.0, buffer: Buffer::new(), set_up }.read(take);
+    }
+}
+
 /// The marker of the directory's file system, if it has one.
-pub fn marker(dir: &Directory) -> Option<EndMarker> {
+fn marker(dir: &Directory) -> Option<EndMarker> {
     Some(EndMarker::of(open(&dir.path)).expect("fstatfs failed")).filter(|marker| *marker != EndMarker::NONE)
 }
 
-/// In the order of `listing`.
-pub fn listing_over<'a>(
-    name: &'static str,
-    dir: &'a Directory,
-    listing: Listing,
-    marker: EndMarker,
-    mut open: impl FnMut() -> OwnedFd + 'a,
-) -> Contender<'a> {
+/// By a `Listing`, in the order that it has.
+pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
     let answer = if listing.order() == Order::Directory { Answer::Names } else { Answer::Sorted };
-    let mut buffer = Buffer::new();
-    let fill = move |listing: &mut Listing| {
-        listing.read(Entries::new(&open(), &mut buffer).with_end_marker(marker)).expect("cannot read the directory");
-    };
-    let oracle = dir.oracle(answer);
-    Contender::filling(name, oracle, listing, fill, |listing| hash(listing.iter().map(|entry| entry.name())))
+    Contender::reading(name, dir.oracle(answer), Listed { dir, listing })
 }
 
-pub fn listing<'a>(name: &'static str, dir: &'a Directory) -> Contender<'a> {
-    listing_over(name, dir, Listing::new(), EndMarker::NONE, || {
-        lendir::open(dir.turn()).expect("cannot open the directory")
-    })
+struct Listed<'a> {
+    dir: &'a Directory,
+    listing: Listing,
+}
+
+impl Reader for Listed<'_> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
+        self.listing.read(&dir).expect("cannot read the directory");
+        for entry in &self.listing {
+            take(entry.name());
+        }
+    }
 }
 
 /// `lseek` to the beginning, and `getdents64` until it returns 0.
@@ -212,13 +183,13 @@ pub fn bare_rescan(dir: &Directory) -> Contender<'_> {
 }
 
 pub fn lendir_rescan(dir: &Directory) -> Contender<'_> {
-    rescan("rewind", dir, |entries| entries)
+    rescan("lendir", dir, |entries| entries)
 }
 
 /// `None` where the file system has no end marker.
 pub fn lendir_marked_rescan(dir: &Directory) -> Option<Contender<'_>> {
     let marker = marker(dir)?;
-    Some(rescan("rewind, EndMarker", dir, move |entries| entries.with_end_marker(marker)))
+    Some(rescan("lendir, EndMarker", dir, move |entries| entries.with_end_marker(marker)))
 }
 
 fn rescan<'a>(
@@ -319,17 +290,59 @@ impl Reader for Std<'_> {
     }
 }
 
+/// Reads the names by another contender's way, and sorts them in memory that is not reused, as `collect` does it.
+struct Collected<R>(R);
+
+impl<R: Reader> Reader for Collected<R> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut names = Vec::new();
+        self.0.read(|name| names.push(name.to_vec()));
+        names.sort_unstable();
+        for name in &names {
+            take(name);
+        }
+    }
+}
+
+struct StdSorted<'a>(&'a Directory);
+
+impl Reader for StdSorted<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let entries = std::fs::read_dir(self.0.turn_path()).expect("cannot open the directory");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("cannot read the directory").file_name()).collect();
+        names.sort_unstable();
+        for name in &names {
+            take(name.as_bytes());
+        }
+    }
+}
+
 /// All that open the directory, read it and close it, the bare loop first.
 pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = vec![bare_loop(dir), raw_dir(dir), lendir(dir)];
+    let mut all = vec![bare_loop(dir), std_read_dir(dir), lendir(dir)];
     all.extend(lendir_marked(dir));
-    all.extend([libc_readdir(dir), rustix_dir(dir), std_read_dir(dir)]);
+    all.extend([raw_dir(dir), libc_readdir(dir), rustix_dir(dir)]);
     all
 }
 
-/// All that read an open directory again.
+/// The bare loop, and all that sort by the bytes of the names.
+pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
+    let by_std = Contender::reading("std::fs::read_dir", dir.oracle(Answer::Sorted), StdSorted(dir));
+    let mut all = vec![bare_loop(dir), by_std, listing("lendir", dir, Listing::new())];
+    all.extend(marker(dir).map(|marker| listing("lendir, EndMarker", dir, Listing::new().with_end_marker(marker))));
+    all.push(Contender::reading("readdir of libc", dir.oracle(Answer::Sorted), Collected(Libc(dir))));
+    all
+}
+
+/// What tells where the time of a sorted reading goes: names that are listed and not sorted, and names that are only read.
+pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
+    let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Directory));
+    [listing, lendir(dir).named("lendir, only read")]
+}
+
+/// All that read an open directory again, after the loop that opens it.
 pub fn rescans(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = vec![bare_rescan(dir), lendir_rescan(dir)];
+    let mut all = vec![bare_loop(dir), bare_rescan(dir), lendir_rescan(dir)];
     all.extend(lendir_marked_rescan(dir));
     all
 }

@@ -1,7 +1,7 @@
 //! The trees that the benchmarks walk, and the oracle over them.
 
 use crate::contender::{Oracle, hash};
-use crate::directories::{fastest_root, records};
+use crate::directories::{fastest_root, file_system, records};
 use std::ffi::{CString, OsStr};
 use std::fs::{File, create_dir};
 use std::os::unix::ffi::OsStrExt;
@@ -39,6 +39,10 @@ impl Tree {
         &self.path
     }
 
+    pub fn file_system(&self) -> &'static str {
+        file_system(&self.path)
+    }
+
     /// Answers as recursive `std::fs::read_dir` does.
     pub fn oracle(&self, answer: Answer) -> Oracle<'_> {
         Oracle::new(&self.label, false, move || {
@@ -55,13 +59,6 @@ impl Tree {
             }
             if matches!(answer, Answer::Bytes) { names.iter().map(|name| name.len() as u64).sum() } else { hash(names) }
         })
-    }
-
-    /// Nothing is mounted below its root.
-    pub fn is_one_mount(&self) -> bool {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("cannot read /proc");
-        let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
-        points.all(|point| !Path::new(point).starts_with(&self.path) || Path::new(point) == self.path)
     }
 
     /// Its directories, each after the one that it is in.
@@ -141,6 +138,12 @@ pub enum Fixture {
     Large,
     /// A chain of 1000 directories, with one file each.
     Chain,
+    /// One directory with 2000 files.
+    Flat,
+    /// One directory with 2000 files among 40 with 25 each.
+    Uneven,
+    /// 1000 directories with one file each.
+    Many,
     System(&'static str),
 }
 
@@ -155,6 +158,9 @@ impl Fixture {
             Self::Small => format!("{file_system}, 273 directories with 8 files"),
             Self::Large => format!("{file_system}, 4 directories with 5000 files"),
             Self::Chain => format!("{file_system}, a chain of 1000 directories"),
+            Self::Flat => format!("{file_system}, 2000 files in one directory"),
+            Self::Uneven => format!("{file_system}, a directory with 2000 files among 40 with 25"),
+            Self::Many => format!("{file_system}, 1000 directories with one file"),
             Self::System(path) => path.into(),
         }
     }
@@ -168,6 +174,11 @@ impl Fixture {
         match self {
             Self::Small => fill_levels(made.path(), 2),
             Self::Large => (0..4).for_each(|index| fill(&directory(made.path(), index), 5000)),
+            Self::Flat => fill(made.path(), 2000),
+            Self::Uneven => {
+                (0..41).for_each(|index| fill(&directory(made.path(), index), if index == 20 { 2000 } else { 25 }))
+            }
+            Self::Many => (0..1000).for_each(|index| fill(&directory(made.path(), index), 1)),
             Self::Chain | Self::System(_) => drop((0..1000).fold(made.path().to_owned(), |parent, _| {
                 fill(&parent, 1);
                 directory(&parent, 0)

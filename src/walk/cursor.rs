@@ -2,10 +2,11 @@
 
 use super::dir::Dir;
 use super::levels::{Levels, Step};
-use super::unread::Unread;
+use super::pending::Pending;
+use super::unread::{Tell, Unread};
 use crate::Buffer;
 use crate::error::Error;
-use std::mem;
+use std::{io, mem};
 
 #[derive(Debug)]
 pub(super) struct Cursor<S> {
@@ -22,14 +23,13 @@ impl<S> Cursor<S> {
     /// first.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
-        !matches!(self.levels.unread, Unread::Nothing)
+        !matches!(self.levels.notes.unread, Unread::Nothing)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.levels.unread, Unread::Stopped)
+        matches!(self.levels.notes.unread, Unread::Stopped)
     }
 
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn lend(&mut self) -> Dir<'_, S> {
         Dir::lend(&mut self.levels, &mut self.buffer)
@@ -41,25 +41,21 @@ impl<S: Clone> Cursor<S> {
     #[cold]
     #[inline(never)]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
-        match mem::replace(&mut self.levels.unread, Unread::Nothing) {
-            Unread::Nothing | Unread::Refused { is_due: false, .. } => Ok(()),
-            Unread::Stopped => {
-                self.levels.clear();
-                Ok(())
+        match mem::replace(&mut self.levels.notes.unread, Unread::Nothing) {
+            Unread::Nothing => {}
+            Unread::Stopped => self.levels.clear(),
+            Unread::Rest => {
+                let noted = if self.levels.notes.is_untouched() { Pending::default() } else { self.levels.rewind()? };
+                self.lend().read_for_directories(&noted)?;
             }
-            Unread::All | Unread::Rest => {
-                let noted = self.levels.rewind()?;
-                self.lend().read_for_directories(&noted)
-            }
-            mut told @ (Unread::OutOfMemory | Unread::Refused { .. }) => match told.end() {
-                Some(error) => Err(self.levels.error(error)),
-                None => Ok(()),
-            },
+            Unread::OutOfMemory => return Err(self.levels.error(io::ErrorKind::OutOfMemory)),
+            Unread::Refused { errno, tell: Tell::Always } => return Err(self.levels.error(errno)),
+            Unread::Refused { tell: Tell::IfRead | Tell::NoMore, .. } => {}
         }
+        Ok(())
     }
 
     /// Goes to the next directory. Returns whether there is one.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool, Error> {
         loop {

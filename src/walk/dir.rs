@@ -2,45 +2,30 @@
 
 use super::levels::Levels;
 use super::links::Links;
-use super::pending::{Kind, Pending, Search};
+use super::notes::{Below, Notes, kinds};
+use super::pending::{Kind, Pending};
 use super::spot::Spot;
 use super::stack::{Level, Phase};
 use super::unread::Unread;
 use crate::error::Error;
 use crate::{Buffer, EndMarker, Entries, Entry, Listing};
 use rustix::fd::{AsFd, BorrowedFd};
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on.
 ///
-/// ```
-/// let mut walk = lendir::Walk::open("/sys/class")?;
-/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-///     println!("{}:", dir.path().display());
-///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-///         println!("  {}", entry.name().escape_ascii());
-///         if entry.name() == b"power" {
-///             dir.skip_entry(); // do not go below it
-///         }
-///     }
-/// }
-/// # Ok::<(), lendir::Error>(())
-/// ```
-///
-/// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. With
-/// [`post_order`](super::WalkOptions::post_order), each directory is lent once more, [without entries](Self::is_second_visit).
+/// It lends the same [`Entry`] as [`Entries`]. In [post-order](super::WalkOptions::post_order), each directory is lent once more,
+/// [without entries](Self::is_second_visit).
 ///
 /// [`AsFd`] gives its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. Reading
-/// through this descriptor, or a duplicate, moves the walk's position. To read the directory yourself, reopen it:
-/// `openat(&dir, c".")`.
+/// through this descriptor, or a duplicate, moves the walk's position: to read the directory yourself, open `c"."` in it.
 ///
 /// If it is dropped midway, the walk reads it again from the start, to find the directories that it has not seen yet: one
-/// `lseek`, and memory for the names of those that it has. It cannot resume at a cookie: on tracefs cookies lead elsewhere, and
-/// on ramfs too, once an entry before them is removed.
+/// `lseek`, and memory for the names of those that it has. (It cannot resume at a cookie, which on tracefs and ramfs can lead
+/// elsewhere.)
 ///
 /// Two directories cannot be lent at once, because they share the buffer:
 ///
@@ -77,39 +62,21 @@ pub struct Dir<'a, S = ()> {
     /// With its NUL.
     path: &'a [u8],
     links: &'a Links,
-    pending: &'a mut Pending,
-    /// Where the name of the entry lent last is among the pending ones, if it is pending.
-    last_at: usize,
-    /// Where the last symbolic link is there.
-    link_at: usize,
-    search: Search,
-    below: Below,
-    unread: &'a mut Unread,
-}
-
-/// Which directories in this one the walk enters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Below {
-    /// Those that are lent.
-    Lent,
-    /// Those that the caller names.
-    Named,
-    None,
+    notes: &'a mut Notes,
 }
 
 impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn lend(levels: &'a mut Levels<S>, buffer: &'a mut Buffer) -> Self {
-        let Levels { options, stack, pending, path, links, unread, .. } = levels;
+        let Levels { options, stack, path, links, notes, .. } = levels;
         let (Level { phase, spot, end_marker, state, .. }, above) = stack.split_top_mut();
         let phase: &Phase = phase;
         let (dir, is_second_visit, parent) = match phase {
-            Phase::First(dir) => (dir.as_fd(), false, None),
+            Phase::First(dir) => (dir, false, None),
             Phase::Second(dir) => {
                 let parent = above.last().filter(|above| above.spot.depth + 1 == spot.depth);
-                (dir.as_fd(), true, parent.and_then(Level::open_dir))
+                (dir, true, parent.and_then(Level::open_dir))
             }
             Phase::Closed | Phase::Lost => panic!("BUG: the level is closed"),
         };
@@ -119,33 +86,18 @@ impl<'a, S> Dir<'a, S> {
         let has_entries = !is_second_visit && spot.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
-        match unread {
+        match notes.unread {
             Unread::Refused { .. } if has_entries => entries.end(),
-            _ => *unread = Unread::All,
+            _ => notes.unread = Unread::Rest,
         }
         if !has_entries {
             entries.end();
         }
         if is_dead_end {
-            unread.skip();
+            notes.unread.skip();
         }
-        Self {
-            entries,
-            parent,
-            spot,
-            end_marker: *end_marker,
-            is_second_visit,
-            has_entries,
-            state,
-            path,
-            links,
-            last_at: pending.len(),
-            link_at: pending.len(),
-            search: Search::new(spot.names_at),
-            pending,
-            below: if is_dead_end { Below::None } else { Below::Lent },
-            unread,
-        }
+        notes.lend(spot.names_at, if is_dead_end { Below::None } else { Below::Lent });
+        Self { entries, parent, spot, end_marker: *end_marker, is_second_visit, has_entries, state, path, links, notes }
     }
 
     /// The next entry of this directory, or `None` at its end. See [`Entries::next`].
@@ -161,27 +113,25 @@ impl<'a, S> Dir<'a, S> {
     /// directories: the walk goes below those that were noted.
     ///
     /// If the `Dir` is dropped before that, [`Walk::next`](super::Walk::next) returns the error.
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        self.find(|_| true)
+        self.notes.begin();
+        match self.entries.next() {
+            Ok(Some(entry)) => {
+                self.notes.note(&entry);
+                Ok(Some(entry))
+            }
+            ended => Self::end(ended.err(), self.notes, self.spot, self.path),
+        }
     }
 
-    /// The next entry of this directory, or `None` at its end. `on_error` gets the error, of which there is at most one, after
-    /// the entries that came before it.
-    ///
-    /// Costs: as [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        match self.next() {
-            Ok(entry) => entry,
-            Err(error) => {
-                on_error(error);
-                None
-            }
-        }
+        self.next().unwrap_or_else(|error| {
+            on_error(error);
+            None
+        })
     }
 
     /// The next entry that is `wanted`, or `None` at the end. See [`Entries::find`]. The walk goes below those before it too.
@@ -191,38 +141,27 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Those of [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
-        let Self { entries, pending, last_at, link_at, below, unread, .. } = self;
-        *last_at = pending.len();
-        let found = entries.find(|entry| {
-            unread.begin();
-            *last_at = pending.len();
-            if let (Some(kind), Below::Lent) = (Kind::of(entry.file_type()), *below) {
-                if kind == Kind::LINK {
-                    *link_at = pending.drop_link(*link_at);
-                    *last_at = *link_at;
-                }
-                if pending.push(kind, entry.name_cstr()).is_err() {
-                    (*below, **unread) = (Below::None, Unread::OutOfMemory);
-                }
-            }
+        let notes = &mut *self.notes;
+        let found = self.entries.find(|entry| {
+            notes.begin();
+            notes.note(entry);
             wanted(entry)
         });
         match found {
             Ok(Some(entry)) => Ok(Some(entry)),
-            Ok(None) => {
-                *last_at = pending.len();
-                match unread.end() {
-                    None => Ok(None),
-                    Some(error) => Err(self.spot.error(self.path, error)),
-                }
-            }
-            Err(error) => {
-                unread.end();
-                Err(error)
-            }
+            ended => Self::end(ended.err(), self.notes, self.spot, self.path),
+        }
+    }
+
+    /// No entry is left, or the kernel answered with `error`.
+    #[inline]
+    fn end<T>(error: Option<Error>, notes: &mut Notes, spot: &Spot, path: &[u8]) -> Result<Option<T>, Error> {
+        match (error, notes.end()) {
+            (Some(error), _) => Err(error),
+            (None, Some(untold)) => Err(spot.error(path, untold)),
+            (None, None) => Ok(None),
         }
     }
 
@@ -231,7 +170,7 @@ impl<'a, S> Dir<'a, S> {
         let noted = kinds(noted);
         while let Some(entry) = self.next()? {
             if noted.contains_key(entry.name_cstr()) {
-                self.pending.truncate(self.last_at);
+                self.notes.take_back();
             }
         }
         Ok(())
@@ -266,7 +205,6 @@ impl<'a, S> Dir<'a, S> {
     /// where there is no memory to note the names of directories: the walk goes below those that were noted. In
     /// [`Order::Path`](crate::Order::Path) the first failed `fstatat` of an entry of unknown type, although the listing is
     /// complete; the walk then tries to enter that entry, and may report it again.
-    #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
@@ -275,7 +213,7 @@ impl<'a, S> Dir<'a, S> {
         let (path, depth) = (self.spot.path(self.path), self.spot.depth + 1);
         let result = listing.read_known(self.entries.as_fd(), self.end_marker, path, depth);
         self.entries.end_as(listing.removed());
-        self.note(listing, result)
+        if self.notes.note_all(listing) { result } else { Err(self.spot.error(self.path, io::ErrorKind::OutOfMemory)) }
     }
 
     /// Whether there is anything to read, from the beginning.
@@ -283,42 +221,14 @@ impl<'a, S> Dir<'a, S> {
     #[inline(never)]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        if let Unread::Refused { errno, .. } = *self.unread {
-            self.unread.end();
+        if let Unread::Refused { errno, .. } = self.notes.unread {
+            self.notes.unread.end(); // `next` need not tell it again
             return Err(self.spot.error(self.path, errno));
         }
         if self.has_entries {
             self.entries.rewind()?;
         }
         Ok(self.has_entries)
-    }
-
-    /// Notes the directories of `listing`, in its order. Those that were noted before keep what the caller said of them.
-    #[inline(never)]
-    fn note(&mut self, listing: &Listing, mut result: Result<(), Error>) -> Result<(), Error> {
-        let mut is_noted = self.unread.end().is_none(); // or there was no memory for an entry that was lent before
-        if self.below == Below::Lent {
-            let before = self.pending.copy(self.spot.names_at..self.pending.len());
-            let mut before = kinds(&before);
-            self.pending.truncate(self.spot.names_at);
-            let listed = listing.iter().filter_map(|entry| {
-                let kind = Kind::of(entry.file_type())?;
-                let name = entry.name_cstr();
-                Some((before.remove(name).unwrap_or(kind), name))
-            });
-            for (kind, name) in listed {
-                is_noted = is_noted && self.pending.push(kind, name).is_ok();
-            }
-            for (name, kind) in before {
-                is_noted = is_noted && self.pending.push(kind, name).is_ok();
-            }
-            self.search = Search::new(self.spot.names_at);
-        }
-        if !is_noted {
-            result = Err(self.spot.error(self.path, io::ErrorKind::OutOfMemory));
-        }
-        self.last_at = self.pending.len();
-        result
     }
 
     /// Does not go below the entry that was just lent. It does nothing for a file, before the first entry, after the end, or
@@ -330,19 +240,18 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "filter_entry")]
     #[inline]
     pub fn skip_entry(&mut self) {
-        self.pending.set_kind(self.last_at, Kind::SKIPPED);
+        self.notes.skip_last();
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether that changed
     /// anything: `false` for what the walk would not enter, and for a name that was skipped before. If a broken file system gives
     /// the name twice, each call skips one of the two.
     ///
-    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Once the
-    /// directory has been read to its end, any other name takes a binary search in an index. The first such search makes it: 8
-    /// bytes for each directory in this one, sorted. Before the end, it takes a scan of all directories lent: use
-    /// [`skip_entry`](Self::skip_entry) there.
+    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Any other name takes
+    /// a binary search, in an index of 8 bytes for each directory in this one that the first such search makes. Before the end of
+    /// the directory it takes a scan of those lent: use [`skip_entry`](Self::skip_entry) there.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
+        self.notes.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
@@ -382,7 +291,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {
-        self.pending.follow(self.last_at);
+        self.notes.follow_last();
     }
 
     /// Goes below the entry of this name even if it is a symbolic link: see [`follow_entry`](Self::follow_entry). The name need
@@ -394,19 +303,9 @@ impl<'a, S> Dir<'a, S> {
     /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
-        self.mark(name, Kind::FOLLOWED, |kind| matches!(kind, Kind::LINK | Kind::UNKNOWN))
-            || !self.is_noted(name) && self.note_name(Kind::FOLLOWED, name)
-    }
-
-    fn mark(&mut self, name: &[u8], mark: Kind, wanted: fn(Kind) -> bool) -> bool {
-        let is_complete = *self.unread == Unread::Nothing;
-        let found = self.search.find(self.pending, name, is_complete, wanted);
-        found.inspect(|at| self.pending.set_kind(*at, mark)).is_some()
-    }
-
-    fn is_noted(&mut self, name: &[u8]) -> bool {
-        let is_complete = *self.unread == Unread::Nothing;
-        self.search.find(self.pending, name, is_complete, |_| true).is_some()
+        let notes = &mut *self.notes;
+        notes.mark(name, Kind::FOLLOWED, |kind| matches!(kind, Kind::LINK | Kind::UNKNOWN))
+            || !notes.has(name) && notes.note_name(Kind::FOLLOWED, name)
     }
 
     /// Goes below the directory `name` in this one, whether it was lent or not. If it is lent as well, and not skipped, it is
@@ -427,60 +326,23 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is
-    /// no directory, which a symbolic link is not, `EINVAL` for an invalid name: empty, `.`, `..`, or with a slash or a NUL. It
-    /// does nothing at the maximum depth.
+    /// no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a slash or a NUL. It does
+    /// nothing at the maximum depth.
     ///
     /// Costs: the name is copied.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) {
-        self.note_name(Kind::DIRECTORY, name.as_ref());
-    }
-
-    /// Notes a name that the caller gives. Returns whether it is noted.
-    fn note_name(&mut self, kind: Kind, name: &[u8]) -> bool {
-        if self.below == Below::None {
-            return false;
-        }
-        let is_name = !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
-        let kind = if is_name { kind } else { Kind::NO_NAME };
-        let name: Vec<u8> = name.iter().copied().filter(|byte| *byte != 0).collect();
-        let name = CString::new(name).expect("BUG: a NUL inside");
-        self.unread.begin();
-        let is_noted = self.pending.push(kind, &name).is_ok();
-        if !is_noted {
-            (self.below, *self.unread) = (Below::None, Unread::OutOfMemory);
-        }
-        self.last_at = self.pending.len();
-        is_noted
+        self.notes.note_name(Kind::DIRECTORY, name.as_ref());
     }
 
     /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries,
     /// and a walk in post-order the second visit; [`enter`](Self::enter) still enters. It holds wherever it is called: before the
     /// first entry, after [`read_into`](Self::read_into), at the end.
     ///
-    /// ```
-    /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     if dir.name() == b"power" {
-    ///         dir.skip_all();
-    ///     }
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         println!("{}", entry.path().display());
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
     /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
-        if self.below == Below::Lent {
-            self.below = Below::Named;
-        }
-        self.unread.skip();
-        self.pending.truncate(self.spot.names_at);
-        self.last_at = self.spot.names_at;
-        self.search = Search::new(self.spot.names_at);
+        self.notes.skip_all();
     }
 
     /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from now on. [`next`](Self::next) still lends the entries of
@@ -491,8 +353,7 @@ impl<'a, S> Dir<'a, S> {
     /// dropped.
     #[inline]
     pub fn stop(&mut self) {
-        self.skip_all();
-        (self.below, *self.unread) = (Below::None, Unread::Stopped);
+        self.notes.stop();
     }
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).
@@ -508,14 +369,12 @@ impl<'a, S> Dir<'a, S> {
         self.state
     }
 
-    /// Its path: that of the root, as it was given to the walk, and the names from there to here.
+    /// Its path: that of the root, as it was given to the walk, and the names from there to here. It may be longer than `PATH_MAX`
+    /// (4096 bytes), which no system call takes: use the descriptor.
     ///
-    /// It borrows from the walk, not from this `Dir`. Take it before the inner loop, where an entry borrows the `Dir`;
-    /// [`Entry::path`] joins it with the name.
+    /// It borrows from the walk, not from this `Dir`: take it before the inner loop, where an entry borrows the `Dir`.
     ///
-    /// It may be longer than `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor.
-    ///
-    /// Costs: nothing, because the walk keeps the path: it adds a name on the way down, and removes it on the way up.
+    /// Costs: nothing, because the walk keeps it.
     #[inline]
     #[must_use]
     pub fn path(&self) -> &'a Path {
@@ -530,7 +389,6 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). For a root, its path, up to the first NUL.
-    #[allow(clippy::missing_panics_doc, reason = "only a bug would")]
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
@@ -578,11 +436,6 @@ impl<'a, S> Dir<'a, S> {
     pub fn removed(&self) -> bool {
         self.entries.removed()
     }
-}
-
-/// What the caller said of names. Those that are none are left out.
-fn kinds(noted: &Pending) -> BTreeMap<&CStr, Kind> {
-    noted.records().filter(|record| record.kind != Kind::NO_NAME).map(|record| (record.name, record.kind)).collect()
 }
 
 impl<S> AsFd for Dir<'_, S> {

@@ -7,6 +7,7 @@
 use super::jobs::{Job, JobQueue};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::thread;
 use std::collections::VecDeque;
 use std::mem;
 
@@ -15,6 +16,8 @@ pub(crate) struct Handover<'env, W> {
     is_asked: AtomicBool,
     /// Whether an idle thread would take a job. A hint too.
     is_job_wanted: AtomicBool,
+    /// Whether there is a task, or all is over. A hint for an idle thread.
+    has_task: AtomicBool,
     /// Changes under the lock only. A busy thread need not take it to look.
     is_over: AtomicBool,
     queue: Mutex<Queue<'env, W>>,
@@ -29,6 +32,8 @@ struct Queue<'env, W> {
     /// How many of those are idle, and how many of these sleep and have not been woken.
     idle: usize,
     asleep: usize,
+    /// Whether a thread has been idle since there were jobs enough.
+    lacks_jobs: bool,
 }
 
 /// For an idle thread.
@@ -37,16 +42,20 @@ pub(crate) enum Task<'env, W> {
     Job(Job<'env>),
 }
 
-/// So many jobs may wait for each idle thread. With one, all threads would wait for the thread that gives while that does a job
-/// itself.
-const JOBS_AHEAD: usize = 4;
+/// So many jobs are given in advance, and two more for each thread. To wake a thread for each takes longer than a short job, and
+/// while the thread that gives does a job itself, nobody gives.
+const JOBS_AHEAD: usize = 16;
+
+/// So often an idle thread looks for a task before it sleeps. To sleep and to be woken takes longer than a short job.
+const PATIENCE: u32 = 32;
 
 impl<'env, W> Handover<'env, W> {
     /// Without any thread yet.
     pub(crate) fn new() -> Self {
-        let queue = Queue { work: Vec::new(), jobs: VecDeque::new(), threads: 0, idle: 0, asleep: 0 };
-        let [is_asked, is_job_wanted, is_over] = [(); 3].map(|()| AtomicBool::new(false));
-        Self { is_asked, is_job_wanted, is_over, queue: Mutex::new(queue), changed: Condvar::new() }
+        let queue =
+            Queue { work: Vec::new(), jobs: VecDeque::new(), threads: 0, idle: 0, asleep: 0, lacks_jobs: false };
+        let [is_asked, is_job_wanted, has_task, is_over] = [(); 4].map(|()| AtomicBool::new(false));
+        Self { is_asked, is_job_wanted, has_task, is_over, queue: Mutex::new(queue), changed: Condvar::new() }
     }
 
     /// For a busy thread: whether to [`give`](Self::give) some of its work, or to stop if [it is over](Self::is_over).
@@ -63,15 +72,16 @@ impl<'env, W> Handover<'env, W> {
         let mut queue = self.lock();
         queue.work.push(work);
         self.wake_one(&mut queue);
-        self.settle(&queue);
+        self.settle(&mut queue);
     }
 
     /// For an idle thread: waits for a task. `None` once all threads are idle, or the [end](Self::end) was called.
     pub(crate) fn take(&self) -> Option<Task<'env, W>> {
         let mut queue = self.lock();
         queue.idle += 1;
+        let mut patience = PATIENCE;
         let task = loop {
-            self.settle(&queue);
+            self.settle(&mut queue);
             if self.is_over() {
                 self.changed.notify_all();
                 break None;
@@ -79,11 +89,20 @@ impl<'env, W> Handover<'env, W> {
             if let Some(task) = queue.take() {
                 break Some(task);
             }
+            if patience > 0 {
+                drop(queue);
+                while patience > 0 && !self.has_task.load(Relaxed) {
+                    patience -= 1;
+                    thread::yield_now();
+                }
+                queue = self.lock();
+                continue;
+            }
             queue.asleep += 1;
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         };
         queue.idle -= 1;
-        self.settle(&queue);
+        self.settle(&mut queue);
         task
     }
 
@@ -100,7 +119,7 @@ impl<'env, W> Handover<'env, W> {
             return queue.jobs.pop_front();
         }
         queue.threads -= 1;
-        self.settle(&queue);
+        self.settle(&mut queue);
         if self.is_over() {
             self.changed.notify_all();
         }
@@ -112,20 +131,23 @@ impl<'env, W> Handover<'env, W> {
         let mut queue = self.lock();
         self.is_over.store(true, Relaxed);
         let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
-        self.settle(&queue);
+        self.settle(&mut queue);
         self.changed.notify_all();
         drop(queue); // what the caller's closures own is dropped without the lock
         drop(tasks);
     }
 
     /// Call this after each change.
-    fn settle(&self, queue: &Queue<'env, W>) {
+    fn settle(&self, queue: &mut Queue<'env, W>) {
         let tasks = queue.work.len() + queue.jobs.len();
         if tasks == 0 && queue.idle >= queue.threads {
             self.is_over.store(true, Relaxed);
         }
         self.is_asked.store(self.is_over() || queue.idle > tasks, Relaxed);
-        self.is_job_wanted.store(!self.is_over() && tasks < JOBS_AHEAD * queue.idle, Relaxed);
+        queue.lacks_jobs =
+            queue.jobs.len() < JOBS_AHEAD + 2 * queue.threads && (queue.lacks_jobs || queue.idle > tasks);
+        self.has_task.store(self.is_over() || tasks > 0, Relaxed);
+        self.is_job_wanted.store(!self.is_over() && queue.lacks_jobs, Relaxed);
     }
 
     /// A sleeping thread wakes for each task, as long as there is one.
@@ -154,7 +176,7 @@ impl<'env, W: Send> JobQueue<'env> for Handover<'env, W> {
         }
         queue.jobs.push_back(job);
         self.wake_one(&mut queue);
-        self.settle(&queue);
+        self.settle(&mut queue);
     }
 }
 

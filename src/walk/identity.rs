@@ -1,5 +1,6 @@
 //! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on.
 
+use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
@@ -20,11 +21,11 @@ impl FileId {
 }
 
 /// By this the walk recognises a directory after closing its descriptor. A file system may give its inode number to another
-/// directory at once, so the birth time is part of it: nobody can set that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// directory at once, so the birth time is part of it where it is fixed: nobody can set that.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     id: FileId,
-    /// Since 1970. `None` where the file system has none, as on /proc.
+    /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
     birth: Option<(i64, u32)>,
     /// `Some` if the walk stays on one mount: a mount over a directory has the same root.
     mount: Option<Mount>,
@@ -40,21 +41,22 @@ impl Identity {
     /// of the same inode number and birth, so this waits for the next tick: it sleeps 11 ms if the directory is younger than
     /// that.
     pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
-        let identity = Self::of(dir, same_mount)?;
+        let Answer { id, birth, mount } = ask(dir)?;
+        let birth = birth.filter(|_| fixes_births(dir));
+        let identity = Self { id, birth, mount: same_mount.then_some(mount) };
         if identity.is_young() {
             thread::sleep(TICK);
         }
         Ok(identity)
     }
 
-    fn of(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
-        let Answer { id, birth, mount } = ask(dir)?;
-        Ok(Self { id, birth, mount: same_mount.then_some(mount) })
-    }
-
     /// `ENOENT` if `dir` is another directory.
     pub(super) fn confirm(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-        if Self::of(dir, self.mount.is_some())? == *self { Ok(()) } else { Err(Errno::NOENT) }
+        let Answer { id, birth, mount } = ask(dir)?;
+        let is_same = id == self.id
+            && self.birth.is_none_or(|noted| birth == Some(noted))
+            && self.mount.is_none_or(|noted| mount == noted);
+        if is_same { Ok(()) } else { Err(Errno::NOENT) }
     }
 
     fn is_young(&self) -> bool {
@@ -64,6 +66,17 @@ impl Identity {
         let (Some(birth), Some(now)) = (self.birth.and_then(since_1970), now) else { return false };
         birth.abs_diff(now) <= TICK
     }
+}
+
+/// Whether the file system stamps a directory's birth by this machine's clock and never changes it. Overlayfs changes it when it
+/// copies the directory up. A server tells what it likes: Samba can take it from the time of the last change.
+///
+/// These are trusted, and no others: one too many would lose directories that nobody has moved, while one too few loses only
+/// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
+#[cold]
+fn fixes_births(dir: BorrowedFd<'_>) -> bool {
+    let trusted = [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
+    FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
 }
 
 /// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.

@@ -15,13 +15,14 @@
 use super::common::Common;
 use super::links::{Links, Refusal};
 use super::mounts::{Found, Mounts};
+use super::notes::Notes;
 use super::options::{MIN_OPEN, Options};
 use super::path::TreePath;
 use super::pending::{Kind, Pending, Record};
 use super::roots::{Root, Roots};
 use super::spot::Spot;
 use super::stack::{Level, Phase, Stack};
-use super::unread::Unread;
+use super::unread::{Tell, Unread};
 use super::way_back::{Start, WayBack};
 use crate::EndMarker;
 use crate::error::Error;
@@ -45,10 +46,9 @@ pub(super) struct Levels<S> {
     pub(super) stack: Stack<S>,
     way_back: WayBack,
     pub(super) links: Links,
-    pub(super) pending: Pending,
+    pub(super) notes: Notes,
     /// Of the current directory.
     pub(super) path: TreePath,
-    pub(super) unread: Unread,
     /// How many bytes of its path this thread may copy for others.
     pub(super) path_credit: usize,
 }
@@ -84,9 +84,8 @@ impl<S> Levels<S> {
             stack: Stack::new(),
             way_back: WayBack::default(),
             links: Links::default(),
-            pending: Pending::default(),
+            notes: Notes::new(),
             path: TreePath::default(),
-            unread: Unread::Nothing,
             path_credit: 0,
         }
     }
@@ -105,8 +104,7 @@ impl<S> Levels<S> {
         self.stack.clear();
         self.way_back = WayBack::default();
         self.links.clear();
-        self.pending.truncate(0);
-        self.unread = Unread::Nothing;
+        self.notes.clear();
     }
 
     /// Goes on with these roots instead. `path` is that of one that is open.
@@ -136,7 +134,7 @@ impl<S> Levels<S> {
     pub(super) fn rewind(&self) -> Result<Pending, Error> {
         let top = self.stack.top();
         match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
-            Ok(_) => Ok(self.pending.copy(top.spot.names_at..self.pending.len())),
+            Ok(_) => Ok(self.notes.pending.copy(top.spot.names_at..self.notes.pending.len())),
             Err(errno) => Err(self.error(errno)),
         }
     }
@@ -149,20 +147,19 @@ impl<S> Levels<S> {
     #[inline]
     fn pop(&mut self) {
         let level = self.stack.pop();
-        self.pending.truncate(level.spot.names_at);
+        self.notes.pending.truncate(level.spot.names_at);
     }
 }
 
 impl<S: Clone> Levels<S> {
     /// Opens the next directory, or takes a step towards it.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn step(&mut self) -> Result<Step, Error> {
         if cfg!(debug_assertions) {
-            self.stack.check(self.pending.len());
+            self.stack.check(self.notes.pending.len());
         }
         let Some(top) = self.stack.last() else { return self.enter_root() };
-        if top.next_at < self.pending.len() {
+        if top.next_at < self.notes.pending.len() {
             self.enter()
         } else if self.options.post_order && !matches!(top.phase, Phase::Second(_)) {
             self.visit_again()
@@ -184,7 +181,7 @@ impl<S: Clone> Levels<S> {
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.links.clear();
         self.mounts.forget();
-        let root = match self.roots.next().expect("BUG: there is no root") {
+        let root = match self.roots.take().expect("BUG: there is no root") {
             Root::Open(root) => root,
             Root::At(path) => {
                 self.path.begin(&path);
@@ -198,13 +195,13 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Opens the first directory that is pending in the current one.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
         if self.stack.open_count() >= self.options.max_open {
             self.stack.close_shallowest(self.options.same_mount);
         }
-        let Self { options, mounts, stack, links, pending, path, .. } = self;
+        let Self { options, mounts, stack, links, notes, path, .. } = self;
+        let pending = &mut notes.pending;
         let top = stack.top();
         let Record { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
@@ -221,10 +218,10 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Makes `child`, open as `dir`, the current directory.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
-        let Self { options, stack, pending, path, .. } = self;
+        let Self { options, stack, notes, path, .. } = self;
+        let pending = &mut notes.pending;
         let top = stack.top_mut();
         let spot =
             |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
@@ -247,16 +244,16 @@ impl<S: Clone> Levels<S> {
     /// The record of `child` is done with, and it is not entered.
     fn forget(&mut self, child: Child) {
         let top = self.stack.top_mut();
-        top.next_at = self.pending.forget(top.spot.names_at, child.end);
+        top.next_at = self.notes.pending.forget(top.spot.names_at, child.end);
     }
 
     /// As [`enter`](Self::enter), for a name that is not just to be opened: that of a link to follow, or one that is skipped.
     #[cold]
     #[inline(never)]
     fn enter_unlike_others(&mut self) -> Result<Step, Error> {
-        let Self { pending, stack, path, .. } = self;
+        let Self { notes, stack, path, .. } = self;
         let top = stack.top();
-        let Record { kind, name, end } = pending.at(top.next_at);
+        let Record { kind, name, end } = notes.pending.at(top.next_at);
         let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
         if kind == Kind::FOLLOWED {
             return self.follow(child);
@@ -300,7 +297,7 @@ impl<S: Clone> Levels<S> {
             let Self { options, mounts, stack, links, path, .. } = self;
             let top = stack.top();
             let name = path.from(child.name_at);
-            let found = mounts.find(opened, (top.dir(), top.end_marker), name, options.same_mount);
+            let found = mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount);
             let found = found.map_err(Refusal::Kernel).and_then(|found| {
                 if let Some(found) = &found {
                     links.check(found.dir.as_fd(), top.spot.depth + 1)?;
@@ -329,7 +326,7 @@ impl<S: Clone> Levels<S> {
     fn push_found(&mut self, child: Child, found: Found) -> Step {
         let step = self.push(child, found.dir, found.end_marker);
         if let Some(errno) = found.refused {
-            self.unread = Unread::Refused { errno, is_due: true };
+            self.notes.unread = Unread::Refused { errno, tell: Tell::Always };
         }
         step
     }
@@ -365,7 +362,7 @@ impl<S: Clone> Levels<S> {
     #[cold]
     #[inline(never)]
     fn come_back(&mut self) -> Result<(), Error> {
-        let Self { stack, way_back, links, path, pending, .. } = self;
+        let Self { stack, way_back, links, path, notes, .. } = self;
         let (spot, identity, below) = stack.last_closed();
         let found =
             identity.and_then(|identity| way_back.find((spot, identity), below, path, links, || stack.way_down()));
@@ -375,7 +372,7 @@ impl<S: Clone> Levels<S> {
                 Ok(())
             }
             Err(errno) => {
-                pending.truncate(spot.names_at);
+                notes.pending.truncate(spot.names_at);
                 stack.lose(spot.names_at);
                 Err(self.error_at(spot, errno))
             }
@@ -402,7 +399,7 @@ impl<S: Clone> Levels<S> {
         top.phase = Phase::Second(dir);
         // What was given to other threads may still stand among the names.
         top.next_at = top.spot.names_at;
-        self.pending.truncate(top.spot.names_at);
+        self.notes.pending.truncate(top.spot.names_at);
         self.path.come_up(top.spot.path_end);
         Ok(Step::Lend)
     }

@@ -42,12 +42,12 @@ impl<S: Clone> Levels<S> {
     /// shallowest open level. Gives away a single one only if others are left.
     pub(super) fn give(&mut self) -> Option<Work<S>> {
         self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
-        let shallowest = self.names_from(self.pending.given_until());
+        let shallowest = self.names_from(self.notes.pending.given_until());
         let given_until = match &shallowest {
             Some((index, _)) => self.stack.levels()[*index].spot.names_at,
-            None => self.pending.len(),
+            None => self.notes.pending.len(),
         };
-        self.pending.set_given_until(given_until);
+        self.notes.pending.set_given_until(given_until);
         if let Some(roots) = self.roots.give_half(shallowest.is_some()) {
             return Some(Work::Roots(roots));
         }
@@ -60,7 +60,7 @@ impl<S: Clone> Levels<S> {
         let is_closed = self.stack.is_closed(shallowest.0);
         let first_open = || self.stack.levels()[self.stack.first_below_closed()].spot.names_at;
         let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
-        let half_at = self.pending.half(names.clone());
+        let half_at = self.notes.pending.half(names.clone());
         if half_at == names.end && !is_closed && self.names_from(names.end).is_none() {
             return None;
         }
@@ -77,7 +77,7 @@ impl<S: Clone> Levels<S> {
             mounts: self.mounts,
             first: Level { common, ..first },
             links: self.links.down_to(spot.depth),
-            pending: self.pending.copy(names.start..half_at),
+            pending: self.notes.pending.copy(names.start..half_at),
             path: self.path.copy_until(spot.path_end),
         })
     }
@@ -86,9 +86,9 @@ impl<S: Clone> Levels<S> {
     /// post-order chain has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
         let levels = self.stack.levels();
-        while at < self.pending.len() {
+        while at < self.notes.pending.len() {
             let below = levels.partition_point(|level| level.spot.names_at <= at);
-            let end = levels.get(below).map_or(self.pending.len(), |level| level.spot.names_at);
+            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.spot.names_at);
             let next_at = levels[below - 1].next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
@@ -121,7 +121,7 @@ impl<S: Clone> Levels<S> {
             Work::All(levels) => *self = levels,
             Work::Roots(roots) => self.roots = roots,
             Work::Share(Share { options, mounts, first, links, pending, path }) => {
-                (self.options, self.mounts, self.links, self.pending, self.path) =
+                (self.options, self.mounts, self.links, self.notes.pending, self.path) =
                     (options, mounts, links, pending, path);
                 self.stack.push(first);
             }

@@ -6,35 +6,33 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     Nothing,
-    /// All: none has been asked for.
-    All,
     /// Those after the ones that were lent.
     Rest,
     /// There was no memory to note a directory. The caller does not know yet.
     OutOfMemory,
-    /// The directory may not be read, and whoever reads it is told. If `is_due`, the caller is told even if it does not.
+    /// The directory may not be read.
     Refused {
         errno: Errno,
-        is_due: bool,
+        tell: Tell,
     },
     /// The caller stopped the walk.
     Stopped,
 }
 
-impl Unread {
-    /// An entry was lent.
-    #[inline]
-    pub(super) fn begin(&mut self) {
-        if *self == Self::All {
-            *self = Self::Rest;
-        }
-    }
+/// Whether the caller is told why a directory may not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tell {
+    Always,
+    IfRead,
+    NoMore,
+}
 
+impl Unread {
     /// The rest has been read, or need not be. Returns what the caller does not know yet.
     #[inline]
     pub(super) fn end(&mut self) -> Option<io::Error> {
-        match *self {
-            Self::Nothing | Self::All | Self::Rest => {
+        match self {
+            Self::Nothing | Self::Rest => {
                 *self = Self::Nothing;
                 None
             }
@@ -42,23 +40,28 @@ impl Unread {
         }
     }
 
+    #[cold]
+    fn tell(&mut self) -> Option<io::Error> {
+        match self {
+            Self::OutOfMemory => {
+                *self = Self::Nothing;
+                Some(io::ErrorKind::OutOfMemory.into())
+            }
+            Self::Refused { errno, tell: tell @ (Tell::Always | Tell::IfRead) } => {
+                *tell = Tell::NoMore;
+                Some((*errno).into())
+            }
+            _ => None, // a stopped walk stays so
+        }
+    }
+
     /// The walk need not look for directories here.
     #[inline]
     pub(super) fn skip(&mut self) {
         match self {
-            Self::Refused { is_due, .. } => *is_due = false,
+            Self::Refused { tell, .. } if *tell == Tell::Always => *tell = Tell::IfRead,
+            Self::Refused { .. } => {}
             _ => drop(self.end()),
         }
-    }
-
-    #[cold]
-    fn tell(&mut self) -> Option<io::Error> {
-        let error = match *self {
-            Self::OutOfMemory => Some(io::ErrorKind::OutOfMemory.into()),
-            Self::Refused { errno, .. } => Some(errno.into()),
-            _ => return None, // a stopped walk stays so
-        };
-        *self = Self::Nothing;
-        error
     }
 }

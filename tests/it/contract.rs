@@ -126,17 +126,17 @@ fn rewind_discards_the_buffer() {
 }
 
 #[test]
-fn rewound_reads_from_the_beginning_whatever_it_borrows() {
+fn any_borrow_of_a_descriptor_will_do() {
     let dir = numbered(50);
     let mut fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let expected = all(&mut Entries::new(&fd, &mut buffer));
     assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "its position is not at the end");
-    assert_eq!(all(&mut Entries::rewound(&fd, &mut buffer).unwrap()), expected);
-    assert_eq!(all(&mut Entries::rewound(&mut fd, &mut buffer).unwrap()), expected);
-    assert_eq!(all(&mut Entries::rewound(fd.as_fd(), &mut buffer).unwrap()), expected);
+    let mut entries = Entries::new(&fd, &mut buffer);
+    entries.rewind().unwrap();
+    assert_eq!(all(&mut entries), expected);
     let (socket, _) = UnixStream::pair().unwrap();
-    assert_eq!(Entries::rewound(&socket, &mut buffer).unwrap_err().raw_os_error(), Some(libc::ESPIPE));
+    assert_eq!(Entries::new(&socket, &mut buffer).rewind().unwrap_err().raw_os_error(), Some(libc::ESPIPE));
 }
 
 #[test]
@@ -303,12 +303,11 @@ fn debug_shows_what_there_is() {
     let mut entries = Entries::new(&fd, &mut buffer);
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
     assert!(entry.starts_with("Entry { name: \"1\", file_type: RegularFile, ino: "), "{entry}");
-    assert!(format!("{entries:?}").contains("state: "));
+    assert!(format!("{entries:?}").contains("phase: Reading"));
 
     let mut walk = Walk::open(dir.path()).unwrap();
-    let options = "Options { same_mount: false, post_order: false, max_open: 32, max_depth: 18446744073709551615 }";
-    let options = options.replace("18446744073709551615", &usize::MAX.to_string());
-    assert_eq!(format!("{walk:?}"), format!("Walk {{ path: {:?}, depth: 0, options: {options}, .. }}", dir.path()));
+    let begin = format!("Walk {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ", dir.path());
+    assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
     assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
 }

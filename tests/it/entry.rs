@@ -30,14 +30,14 @@ fn stat_and_statx_are_those_of_the_entry_itself() {
 fn a_listing_answers_the_same_by_the_same_names() {
     let made = mixed();
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
-    dir.read(&mut listing).unwrap();
+    dir.read_into(&mut listing).unwrap();
     dir.rewind().unwrap();
     let fd = lendir::open(made.path()).unwrap();
     while let Some(entry) = dir.next().unwrap() {
-        let sorted = listing.find(entry.name()).unwrap();
+        let sorted = listing.by_name(entry.name()).unwrap();
         assert_eq!((sorted.name_cstr(), sorted.name_os()), (entry.name_cstr(), entry.name_os()));
         assert_eq!((sorted.ino(), sorted.file_type()), (entry.ino(), entry.file_type()));
-        assert_eq!(sorted.numeric_name(), entry.numeric_name());
+        assert_eq!((sorted.numeric_name(), sorted.path()), (entry.numeric_name(), entry.path()));
         assert_eq!(sorted.resolve_file_type(&fd).unwrap(), entry.resolve_file_type().unwrap());
         let (a, b) = (sorted.stat(&fd).unwrap(), entry.stat().unwrap());
         assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));
@@ -45,12 +45,14 @@ fn a_listing_answers_the_same_by_the_same_names() {
         assert_eq!(sorted.open(&fd, OFlags::PATH).is_ok(), entry.open(OFlags::PATH).is_ok());
     }
     fs::remove_file(made.path().join("plain")).unwrap();
-    let gone = listing.find("plain").unwrap();
+    let gone = listing.by_name("plain").unwrap();
     let errors = [gone.stat(&fd).err(), gone.statx(&fd, StatxFlags::INO).err(), gone.open(&fd, OFlags::RDONLY).err()];
     for error in errors {
         let error = error.expect("it did not fail");
-        assert_eq!((error.path(), error.raw_os_error()), (Path::new("plain"), Some(libc::ENOENT)));
+        assert_eq!((error.path(), error.raw_os_error()), (&*made.path().join("plain"), Some(libc::ENOENT)));
     }
+    listing.read(lendir::open("/").unwrap()).unwrap();
+    assert!(listing.iter().all(|entry| entry.path().as_os_str() == entry.name_os()), "the path of another directory");
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
     };
 
     let mut walk = Walk::open(made.path()).unwrap();
-    let mut depth = 0;
+    let (mut depth, mut listing) = (0, Listing::new());
     while let Some(mut dir) = walk.next().unwrap() {
         let path = gone(dir.path());
         depth += 1;
@@ -108,6 +110,12 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
                 check(&entry, &path, depth);
             }
         }
+        make_file(&path);
+        dir.read_into(&mut listing).unwrap();
+        fs::remove_file(&path).unwrap();
+        let sorted = listing.by_name("gone").unwrap();
+        let error = sorted.stat(&dir).unwrap_err();
+        assert_eq!((error.path(), error.depth(), sorted.path()), (&*path, depth, path.clone()));
     }
     assert_eq!(depth, 3);
 
@@ -147,6 +155,6 @@ fn a_sorted_entry_can_be_copied_out_of_its_loop() {
     let made = tempfile::tempdir().unwrap();
     make_file(&made.path().join("one"));
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
-    dir.read(&mut listing).unwrap();
+    dir.read_into(&mut listing).unwrap();
     assert_eq!(newest(&listing, &dir).unwrap().name(), b"one");
 }

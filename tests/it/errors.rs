@@ -3,15 +3,14 @@
 use crate::fixture::numbered;
 use crate::support::process::as_nobody;
 use crate::support::scan;
-use lendir::{Buffer, EndMarker, Entries, OFlags};
+use lendir::{Buffer, EndMarker, Entries, Error, Listing, OFlags, ReadDir};
 use rustix::fs::{CWD, fcntl_getfl};
 use rustix::io::{FdFlags, fcntl_getfd};
 use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-fn errno<T>(result: io::Result<T>) -> Option<i32> {
+fn errno<T>(result: Result<T, Error>) -> Option<i32> {
     result.err().map(|error| scan::errno(&error))
 }
 
@@ -46,6 +45,35 @@ fn open_returns_the_error_of_the_kernel() {
 }
 
 #[test]
+fn an_error_has_the_path_that_is_known() {
+    fn path<T>(result: Result<T, Error>) -> String {
+        let error = result.err().expect("it did not fail");
+        assert_eq!((error.depth(), error.loop_ancestor()), (0, None));
+        error.path().to_str().unwrap().to_owned()
+    }
+    let dir = numbered(1);
+    let fd = lendir::open(dir.path()).unwrap();
+    let long = "n".repeat(300);
+    for name in ["missing", "missing/below", "", &long] {
+        assert_eq!(path(lendir::open(name)), name);
+        assert_eq!(path(lendir::open_with(name, OFlags::NOATIME)), name);
+        assert_eq!(path(lendir::openat(&fd, name)), name);
+        assert_eq!(path(lendir::openat_with(&fd, name, OFlags::NOFOLLOW)), name);
+    }
+    assert_eq!(path(lendir::open("inner\0nul")), "");
+
+    let file = dir.path().join("1");
+    let (opened, mut buffer, mut listing) = (File::open(&file).unwrap(), Buffer::new(), Listing::new());
+    assert_eq!(path(Entries::new(&opened, &mut buffer).next()), "");
+    assert_eq!(path(Entries::new(&opened, &mut buffer).seek(u64::MAX)), "");
+    assert_eq!(path(listing.read(&opened)), "");
+    assert_eq!(path(EndMarker::of(closed())), "");
+    let mut dir = lendir::read_dir(dir.path()).unwrap();
+    assert_eq!(Some(&*path(dir.seek(u64::MAX))), dir.path().to_str());
+    assert_eq!(path(ReadDir::from(OwnedFd::from(opened)).read_into(&mut listing)), "");
+}
+
+#[test]
 fn reading_returns_the_error_of_the_kernel() {
     let dir = numbered(1);
     let only_a_path = lendir::openat_with(CWD, dir.path(), OFlags::PATH).unwrap();
@@ -54,12 +82,13 @@ fn reading_returns_the_error_of_the_kernel() {
     for (descriptor, expected) in
         [(only_a_path.as_fd(), libc::EBADF), (file.as_fd(), libc::ENOTDIR), (closed(), libc::EBADF)]
     {
-        let mut entries = Entries::new(descriptor, &mut buffer);
+        let mut entries = Entries::new(&descriptor, &mut buffer);
         assert_eq!(errno(entries.next()), Some(expected));
         assert_eq!(errno(entries.next()), None, "the error came twice");
-        assert_eq!(errno(Entries::new(descriptor, &mut buffer).count()), Some(expected));
+        assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
+        assert_eq!(errno(Listing::new().read(descriptor)), Some(expected));
     }
-    assert_eq!(errno(Entries::new(closed(), &mut buffer).rewind()), Some(libc::EBADF));
+    assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
     assert_eq!(errno(EndMarker::of(closed())), Some(libc::EBADF));
 }
 

@@ -18,11 +18,13 @@ use std::process::Command;
 /// One answer of the walk: a path, its depth, and what it is.
 type Answer = (PathBuf, usize, What);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     First,
     Second,
     Error(i32),
+    /// It leads back to this directory.
+    Loop(PathBuf),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,13 +64,13 @@ impl Way {
                     continue;
                 }
             };
+            assert_eq!(dir.is_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
             let what = if dir.is_second_visit() { What::Second } else { What::First };
             answers.push((dir.path().to_owned(), dir.depth(), what));
             if self.is_sorted {
                 dir.read_into(&mut listing).unwrap();
-                for entry in &listing {
-                    let is_link = entry.file_type() == FileType::Symlink && dir.depth() + 1 < self.max_depth;
-                    assert_eq!(dir.follow_name(entry.name()), is_link, "{dir:?}");
+                for entry in listing.iter().filter(|entry| entry.file_type() == FileType::Symlink) {
+                    assert_eq!(dir.follow_name(entry.name()), dir.depth() + 1 < self.max_depth, "{dir:?}");
                 }
             } else {
                 while dir.next().unwrap().is_some() {
@@ -79,29 +81,36 @@ impl Way {
     }
 
     fn by_std(self, root: &Path) -> Vec<Answer> {
-        let canonical = fs::canonicalize(root).unwrap();
-        let mut above: Vec<_> = canonical.ancestors().skip(1).map(id).collect();
         let mut answers = Vec::new();
-        self.below(root, 0, &mut above, &mut answers);
+        self.below(root, &mut Vec::new(), &mut answers);
         answers
     }
 
-    fn below(self, path: &Path, depth: usize, above: &mut Vec<(u64, u64)>, answers: &mut Vec<Answer>) {
+    /// `above` has the directories from the root down.
+    fn below(self, path: &Path, above: &mut Vec<((u64, u64), PathBuf)>, answers: &mut Vec<Answer>) {
+        let depth = above.len();
         answers.push((path.to_owned(), depth, What::First));
-        above.push(id(path));
+        above.push((id(path), path.to_owned()));
         let mut entries: Vec<_> = fs::read_dir(path).unwrap().map(Result::unwrap).collect();
         if self.is_sorted {
             entries.sort_by_key(fs::DirEntry::file_name);
         }
-        for entry in entries.iter().filter(|_| depth + 1 < self.max_depth) {
-            let path = entry.path();
-            match fs::metadata(&path) {
-                Ok(metadata) if !metadata.is_dir() => {}
-                Ok(_) if above.contains(&id(&path)) => answers.push((path, depth + 1, What::Error(libc::ELOOP))),
-                Ok(_) => self.below(&path, depth + 1, above, answers),
-                Err(error) if matches!(errno(&error), libc::ENOENT | libc::ENOTDIR) => {}
-                Err(error) => answers.push((path, depth + 1, What::Error(errno(&error)))),
-            }
+        for path in entries.iter().filter(|_| depth + 1 < self.max_depth).map(fs::DirEntry::path) {
+            let what = match fs::metadata(&path) {
+                Ok(metadata) if !metadata.is_dir() => continue,
+                Ok(_) => match above.iter().find(|above| above.0 == id(&path)) {
+                    Some(above) => What::Loop(above.1.clone()),
+                    None => {
+                        self.below(&path, above, answers);
+                        continue;
+                    }
+                },
+                Err(error) => match error.raw_os_error().unwrap() {
+                    libc::ENOENT | libc::ENOTDIR => continue,
+                    errno => What::Error(errno),
+                },
+            };
+            answers.push((path, depth + 1, what));
         }
         above.pop();
         if self.is_post_order {
@@ -111,7 +120,12 @@ impl Way {
 }
 
 fn answer(error: &Error) -> Answer {
-    (error.path().to_owned(), error.depth(), What::Error(errno(error)))
+    let errno = errno(error);
+    let what = match error.loop_ancestor() {
+        Some(ancestor) if errno == libc::ELOOP => What::Loop(ancestor.to_owned()),
+        _ => What::Error(errno),
+    };
+    (error.path().to_owned(), error.depth(), what)
 }
 
 fn id(path: &Path) -> (u64, u64) {
@@ -119,10 +133,17 @@ fn id(path: &Path) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Some directories, and links to them, to files, to nothing, to themselves, to other links, and if `leaves` to what is above.
-fn make(at: &Path, seed: u64, leaves: bool) {
+/// The root of the tree that is walked.
+const ROOT: &str = "root";
+
+/// Some directories, and links to them, to files, to nothing, to themselves, to other links, and to what is above the root, from
+/// where links lead back.
+fn make(above: &Path, seed: u64) {
+    let at = &above.join(ROOT);
+    tree::make(above, &["beside/below/", "root/"]);
+    symlink("../root/d0", above.join("beside/back")).unwrap();
     let mut random = Random(seed);
-    let mut dirs = vec![at.to_owned()];
+    let mut dirs = vec![at.clone()];
     for number in 0..9 {
         let dir = dirs[random.below(dirs.len())].join(format!("d{number}"));
         fs::create_dir(&dir).unwrap();
@@ -134,7 +155,7 @@ fn make(at: &Path, seed: u64, leaves: bool) {
         let dir = &dirs[random.below(dirs.len())];
         let link = dir.join(format!("l{number}"));
         let to = dirs[random.below(dirs.len())].clone();
-        let target = match random.below(if leaves { 12 } else { 11 }) {
+        let target = match random.below(12) {
             0..4 => to,
             4..7 => {
                 let up: PathBuf = dir.strip_prefix(at).unwrap().iter().map(|_| "..").collect();
@@ -143,8 +164,8 @@ fn make(at: &Path, seed: u64, leaves: bool) {
             7 if !links.is_empty() => links[random.below(links.len())].clone(),
             8 => dirs[1].join(["file", "nothing", "file/below"][random.below(3)]),
             9 => link.clone(),
-            11 => at.join("..").join(["", ".."][random.below(2)]),
-            _ => PathBuf::from([".", ".."][random.below(if leaves || dir != at { 2 } else { 1 })]),
+            11 => [above.to_owned(), above.join("beside")][random.below(2)].clone(),
+            _ => PathBuf::from([".", ".."][random.below(2)]),
         };
         symlink(target, &link).unwrap();
         links.push(link);
@@ -155,15 +176,22 @@ fn seeds() -> u64 {
     if runs_long() { 1000 } else { 24 }
 }
 
+/// A tree of [`make`], and its root.
+fn made(seed: u64) -> (Tree, PathBuf) {
+    let tree = Tree::new(|at| make(at, seed));
+    let root = tree.path().join(ROOT);
+    (tree, root)
+}
+
 #[test]
 fn links_lead_where_std_says() {
     let (mut cases, mut loops, mut deepest) = (0, 0, 0);
     for seed in 0..seeds() {
-        let tree = Tree::new(|at| make(at, seed, true));
+        let (_tree, root) = made(seed);
         for way in WAYS {
-            let expected = way.by_std(tree.path());
-            assert_eq!(way.walked(&mut way.begin(tree.path())), expected, "seed {seed}, {way:?}");
-            loops += expected.iter().filter(|answer| answer.2 == What::Error(libc::ELOOP)).count();
+            let expected = way.by_std(&root);
+            assert_eq!(way.walked(&mut way.begin(&root)), expected, "seed {seed}, {way:?}");
+            loops += expected.iter().filter(|answer| matches!(answer.2, What::Loop(_))).count();
             deepest = expected.iter().map(|answer| answer.1).max().max(Some(deepest)).unwrap();
             cases += 1;
         }
@@ -181,12 +209,12 @@ fn links_are_followed_by_several_threads() {
     let _watchdog = Watchdog::new(300);
     let mut cases = 0;
     for seed in 0..seeds() / 3 {
-        let tree = Tree::new(|at| make(at, seed, true));
+        let (_tree, root) = made(seed);
         for way in WAYS {
-            let mut expected = way.by_std(tree.path());
+            let mut expected = way.by_std(&root);
             expected.sort();
             for threads in [2, 8] {
-                let parts = way.begin(tree.path()).spread(threads, |worker| way.walked(worker));
+                let parts = way.begin(&root).spread(threads, |worker| way.walked(worker));
                 let mut answers: Vec<_> = parts.into_iter().flatten().collect();
                 answers.sort();
                 assert_eq!(answers, expected, "seed {seed}, {way:?}, {threads} threads");
@@ -197,7 +225,6 @@ fn links_are_followed_by_several_threads() {
     passed("spread: links that are followed", cases, "walks of made trees by 2 and 8 threads");
 }
 
-/// Loops below the root only, as `find` knows no others.
 #[test]
 fn links_lead_where_find_says() {
     let has_find =
@@ -206,12 +233,12 @@ fn links_lead_where_find_says() {
         return skip("follow::links_lead_where_find_says", "GNU find");
     }
     for seed in 0..seeds() {
-        let tree = Tree::new(|at| make(at, seed, false));
-        let found = run(Command::new("find").arg("-L").arg(tree.path()).args(["-type", "d", "-print0"]));
+        let (_tree, root) = made(seed);
+        let found = run(Command::new("find").arg("-L").arg(&root).args(["-type", "d", "-print0"]));
         let paths = found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let mut found: Vec<_> = paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
         found.sort();
-        let answers = PLAIN.walked(&mut PLAIN.begin(tree.path()));
+        let answers = PLAIN.walked(&mut PLAIN.begin(&root));
         let first = answers.into_iter().filter(|answer| answer.2 == What::First);
         let mut paths: Vec<_> = first.map(|answer| answer.0).collect();
         paths.sort();
@@ -231,66 +258,6 @@ fn ancestors_through_a_link_are_forgotten_with_it() {
         let way = Way { is_sorted: true, ..way };
         assert_eq!(way.walked(&mut way.begin(tree.path())), way.by_std(tree.path()), "{way:?}");
     }
-}
-
-#[test]
-fn only_links_that_the_caller_follows_are_entered() {
-    let tree = Tree::of(&["a/below/", "b/"]);
-    for name in ["1", "2", "3", "4"] {
-        symlink("a", tree.path().join(name)).unwrap();
-    }
-    let paths = |walk: &mut Walk| {
-        let mut names = Vec::new();
-        while let Some(dir) = walk.next().unwrap() {
-            if dir.depth() == 1 {
-                names.push(dir.name_os().to_str().unwrap().to_owned());
-            }
-        }
-        names.sort();
-        names
-    };
-    let mut walk = Walk::open(tree.path()).unwrap();
-    let mut root = walk.next().unwrap().unwrap();
-    assert!(!root.follow_name("1"), "it has not been lent");
-    root.follow_entry();
-    while let Some(entry) = root.next().unwrap() {
-        let name = entry.name().to_vec();
-        match &name[..] {
-            b"1" => root.follow_entry(),
-            b"2" => {
-                root.follow_entry();
-                root.skip_entry();
-                root.follow_entry();
-            }
-            b"3" => assert!(root.follow_name("3") && !root.follow_name("3")),
-            b"4" => {}
-            _ => assert!(!root.follow_name(&name), "it is not a link"),
-        }
-    }
-    root.follow_entry(); // after the end
-    assert_eq!(paths(&mut walk), ["1", "3", "a", "b"]);
-
-    // After `skip_all`, and in a directory that is dropped midway.
-    walk.reopen(tree.path()).unwrap();
-    let mut root = walk.next().unwrap().unwrap();
-    root.skip_all();
-    while root.next().unwrap().is_some() {
-        root.follow_entry();
-    }
-    assert!(!root.follow_name("1"));
-    assert!(walk.next().unwrap().is_none());
-    walk.reopen(tree.path()).unwrap();
-    let mut root = walk.next().unwrap().unwrap();
-    let mut expected = vec!["a".to_owned(), "b".to_owned()];
-    while let Some(entry) = root.next().unwrap() {
-        if entry.file_type() == FileType::Symlink {
-            expected.push(entry.name_os().to_str().unwrap().to_owned());
-            root.follow_entry();
-            break;
-        }
-    }
-    expected.sort();
-    assert_eq!(paths(&mut walk), expected);
 }
 
 /// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
@@ -315,11 +282,11 @@ fn levels_above_links_are_closed_and_found() {
 fn process_with_few_descriptors_follows_links() {
     process::run("follow::process_with_few_descriptors_follows_links", 60, || {
         for seed in 0..8 {
-            let tree = Tree::new(|at| make(at, seed, true));
+            let (_tree, root) = made(seed);
             for way in WAYS {
-                let expected = way.by_std(tree.path());
+                let expected = way.by_std(&root);
                 let others = leave_room(5);
-                let answers = way.walked(&mut way.begin(tree.path()));
+                let answers = way.walked(&mut way.begin(&root));
                 drop(others);
                 assert_eq!(answers, expected, "seed {seed}, {way:?}");
             }

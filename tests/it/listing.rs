@@ -3,15 +3,14 @@
 use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
 use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order};
+use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::iter;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::{io, iter};
 
 fn make(dir: &Path, names: &[Vec<u8>]) {
     for name in names {
@@ -19,9 +18,8 @@ fn make(dir: &Path, names: &[Vec<u8>]) {
     }
 }
 
-fn read(dir: &Path, listing: &mut Listing) -> io::Result<()> {
-    let dir = lendir::open(dir)?;
-    listing.read(Entries::new(&dir, &mut Buffer::new()))
+fn read(dir: &Path, listing: &mut Listing) -> Result<(), Error> {
+    listing.read(lendir::open(dir)?)
 }
 
 fn names(listing: &Listing) -> Vec<Vec<u8>> {
@@ -45,17 +43,14 @@ fn each_order_is_as_stated() {
     for name in ["Name", "name", "nAME_1-", "nAME_1."] {
         fs::create_dir(dir.path().join(name)).unwrap();
     }
-    let dir = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let scan = Scan::of(&mut Entries::new(&dir, &mut buffer));
+    let open = || lendir::open(dir.path()).unwrap();
+    let scan = Scan::of(&mut Entries::new(&open(), &mut Buffer::new()));
     for order in ORDERS {
         let scan = scan.clone();
-        let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(&dir)) } else { scan };
+        let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(open())) } else { scan };
         let mut listing = Listing::with_order(order);
         assert_eq!(listing.order(), order);
-        let mut entries = Entries::new(&dir, &mut buffer);
-        entries.rewind().unwrap();
-        assert_eq!(Scan::by_listing(&mut listing, entries), scan.sorted(order), "{order:?}");
+        assert_eq!(Scan::by_listing(&mut listing, open()), scan.sorted(order), "{order:?}");
     }
 }
 
@@ -121,25 +116,25 @@ fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
 }
 
 #[test]
-fn find_returns_every_name_and_no_other() {
+fn by_name_returns_every_name_and_no_other() {
     let dir = tempfile::tempdir().unwrap();
     let all = many_names();
     make(dir.path(), &all);
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
-        assert!(listing.find(b"a").is_none());
+        assert!(listing.by_name(b"a").is_none());
         read(dir.path(), &mut listing).unwrap();
         for name in &all {
-            assert_eq!(listing.find(name).unwrap().name(), name, "{order:?}");
+            assert_eq!(listing.by_name(name).unwrap().name(), name, "{order:?}");
             for absent in
                 [[&name[..], b"\x01x"].concat(), name[1..].to_ascii_uppercase(), [b"\x02", &name[..]].concat()]
             {
-                assert_eq!(listing.find(&absent).is_some(), all.contains(&absent), "{order:?} {absent:?}");
+                assert_eq!(listing.by_name(&absent).is_some(), all.contains(&absent), "{order:?} {absent:?}");
             }
         }
-        assert!(listing.find(b"").is_none());
-        assert!(listing.find(b".").is_none());
-        assert!(listing.find(b"NAME_1").is_none());
+        assert!(listing.by_name(b"").is_none());
+        assert!(listing.by_name(b".").is_none());
+        assert!(listing.by_name(b"NAME_1").is_none());
     }
 }
 
@@ -202,7 +197,7 @@ fn iterators_and_get_agree() {
     assert!(iter::repeat_with(|| both_ends.next()).take(3).all(|entry| entry.is_none()));
 
     listing.clear();
-    assert!(listing.is_empty() && listing.get(0).is_none() && listing.find(&all[0]).is_none());
+    assert!(listing.is_empty() && listing.get(0).is_none() && listing.by_name(&all[0]).is_none());
 }
 
 #[test]
@@ -237,63 +232,21 @@ fn entries_of_many_batches_are_sorted() {
 }
 
 #[test]
-fn read_takes_the_entries_left() {
+fn read_begins_where_the_descriptor_stands() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), &many_names());
-    let dir = lendir::open(dir.path()).unwrap();
-    let mut buffer = Buffer::new();
-    let mut listing = Listing::new();
-    let mut entries = Entries::new(&dir, &mut buffer);
-    let taken = entries.next().unwrap().unwrap().name().to_vec();
-    listing.read(entries).unwrap();
-    assert_eq!(listing.len() + 1, many_names().len());
-    assert!(listing.find(&taken).is_none());
-    listing.read(Entries::new(&dir, &mut buffer)).unwrap();
-    assert!(listing.is_empty());
-}
-
-/// Wherever the caller stopped: before the first batch, within a batch, or at the end of one.
-#[test]
-fn read_takes_the_entries_left_wherever_it_begins() {
-    let dir = tempfile::tempdir().unwrap();
-    make(dir.path(), &many_names());
-    let dir = lendir::open(dir.path()).unwrap();
+    let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let mut listing = Listing::with_order(Order::Directory);
-    for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
-        let all = all(&mut Entries::rewound(&dir, &mut buffer).unwrap());
-        for taken in 0..=all.len() {
-            let mut entries = Entries::rewound(&dir, &mut buffer).unwrap().with_end_marker(marker);
-            for entry in &all[..taken] {
-                assert_eq!(entries.next().unwrap().unwrap().name(), entry.name);
-            }
-            listing.read(entries).unwrap();
-            assert!(listed(&listing) == sorted(all[taken..].to_vec(), Order::Directory), "{taken} taken, {marker:?}");
+    let found = all(&mut Entries::new(&fd, &mut buffer));
+    for marker in [EndMarker::NONE, EndMarker::of(&fd).unwrap()] {
+        let mut listing = Listing::with_order(Order::Directory).with_end_marker(marker);
+        for at in (0..found.len()).step_by(50).chain([found.len() - 1]) {
+            Entries::new(&fd, &mut buffer).seek(found[at].cookie).unwrap();
+            listing.read(&fd).unwrap();
+            assert!(listed(&listing) == sorted(found[at + 1..].to_vec(), Order::Directory), "after {at}, {marker:?}");
+            listing.read(&fd).unwrap();
+            assert!(listing.is_empty(), "it is at the end");
         }
-    }
-}
-
-#[test]
-fn entries_before_an_error_are_listed() {
-    let dir = tempfile::tempdir().unwrap();
-    make(dir.path(), &many_names());
-    let opened = lendir::open(dir.path()).unwrap();
-    let file = File::open("/dev/null").unwrap();
-    let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
-    let mut entries = Entries::new(&opened, &mut buffer);
-    entries.next().unwrap().unwrap();
-    // Between the first batch and the second the descriptor turns into that of a file. The `dup2` of rustix refuses one that
-    // is borrowed.
-    // SAFETY: both descriptors are open, and stay open.
-    assert!(unsafe { libc::dup2(file.as_raw_fd(), opened.as_raw_fd()) } >= 0);
-
-    let mut listing = Listing::new();
-    let error = listing.read(entries).unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
-    assert!((10..many_names().len()).contains(&listing.len()));
-    assert!(names(&listing).is_sorted());
-    for name in names(&listing) {
-        assert_eq!(listing.find(&name).unwrap().name(), name);
     }
 }
 
@@ -304,7 +257,7 @@ fn error_at_once_leaves_nothing() {
     let mut listing = Listing::new();
     read(dir.path(), &mut listing).unwrap();
     let file = File::open("/dev/null").unwrap();
-    let error = listing.read(Entries::new(&file, &mut Buffer::new())).unwrap_err();
+    let error = listing.read(&file).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
     assert!(listing.is_empty());
 }
@@ -317,7 +270,7 @@ fn removed_directory_is_empty_and_reported() {
     let dir = lendir::open(&path).unwrap();
     fs::remove_dir(&path).unwrap();
     let mut listing = Listing::new();
-    listing.read(Entries::new(&dir, &mut Buffer::new())).unwrap();
+    listing.read(&dir).unwrap();
     assert!(listing.is_empty() && listing.removed());
     read(parent.path(), &mut listing).unwrap();
     assert!(listing.is_empty() && !listing.removed());
@@ -328,7 +281,7 @@ fn name_outlives_its_entry() {
     let mut listing = Listing::new();
     read(Path::new("/proc/self"), &mut listing).unwrap();
     let (name, copy) = {
-        let entry = listing.find(b"status").unwrap();
+        let entry = listing.by_name(b"status").unwrap();
         (entry.name(), entry)
     };
     assert_eq!(name, copy.name());

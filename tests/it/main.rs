@@ -8,11 +8,11 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep, a walk with few descriptors, or on its way back
 //!   up; `walk_errors`: an error of a walk; `walk_options`: an option, or a walk without a tree; `state`: the value that a walk
-//!   carries down; `enter`, `follow`: what it enters because the caller says so; `spread`: a promise of `Walk::spread`;
+//!   carries down; `enter`, `links`, `follow`: what it enters because the caller says so; `spread`: a promise of `Walk::spread`;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_calls`: system calls; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
-//! - `du`, `find`, `ls`, `pids`, `rm`, `watch`: an example, run as a program.
+//! - `du`, `find`, `pids`, `rm`, `watch`: an example, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when;
 //! `strace` shows system calls.
@@ -21,6 +21,7 @@
 //! belongs in `tests/kernel`.
 
 mod attack_costs;
+mod clone_panics;
 mod contract;
 mod costs;
 mod du;
@@ -31,15 +32,17 @@ mod find;
 mod fixture;
 mod follow;
 mod instructions;
+mod jobs;
 mod kept_open;
+mod links;
 mod listing;
-mod ls;
 mod oracle;
 mod pids;
 mod plain;
 mod read_dir;
 mod refused_memory;
 mod rm;
+mod roots;
 mod share_costs;
 mod skip_name;
 mod spread;
@@ -51,6 +54,7 @@ mod strace;
 mod support;
 mod system_calls;
 mod types;
+mod unreadable;
 mod visits;
 mod walk;
 mod walk_bounds;

@@ -28,7 +28,8 @@ fn by_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>>
         resolved.push(Found { file_type: entry.resolve_file_type()?, ..Found::from(&entry) });
         found.push(Found::from(&entry));
     }
-    let mut again = Entries::rewound(&dir, &mut buffer)?.with_end_marker(EndMarker::of(&dir)?);
+    let mut again = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir)?);
+    again.rewind()?;
     if Scan::of(&mut again) != (Scan { found, end: End::Complete }) {
         return Err(format!("{}: read otherwise with its end marker", path.display()).into());
     }

@@ -2,10 +2,11 @@
 
 use crate::fixture::{make_file, mixed, numbered};
 use crate::support::scan::{self, Found};
-use lendir::{Buffer, Entries, Error, FileType, Listing, ReadDir, read_dir};
+use lendir::{Buffer, Entries, Error, FileType, Listing, Order, ReadDir, read_dir};
 use rustix::fs::tell;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::{io, mem, thread};
 
@@ -40,10 +41,8 @@ fn reads_as_entries_do_again_and_again() {
             assert!(!dir.removed());
             dir.rewind().unwrap();
         }
-        let mut listing = Listing::new();
-        dir.read(&mut listing).unwrap();
-        assert_eq!(listing.len(), expected.len());
-        assert!(all(&mut dir).is_empty());
+        assert_eq!(dir.count().unwrap(), expected.len() as u64);
+        assert_eq!(dir.count().unwrap(), 0);
     }
 }
 
@@ -77,6 +76,83 @@ fn moves_midway_lose_nothing() {
     assert_eq!(found, expected);
 }
 
+/// Whatever was read before, by whom: nothing, some of the first batch or of a later one, all, or from a cookie on.
+#[test]
+fn read_into_gives_the_whole_directory() {
+    for made in [numbered(0), numbered(1), numbered(MANY)] {
+        let expected = scan::sorted(by_entries(made.path()), Order::Directory);
+        let mut listing = Listing::with_order(Order::Directory);
+        let mut check = |mut dir: ReadDir| {
+            for _ in 0..2 {
+                dir.read_into(&mut listing).unwrap();
+                assert!(scan::listed(&listing) == expected);
+                assert!(listing.iter().all(|entry| entry.path() == dir.path().join(entry.name_os())));
+                assert!(dir.next().unwrap().is_none() && !dir.removed());
+            }
+            dir.rewind().unwrap();
+            assert_eq!(dir.count().unwrap(), expected.len() as u64);
+        };
+        for lent in [0, 1, expected.len() / 2, expected.len(), expected.len() + 1] {
+            let mut dir = read_dir(made.path()).unwrap();
+            let fd = lendir::open(made.path()).unwrap();
+            let mut of_fd = ReadDir::from(fd.try_clone().unwrap());
+            let mut cookie = 0;
+            for _ in 0..lent {
+                of_fd.next().unwrap();
+                cookie = dir.next().unwrap().map_or(cookie, |entry| entry.cookie());
+            }
+            check(dir);
+            check(of_fd);
+            let mut at_cookie = read_dir(made.path()).unwrap();
+            at_cookie.seek(cookie).unwrap();
+            check(at_cookie);
+            let mut buffer = Buffer::with_capacity(0);
+            let mut of_other = Entries::new(&fd, &mut buffer);
+            for _ in 0..lent {
+                of_other.next().unwrap();
+            }
+            check(ReadDir::from(fd));
+        }
+    }
+}
+
+#[test]
+fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
+    let made = numbered(3);
+    let mut listing = Listing::new();
+    read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
+    let (socket, _) = UnixStream::pair().unwrap();
+    let file = File::open(made.path().join("1")).unwrap();
+    for (fd, errno) in [(OwnedFd::from(socket), libc::ESPIPE), (OwnedFd::from(file), libc::ENOTDIR)] {
+        listing.read(lendir::open(made.path()).unwrap()).unwrap();
+        assert_eq!(listing.len(), 3);
+        let error = ReadDir::from(fd).read_into(&mut listing).unwrap_err();
+        assert_eq!((error.raw_os_error(), error.depth()), (Some(errno), 0));
+        assert!(listing.is_empty());
+    }
+    let path = made.path().join("gone");
+    std::fs::create_dir(&path).unwrap();
+    let mut dir = read_dir(&path).unwrap();
+    std::fs::remove_dir(&path).unwrap();
+    dir.read_into(&mut listing).unwrap();
+    assert!(listing.is_empty() && listing.removed() && dir.removed());
+    dir.rewind().unwrap();
+    assert!(!dir.removed());
+}
+
+#[test]
+fn seek_goes_to_just_after_the_entry_of_a_cookie() {
+    let made = numbered(MANY);
+    let mut dir = read_dir(made.path()).unwrap();
+    let found = all(&mut dir);
+    for at in [0, 1, MANY / 2, MANY - 2, MANY - 1] {
+        dir.seek(found[at].cookie).unwrap();
+        assert!(all(&mut dir) == found[at + 1..]);
+    }
+    dir.next().unwrap();
+    assert_eq!(dir.seek(u64::MAX).unwrap_err().path(), made.path());
+}
+
 #[test]
 fn find_passes_over_the_others() {
     let made = mixed();
@@ -105,9 +181,9 @@ fn an_error_has_the_path_and_comes_once() {
     assert_eq!(dir.path(), Path::new(""));
     for _ in 0..2 {
         let mut errors: Vec<Error> = Vec::new();
-        assert!(dir.next_or(|error| errors.push(error)).is_none());
+        assert!(dir.next_ok(|error| errors.push(error)).is_none());
         assert_eq!(errors.pop().unwrap().raw_os_error(), Some(libc::ENOTDIR));
-        assert!(dir.next_or(|error| errors.push(error)).is_none() && errors.is_empty());
+        assert!(dir.next_ok(|error| errors.push(error)).is_none() && errors.is_empty());
         dir.rewind().unwrap();
     }
 }
@@ -133,6 +209,10 @@ fn the_descriptor_is_lent_and_closed() {
     let same = lendir::openat(entry.dir(), c".").unwrap();
     assert_eq!(scan::all(&mut Entries::new(&same, &mut buffer)).len(), 1);
     make_file(&made.path().join("2"));
-    assert_eq!(scan::all(&mut Entries::rewound(dir.as_fd(), &mut buffer).unwrap()).len(), 2);
-    assert!(format!("{dir:?}").starts_with(&format!("ReadDir {{ path: {:?}, entries: Entries {{", made.path())));
+    let mut entries = Entries::new(&dir, &mut buffer);
+    entries.rewind().unwrap();
+    assert_eq!(scan::all(&mut entries).len(), 2);
+    let debug = format!("{dir:?}");
+    assert!(debug.starts_with(&format!("ReadDir {{ path: {:?}, dir: ", made.path())), "{debug}");
+    assert!(debug.ends_with(", phase: Reading, .. }"), "{debug}");
 }

@@ -18,7 +18,7 @@ const REFUSED: usize = 64 * 1024;
 const COUNT: usize = 5000;
 const DIGITS: usize = 100;
 
-/// What the caller does with the wide directory: is lent so many entries, and then reads the rest or not.
+/// What the caller does with the wide directory: is lent so many entries, and then reads the whole or not.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     lends: usize,
@@ -60,10 +60,10 @@ impl Look {
         if self.reads.is_some() {
             let read = {
                 let _refusal = Refusal::of(REFUSED);
-                dir.read(listing)
+                dir.read_into(listing)
             };
             seen.errors.extend(read.err());
-            seen.names.extend(listing.iter().map(|entry| entry.name().to_vec()));
+            seen.names = listing.iter().map(|entry| entry.name().to_vec()).collect(); // of the whole directory
             if seen.names.len() == COUNT {
                 assert!(dir.next().unwrap().is_none(), "the error came twice");
             }
@@ -81,10 +81,10 @@ fn check(look: Look) {
     let mut listing = Listing::with_order(look.reads.unwrap_or(Order::Bytes));
     if look.is_grown {
         let mut walk = Walk::open(&wide).unwrap();
-        walk.next().unwrap().unwrap().read(&mut listing).unwrap();
+        walk.next().unwrap().unwrap().read_into(&mut listing).unwrap();
         assert_eq!(listing.len(), COUNT);
     }
-    let mut walk = Walk::open(tree.path()).unwrap().post_order(look.is_post_order);
+    let mut walk = Walk::options().post_order(look.is_post_order).open(tree.path()).unwrap();
     let (mut seen, mut entered, mut others) = (Seen::default(), HashSet::new(), 0);
     loop {
         let next = {

@@ -1,9 +1,9 @@
-//! The memory that several threads take to share a deep tree: it grows with the depth, not with its square.
+//! What it costs several threads to share a deep tree: it grows with the depth, not with its square.
 
 use crate::costs::bytes_so_far;
-use crate::support::machine::passed;
+use crate::support::machine::{Watchdog, passed};
 use crate::support::process;
-use crate::support::tree::Tree;
+use crate::support::tree::{self, Tree};
 use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, mkdirat, renameat};
@@ -43,11 +43,10 @@ fn wait(flag: &AtomicBool) {
 }
 
 /// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one waits
-/// for something to do. Returns how many directories went to the other one, and the bytes that both allocated for each.
-fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
-    const NAME: &str =
-        "directories with names that are long make the path of a deep one so long that nothing else counts";
-    let tree = Tree::new(|at| drop(levels(at, depth - 1, NAME, &["z"], &[])));
+/// for something to do. Returns how many directories went to the other one, and the bytes that both allocated meanwhile.
+fn shares(depth: usize, is_post_order: bool) -> (usize, usize) {
+    let name = "m".repeat(250);
+    let tree = Tree::new(|at| drop(levels(at, depth - 1, &name, &["z"], &[])));
     let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
     let walk = Walk::options().max_open(2 * depth).post_order(is_post_order).open(tree.path()).unwrap();
     let parts = walk.spread(2, |worker| {
@@ -79,27 +78,84 @@ fn bytes_a_share(depth: usize, is_post_order: bool) -> (usize, usize) {
         (visits, bytes)
     });
     assert_eq!(parts[0].0 + parts[1].0, 2 * depth + 1);
-    let shares = parts[1].0;
-    (shares, (parts[0].1 + parts[1].1) / shares.max(1))
+    (parts[1].0, parts[0].1 + parts[1].1)
 }
 
+/// The paths of 4 times as many levels are 16 times as long in total.
 #[test]
-fn what_is_given_away_takes_no_more_memory_in_a_deeper_tree() {
-    process::run("share_costs::what_is_given_away_takes_no_more_memory_in_a_deeper_tree", 120, || {
-        const LEVELS: usize = 100;
+fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
+    process::run("share_costs::what_is_given_away_takes_memory_for_the_depth_not_for_its_square", 120, || {
+        const LEVELS: usize = 300;
         for is_post_order in [false, true] {
             // On a busy machine the other thread can wait too late to get anything.
             let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
-                let mut walks = iter::repeat_with(|| bytes_a_share(depth, is_post_order)).take(20);
-                walks.find(|(shares, _)| *shares > depth / 8).expect("20 walks gave away less than an eighth each")
+                let mut walks = iter::repeat_with(|| shares(depth, is_post_order)).take(20);
+                walks.find(|(shares, _)| *shares > depth / 16).expect("20 walks gave away less than a sixteenth each")
             });
             assert!(
-                more <= 2 * bytes,
-                "post order {is_post_order}: {bytes} bytes for each of {few}, {more} for each of {many}, 4 times as deep"
+                more <= 8 * bytes,
+                "post order {is_post_order}: {bytes} bytes for {few} directories, {more} for {many}, 4 times as deep"
             );
         }
     });
-    passed("spread: memory of what is given away", 2, "orders: as much for each directory in a tree 4 times as deep");
+    passed("spread: memory of what is given away", 2, "orders: a tree 4 times as deep takes 8 times as much at most");
+}
+
+/// The time that this thread has run.
+fn run_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes to `time`.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// How long the way down a chain takes a thread that has given away all there was in so many levels above, while another one
+/// waits for more. `None` if they met otherwise.
+fn time_below(levels_above: usize) -> Option<Duration> {
+    const CHAIN: usize = 300;
+    let below = levels_above + levels_above + 20; // as many are given away, one for each directory
+    let tree = Tree::new(|at| {
+        drop(levels(at, levels_above - 1, "m", &["z"], &[]));
+        tree::chain(&at.join("m/".repeat(levels_above)), below + CHAIN - levels_above);
+    });
+    let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
+    let walk = Walk::options().max_open(levels_above + 10).open(tree.path()).unwrap();
+    let times = walk.spread(2, |worker| {
+        let (is_first, mut listing) = (worker.index() == 0, Listing::new());
+        let (mut begin, mut time) = (None, None);
+        loop {
+            if !is_first {
+                wait(&is_deepest);
+                is_idle.store(true, SeqCst);
+            }
+            let Some(mut dir) = worker.next().unwrap() else { break };
+            dir.read_into(&mut listing).unwrap();
+            if !is_first {
+                is_idle.store(false, SeqCst);
+            } else if (levels_above..below).contains(&dir.depth()) {
+                is_deepest.store(true, SeqCst);
+                wait(&is_idle);
+            } else if dir.depth() == below {
+                begin = Some(run_time());
+            } else if dir.depth() == below + CHAIN {
+                time = begin.map(|begin| run_time() - begin);
+            }
+        }
+        time
+    });
+    times[0]
+}
+
+#[test]
+fn what_is_given_away_is_not_searched_again() {
+    let _watchdog = Watchdog::new(120);
+    let [few, many] = [4, 400].map(|levels| {
+        let mut times: Vec<_> = iter::repeat_with(|| time_below(levels)).take(20).flatten().take(3).collect();
+        times.sort_unstable();
+        times[1]
+    });
+    assert!(many < 3 * few, "a chain takes {few:?} below 4 levels, but {many:?} below 400");
+    passed("spread: search for what to give away", 1, "chain: as fast 400 levels deep as 4 levels deep");
 }
 
 /// The most memory that this process has had since it was last asked, in bytes.
@@ -117,7 +173,9 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
     let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
     let [top, bottom, last] = found.try_into().expect("not three levels");
-    for number in ["1", "2", "3", "4"] {
+    // Each directory earns a thread 4 KiB of path that it may give away.
+    let beside = 8 + 2 * depth * name.len() / 4096;
+    for number in 0..beside {
         mkdirat(&last, format!("{name}/{number}"), Mode::RWXU).unwrap();
     }
     let aside = lendir::open(aside.path()).unwrap();
@@ -142,10 +200,11 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
             } else if dir.depth() > depth && !is_first {
                 is_shared.store(true, SeqCst);
                 wait(&is_cut);
-            } else if dir.depth() > depth && !is_cut.load(SeqCst) {
-                wait(&is_shared);
+            } else if dir.depth() > depth && is_shared.load(SeqCst) && !is_cut.load(SeqCst) {
                 cut();
                 is_cut.store(true, SeqCst);
+            } else if dir.depth() > depth && !is_cut.load(SeqCst) {
+                thread::sleep(Duration::from_millis(1)); // for the other one to begin
             }
         }
         errors

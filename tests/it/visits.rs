@@ -229,29 +229,34 @@ pub fn by_std(root: &Path, is_post_order: bool, plan: impl Fn(&Path) -> Plan) ->
 fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Path) -> Plan, visits: &mut Vec<Visit>) {
     let visit = |what| Visit { path: path.to_owned(), depth, what };
     match fs::read_dir(path) {
-        Err(error) => visits.push(visit(What::Error(errno(&error)))),
+        Err(error) => {
+            // It is lent if it exists, and its reader is told.
+            visits.extend(path.symlink_metadata().is_ok().then(|| visit(What::First(vec![]))));
+            visits.push(visit(What::Error(error.raw_os_error().unwrap())));
+        }
         Ok(entries) => {
             let plan = plan_for(path);
             let entries = entries.map(Result::unwrap);
             let mut found: Vec<_> =
                 entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) }).collect();
-            let mut lent = plan.lend.min(found.len());
+            let mut lent = found[..plan.lend.min(found.len())].to_vec();
             let is_left = plan.leave.is_some_and(|leave| leave < plan.lend && leave <= found.len());
+            let mut told = lent.len();
             if let Then::Read(order) = plan.then {
-                let rest = found.split_off(lent);
-                found.extend(sorted(rest, order));
-                lent = found.len();
+                // All of it, whatever was lent before.
+                found = sorted(found, order);
+                lent.extend_from_slice(&found);
+                told = found.len();
             }
-            let is_pruned = |at, name: &[u8]| is_left || at < lent && plan.prune(name) != Prune::No;
+            let is_pruned = |at, name: &[u8]| is_left || at < told && plan.prune(name) != Prune::No;
             let mut todo = Vec::new();
             for (at, entry) in found.iter().enumerate() {
                 if entry.file_type == FileType::Directory && !is_pruned(at, &entry.name) {
                     todo.push(path.join(OsStr::from_bytes(&entry.name)));
                 }
             }
-            found.truncate(lent);
-            found.iter_mut().for_each(bare);
-            visits.push(visit(What::First(found)));
+            lent.iter_mut().for_each(bare);
+            visits.push(visit(What::First(lent)));
             for path in todo {
                 below(&path, depth + 1, is_post_order, plan_for, visits);
             }

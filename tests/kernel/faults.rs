@@ -4,6 +4,7 @@ use crate::errnos::name_of;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
+use crate::support::tree::in_memory;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order};
 use libc::{
@@ -27,7 +28,7 @@ struct Crowd {
 
 impl Crowd {
     fn new() -> Self {
-        let path = tempfile::tempdir().unwrap();
+        let path = in_memory();
         for number in 0..2000 {
             File::create(path.path().join(format!("entry-{number:010}"))).unwrap();
         }

@@ -28,6 +28,19 @@ pub static FILE_SYSTEMS: [FileSystem; 16] = [
     line("devtmpfs",        DEV,     MAX_SINCE_6_14, "mount -t devtmpfs none at"),
 ];
 
+/// Only for directories that change while a walk has them closed. The device, the inode number or the birth of a directory in
+/// layers may depend on the layer; mergerfs makes inode numbers up.
+#[rustfmt::skip]
+pub static LAYERED: [FileSystem; 7] = [
+    line("overlay, on ext4",         Merged,  NO_MARKER, "mkdir disk; mkfs.ext4 -q image 256M; mount -o loop image disk; mkdir disk/up disk/work; cp -a source disk; mount -t overlay -o lowerdir=disk/source,upperdir=disk/up,workdir=disk/work o at"),
+    line("overlay, two devices",     Merged,  NO_MARKER, "mkdir disk; mount -t tmpfs none disk; mkdir disk/up disk/work; mount -t overlay -o xino=off,lowerdir=source,upperdir=disk/up,workdir=disk/work o at"),
+    line("overlay, xino",            Merged,  NO_MARKER, "mkdir disk; mount -t tmpfs none disk; mkdir disk/up disk/work; mount -t overlay -o xino=on,lowerdir=source,upperdir=disk/up,workdir=disk/work o at"),
+    line("overlay, redirect_dir",    Merged,  NO_MARKER, "mkdir work up; mount -t overlay -o redirect_dir=on,index=on,nfs_export=on,lowerdir=source,upperdir=up,workdir=work o at"),
+    line("FUSE (fuse-overlayfs)",    Merged,  NO_MARKER, "mkdir work up; exec fuse-overlayfs -f -o lowerdir=source,upperdir=up,workdir=work at"),
+    line("FUSE (mergerfs)",          Written, NO_MARKER, "mkdir one two; exec mergerfs -f one:two at"),
+    line("ext4, 128-byte inodes",    Written, HASHED,    "mkfs.ext4 -q -I 128 image 256M; mount -o loop image at"),
+];
+
 pub static HIDING_PROC: FileSystem = line("proc, hidepid=2", PROC, NO_MARKER, "mount -t proc -o hidepid=2 none at");
 
 const PROC: Contents = kernel(&["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"], false);
@@ -82,7 +95,7 @@ impl FileSystem {
     }
 
     pub fn named(name: &str) -> &'static Self {
-        FILE_SYSTEMS.iter().find(|system| system.name == name).expect("BUG: no line has this name")
+        FILE_SYSTEMS.iter().chain(&LAYERED).find(|system| system.name == name).expect("BUG: no line has this name")
     }
 
     /// The cookie of the last entry, if it means the end on this kernel.

@@ -35,6 +35,8 @@ pub struct Directory {
     pub refuses: Option<(u32, c_int)>,
     /// Whether it has another inode number each time that it is asked for.
     pub is_shifty: bool,
+    /// Whether it has another birth time each time that it is asked for. Others have none.
+    pub is_reborn: bool,
 }
 
 type Lookup = dyn Fn(&[u8]) -> Result<Node, c_int> + Send + Sync;
@@ -82,6 +84,7 @@ impl Directory {
             lookup: Arc::new(|_| Ok(Node::File)),
             refuses: None,
             is_shifty: false,
+            is_reborn: false,
         }
     }
 

@@ -2,6 +2,7 @@
 //! and what it must tell.
 
 mod changes;
+mod copy_up;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;

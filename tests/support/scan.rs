@@ -5,7 +5,6 @@ use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 use std::ffi::c_int;
 use std::fs::{self, DirEntry};
-use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirEntryExt, FileTypeExt};
 use std::path::Path;
@@ -56,7 +55,7 @@ impl Scan {
         Self { found, end }
     }
 
-    /// By a `Listing`, whatever it held before, from where the descriptor stands.
+    /// By a `Listing`, whatever it held before, from where `dir` stands.
     pub fn by_listing(listing: &mut Listing, dir: impl AsFd) -> Self {
         let end = match listing.read(dir) {
             Err(error) => End::Error(errno(&error)),
@@ -72,7 +71,10 @@ impl Scan {
         for entry in fs::read_dir(path).unwrap() {
             match entry {
                 Ok(entry) => found.push(Found::by_std(&entry)),
-                Err(error) => return Self { found, end: End::Error(errno(&error)) },
+                Err(error) => {
+                    let errno = error.raw_os_error().expect("the error has no errno");
+                    return Self { found, end: End::Error(errno) };
+                }
             }
         }
         Self { found, end: End::Complete }
@@ -190,22 +192,6 @@ pub fn type_by_std(entry: &DirEntry) -> FileType {
     answers.into_iter().find(|answer| answer.0).expect("`std` names no type").1
 }
 
-pub fn errno(error: &impl Errno) -> c_int {
+pub fn errno(error: &Error) -> c_int {
     error.raw_os_error().expect("the error has no errno")
-}
-
-pub trait Errno {
-    fn raw_os_error(&self) -> Option<c_int>;
-}
-
-impl Errno for io::Error {
-    fn raw_os_error(&self) -> Option<c_int> {
-        self.raw_os_error()
-    }
-}
-
-impl Errno for Error {
-    fn raw_os_error(&self) -> Option<c_int> {
-        self.raw_os_error()
-    }
 }

@@ -80,19 +80,6 @@ pub fn descriptors_by_std(proc: &Path, lines: &mut Vec<u8>) {
     }
 }
 
-/// As programs do that check whether it is a link.
-pub fn descriptors_by_std_with_metadata(proc: &Path, lines: &mut Vec<u8>) {
-    for (pid, process) in numbers_by_std(proc) {
-        for (fd, entry) in numbers_by_std(&process.path().join("fd")) {
-            if !entry.metadata().is_ok_and(|metadata| metadata.is_symlink()) {
-                continue;
-            }
-            let Ok(target) = fs::read_link(entry.path()) else { continue };
-            write_line(lines, format_args!("{pid} {fd} {}", target.display()));
-        }
-    }
-}
-
 pub fn descriptors_by_procfs(_: &Path, lines: &mut Vec<u8>) {
     for process in all_processes().expect("cannot read /proc").flatten() {
         let pid = process.pid();

@@ -1,93 +1,95 @@
-//! Whole programs that list a tree or add it up: `examples/find` and `examples/du` beside those that are installed.
+//! Whole programs that list a tree or add it up, those of `lendir` beside those that are installed: on /usr with warm caches and
+//! with cold ones, and on a file system that takes a millisecond for each call.
 
+use crate::fuse::{LATENCY, POINT, Server, Shape};
 use crate::programs::{directory, run};
 use lendir_benches::Arguments;
 use lendir_benches::contender::{Contender, Oracle, Work};
-use lendir_benches::table::time;
+use lendir_benches::ratio::{Bench, cell, time};
 use lendir_benches::trees::{Answer, Fixture, Tree};
-use lendir_benches::turns::{Effort, Turns};
+use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How the commands begin that are examples of `lendir`, built here and now.
-pub const OWN: &str = "examples/";
+const OWN: &str = "examples/";
 
-/// Commands that do the same work; the path of a tree is appended to each. All are measured against the first one.
+/// Commands that do the same work; the path of a tree is appended to each.
 struct Task {
     name: &'static str,
     commands: &'static [&'static str],
-    /// Those of them whose output is compared with the oracle begin with one of these.
-    checked: &'static [&'static str],
     answer: fn(&[u8], &Path) -> u64,
-    oracle: fn(&Tree) -> Oracle<'_>,
 }
 
-const FIND: Task = Task {
-    name: "find",
-    commands: &[
-        "examples/find -j 1",
-        "examples/find -j 2",
-        "find",
-        "bfs",
-        "bfs -j1",
-        "fdfind -u -j1 .",
-        "fdfind -u -j2 .",
-    ],
-    checked: &[""],
-    answer: bytes_of_names,
-    oracle: |tree| tree.oracle(Answer::Bytes),
-};
-
-const DU: Task = Task {
-    name: "du",
-    commands: &[
-        "examples/du -s -j 1",
-        "examples/du -s -j 2",
-        "du -sk",
-        "dua -t1 aggregate",
-        "dua -t2 aggregate",
-        "pdu --threads=1 --max-depth=1",
-        "pdu --threads=2 --max-depth=1",
-        "gdu -npsc -m1",
-        "gdu -npsc -m2",
-    ],
-    // The others round, and some count a file once for each of its links.
-    checked: &["examples/du ", "du "],
-    answer: |output, _| kibibytes(output),
-    oracle: |tree| {
-        Oracle::new(&tree.label, false, || {
-            kibibytes(&run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout)
-        })
+const TASKS: [Task; 2] = [
+    Task {
+        name: "find",
+        commands: &[
+            "examples/find -j 1",
+            "examples/find -j 2",
+            "examples/find -j 8",
+            "examples/find -j 32",
+            "find",
+            "bfs",
+            "fdfind -u -j1 .",
+            "fdfind -u -j2 .",
+            "fdfind -u -j8 .",
+            "fdfind -u -j32 .",
+        ],
+        answer: bytes_of_names,
     },
-};
+    Task {
+        name: "du",
+        commands: &[
+            "examples/du -s -j 1",
+            "examples/du -s -j 2",
+            "examples/du -s -j 8",
+            "examples/du -s -j 32",
+            "du -sk",
+        ],
+        answer: |output, _| kibibytes(output),
+    },
+];
 
-/// Prints a table for each task and tree, in which times are ratios of medians.
-pub fn print_tables(arguments: &Arguments) {
-    let (fixtures, effort) = if arguments.has("--test") {
-        (vec![Fixture::Small], Effort::test())
-    } else {
-        (Fixture::all().into(), Effort::rounds(7))
-    };
-    let mut is_built = false;
-    for task in [FIND, DU] {
-        for fixture in &fixtures {
-            let title = format!("Peers: programs, {} on {}", task.name, fixture.label());
-            if arguments.ask_for(&title) {
-                if !is_built {
-                    build_examples();
-                    is_built = true;
-                }
-                println!("\n### {title}\n");
-                task.print(&fixture.make(), effort);
-            }
+/// A table in Markdown for each task.
+pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
+    let is_test = arguments.has("--test");
+    let tree = if is_test { Fixture::Small } else { Fixture::System("/usr") };
+    // A file system that takes a millisecond for each request.
+    let shape = Shape { levels: if is_test { 1 } else { 3 } };
+    let mut all = String::new();
+    for task in TASKS.iter().filter(|task| arguments.ask_for(TITLE, task.name)) {
+        build_examples();
+        let tree = tree.make();
+        let warm = task.on_warm_caches(bench, &tree);
+        let cold = task.on_cold_caches(&tree, is_test);
+        // The namespace of the mount is that of one thread, and ends with it.
+        let slow = thread::spawn(move || task.on_slow(shape)).join().expect("the thread that measures panicked");
+        let (place, directories, files) = (&tree.label, shape.directories(), shape.files());
+        write!(
+            all,
+            "\n### {TITLE}: {}\n\nSlow: {directories} directories and {files} files on FUSE, 1 ms a request\n\n\
+             | | {place} | system calls | peak memory | cold caches | slow | requests waited for | at once |\n\
+             |---|---|---|---|---|---|---|---|\n",
+            task.name
+        )
+        .expect(TO_STRING);
+        for (((name, warm), cold), slow) in task.commands.iter().zip(warm).zip(cold).zip(slow) {
+            writeln!(all, "| `{name}` | {} | {cold} | {} |", warm.join(" | "), slow.join(" | ")).expect(TO_STRING);
         }
     }
+    all
 }
 
+const TITLE: &str = "Programs";
+const SKIPPED: &str = "SKIPPED";
+const TO_STRING: &str = "BUG: writing to a `String` failed";
+
 /// In the directory of this program, where cargo puts examples beside it.
-pub fn build_examples() {
+fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--example=find", "--example=du", "--manifest-path"]).arg(manifest);
@@ -95,37 +97,79 @@ pub fn build_examples() {
 }
 
 impl Task {
-    fn print(&self, tree: &Tree, effort: Effort) {
-        let mut contenders = Vec::new();
-        for &name in self.commands {
-            // What is not installed fails here, and so does an option that this version does not have.
-            match run(&mut command(name, tree.path())) {
-                Ok(_) => contenders.push(Contender::new(
-                    name,
-                    (self.oracle)(tree),
-                    Whole { name, tree, answer: self.answer },
-                )),
-                Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
-                Err(failure) => println!("SKIPPED `{name}`: {}  ", failure.lines().next().unwrap_or_default()),
-            }
-        }
-        let is_checked = |it: &&mut Contender<'_>| self.checked.iter().any(|start| it.name.starts_with(start));
-        contenders.iter_mut().filter(is_checked).for_each(Contender::check);
-        let turns = Turns::take(&mut contenders, effort);
+    /// Those of the commands that run here. What is not installed fails, and so does an option that this version does not have.
+    fn installed(&self, root: &Path) -> Vec<&'static str> {
+        let runs = |name: &&str| match run(&mut command(name, root)) {
+            Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
+            result => result.is_ok(),
+        };
+        self.commands.iter().copied().filter(runs).collect()
+    }
 
-        println!("\n| | time | system calls | peak memory |");
-        println!("|---|---|---|---|");
-        for (index, Contender { name, .. }) in contenders.iter().enumerate() {
-            let time =
-                if index == 0 { time(turns.median(0)) } else { format!("{:.2}", turns.ratio(index, 0).of_medians) };
+    fn oracle<'t>(&self, tree: &'t Tree) -> Oracle<'t> {
+        match self.name {
+            "du" => Oracle::new(&tree.label, false, || {
+                kibibytes(&run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout)
+            }),
+            _ => tree.oracle(Answer::Bytes),
+        }
+    }
+
+    /// Of each command its time, as a ratio to that of the first one, system calls, and peak memory.
+    fn on_warm_caches(&self, bench: &mut Bench, tree: &Tree) -> Vec<[String; 3]> {
+        let contender =
+            |name: &&'static str| Contender::new(name, self.oracle(tree), Whole { name, tree, answer: self.answer });
+        let installed = self.installed(tree.path());
+        let row = bench.measure(TITLE, self.name, installed.iter().map(contender).collect());
+        let cells = |name: &&'static str| {
+            let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
             // The last line of `strace -c` is the total: percent, seconds, microseconds a call, calls.
             let calls =
                 last_line("strace -fc", name, tree).and_then(|line| line.split_whitespace().nth(3).map(String::from));
             let memory = last_line("/usr/bin/time -f %M", name, tree).and_then(|line| line.trim().parse::<f64>().ok());
-            let calls = calls.unwrap_or_else(|| "–".into());
-            let memory = memory.map_or_else(|| "–".into(), |kib| format!("{:.1} MiB", kib / 1024.0));
-            println!("| `{name}` | {time} | {calls} | {memory} |");
+            let memory = memory.map_or_else(|| SKIPPED.into(), |kib| format!("{:.1} MiB", kib / 1024.0));
+            [time, calls.unwrap_or_else(|| SKIPPED.into()), memory]
+        };
+        let skipped = || [SKIPPED; 3].map(String::from);
+        self.commands.iter().map(|name| if installed.contains(name) { cells(name) } else { skipped() }).collect()
+    }
+
+    /// The median of five runs, in turn. SKIPPED where this process may not drop the caches.
+    fn on_cold_caches(&self, tree: &Tree, is_test: bool) -> Vec<String> {
+        let installed = self.installed(tree.path());
+        let mut seconds = vec![Vec::new(); self.commands.len()];
+        for _ in 0..if is_test { 1 } else { 5 } {
+            for (name, seconds) in self.commands.iter().zip(&mut seconds) {
+                rustix::fs::sync();
+                let is_cold = is_test || std::fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
+                if is_cold && installed.contains(name) {
+                    seconds.push(Whole { name, tree, answer: self.answer }.time(1).as_secs_f64());
+                }
+            }
         }
+        let cell = |mut seconds: Vec<f64>| {
+            seconds.sort_by(f64::total_cmp);
+            seconds.get(seconds.len() / 2).map_or_else(|| SKIPPED.into(), |median| time(*median))
+        };
+        seconds.into_iter().map(cell).collect()
+    }
+
+    /// Each command once: the server's sleep is nearly all of the time, and hardly differs from run to run. SKIPPED where this
+    /// process may not mount, or there is no FUSE.
+    fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
+        let server = Server::mount(shape);
+        let right = if self.name == "du" { shape.kibibytes() } else { shape.bytes_of_names() };
+        let cells = |name: &&'static str| {
+            let server = server.as_ref().ok()?;
+            let (before, begin) = (server.waited_for(), Instant::now());
+            let output = run(&mut command(name, POINT.as_ref())).ok()?;
+            let (seconds, requests) = (begin.elapsed().as_secs_f64(), server.waited_for() - before);
+            assert_eq!((self.answer)(&output.stdout, POINT.as_ref()), right, "{name} answers wrongly");
+            #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
+            let at_once = requests as f64 * LATENCY.as_secs_f64() / seconds;
+            Some([time(seconds), requests.to_string(), format!("{at_once:.1}")])
+        };
+        self.commands.iter().map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from))).collect()
     }
 }
 
@@ -141,7 +185,7 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
     String::from_utf8_lossy(&stderr).lines().last().map(String::from)
 }
 
-pub fn command(name: &str, root: &Path) -> Command {
+fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: `split` gave nothing");
     let is_own = program.starts_with(OWN);
@@ -168,22 +212,20 @@ impl Work for Whole<'_> {
     }
 
     fn answer(&mut self) -> u64 {
-        (self.answer)(
-            &run(&mut command(self.name, self.tree.path())).expect("the command failed").stdout,
-            self.tree.path(),
-        )
+        let root = self.tree.path();
+        (self.answer)(&run(&mut command(self.name, root)).expect("the command failed").stdout, root)
     }
 }
 
 /// In a list of paths. Some programs list the root too, and some write `/` after directories.
-pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
+fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     let paths = output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
     let below = paths.filter(|path| *path != root.as_os_str().as_bytes());
     below.map(|path| path.rsplit(|byte| *byte == b'/').next().map_or(0, |name| name.len() as u64)).sum()
 }
 
 /// The number that `du -sk` prints.
-pub fn kibibytes(output: &[u8]) -> u64 {
+fn kibibytes(output: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(output);
     text.split_whitespace().next().and_then(|number| number.parse().ok()).expect("`du` printed no number")
 }

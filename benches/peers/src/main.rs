@@ -1,19 +1,16 @@
 //! The same directories and trees, read by `lendir` and by others: `cargo run --release --manifest-path
 //! benches/peers/Cargo.toml`.
 //!
-//! It prints Markdown tables. A cell is the median time as a ratio to that of the bare loop (open, `getdents64` until it
-//! returns 0, close, nothing looked at). All contenders of a row take their turns in the same rounds, and every answer is
-//! first compared with that of `std`. The programs in Go and C++ are built where there are `go` and `g++`; they run in
-//! processes of their own and time themselves. Tables of their own follow: what monitors read of processes, and whole programs
-//! that list or add up a tree, the last of them on a slow file system.
+//! It measures as `cargo bench` does, and ends with tables in Markdown. The programs in Go and C++ are built where there are `go`
+//! and `g++`; they run in processes of their own and time themselves. Tables of their own say what monitors read of processes,
+//! and how long whole programs take that list a tree or add it up.
 //!
-//! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` does one round,
-//! which tells whether it runs, not how fast. Words choose the rows whose label has one of them, or the pictures.
+//! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` tells whether it
+//! runs, not how fast. Words choose the rows whose title or label has one of them, or the pictures.
 
 mod again;
 mod answers;
 mod commands;
-mod fts;
 mod fuse;
 mod monitors;
 mod picture;
@@ -21,19 +18,18 @@ mod processes;
 mod programs;
 mod readers;
 mod sleepers;
-mod slow;
 mod walkers;
+mod work;
 
+use criterion::Criterion;
 use lendir_benches::contender::Contender;
-use lendir_benches::directories::{Directory, Fixture, Names, Shape, fastest_root, roots};
-use lendir_benches::table::Table;
+use lendir_benches::directories::{Directory, Fixture, Names, Root, fastest_root, roots};
+use lendir_benches::ratio::{Bench, Table};
 use lendir_benches::trees::{self, Tree};
-use lendir_benches::turns::{Effort, machine};
-use lendir_benches::{Arguments, readers as own, walkers as own_walkers};
+use lendir_benches::{Arguments, machine, readers as own, walkers as own_walkers};
 use picture::{Group, Picture};
 use programs::Program;
 use std::path::Path;
-use std::time::Duration;
 
 fn main() {
     match &*std::env::args().skip(1).collect::<Vec<_>>() {
@@ -45,23 +41,24 @@ fn main() {
     }
     let arguments = Arguments::read();
     let (is_test, draws) = (arguments.has("--test"), arguments.has("--draw"));
-    let effort = if is_test { Effort::test() } else { Effort::new(Duration::from_secs(10)) };
+    let mut bench = Bench::new(Criterion::default(), is_test);
     let (programs, missing) = programs::build();
-    println!("{}", machine());
-    for sentence in missing {
-        println!("\n{sentence}");
-    }
     if !draws {
-        print_tables(&arguments, &programs, effort);
+        let tables = tables(&arguments, &mut bench, &programs);
+        println!("\nThis is {}.", machine());
+        for sentence in missing {
+            println!("\n{sentence}");
+        }
+        print!("{tables}");
     }
     if draws || is_test {
-        draw("readers.svg", &arguments, || picture_of_readers(&programs, effort));
-        draw("walkers.svg", &arguments, || picture_of_walkers(effort));
+        draw("readers.svg", &arguments, || picture_of_readers(&mut bench, &programs));
+        draw("walkers.svg", &arguments, || picture_of_walkers(&mut bench));
     }
 }
 
 fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
-    if !arguments.ask_for(file) {
+    if !arguments.ask_for("Drawn", file) {
         return;
     }
     let svg = picture().svg().expect("cannot draw the picture");
@@ -72,86 +69,72 @@ fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
     }
 }
 
-fn print_tables(arguments: &Arguments, programs: &[Program], effort: Effort) {
-    let mut read = Table::new("Peers: read", effort);
-    let mut pids = Table::new("Peers: PIDs", effort);
-    let mut names = Table::new("Peers: PIDs and command names", effort);
-    for dir in directories().iter().filter(|it| arguments.ask_for(&it.label())).filter_map(Fixture::make_many) {
-        read.measure(&dir.label, reading(&dir, programs));
-        if dir.is_proc() {
-            pids.measure(&dir.label, after_bare_loop(&dir, processes::pids()));
-            names.measure(&dir.label, after_bare_loop(&dir, processes::names()));
-        }
-    }
-    let mut sort = Table::new("Peers: sort", effort);
-    let mut alone = Table::new("Peers: sort, one directory alone", effort);
-    for shape in shapes().into_iter().filter(|it| arguments.ask_for(&it.label())) {
-        let dir = shape.make_many();
-        sort.measure(&dir.label, sorting(&dir, programs));
-        if shape.is_shown_alone() {
-            let dir = shape.make();
-            alone.measure(&dir.label, sorting(&dir, programs));
-        }
-    }
-    let mut walk = Table::new("Peers: walk", effort);
-    for fixture in trees::Fixture::all().into_iter().filter(|it| arguments.ask_for(&it.label())) {
-        let tree = fixture.make();
-        walk.measure(&tree.label, walking(&tree));
-    }
-    let mut again = Table::new("Peers: walk again", effort);
-    if arguments.ask_for("/usr, again") {
-        let tree = trees::Fixture::System("/usr").make();
-        again.measure(&tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
-    }
-    for table in [read, pids, names, sort, alone, walk, again] {
-        print!("{table}");
-    }
-    monitors::print_tables(arguments, effort);
-    commands::print_tables(arguments);
-    slow::print_tables(arguments);
-}
-
-fn directories() -> Vec<Fixture> {
+fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> String {
     let (fastest, first) = (fastest_root(), &roots()[0]);
-    let shapes = [
-        fastest.shape(16, Names::Pids),
-        fastest.shape(1024, Names::Pids),
+    let asked = |table: &Table, label: &str| arguments.ask_for(table.title, label);
+
+    let mut read = Table::new("Read, other crates");
+    let mut pids = Table::new("PIDs");
+    for fixture in [
+        Fixture::Made(first.shape(32, Names::Sixteen)),
+        Fixture::Made(fastest.shape(1024, Names::Pids)),
+        Fixture::Proc(300),
+    ] {
+        let label = fixture.label();
+        let is_proc = matches!(fixture, Fixture::Proc(_));
+        let [read_asked, pids_asked] = [asked(&read, &label), is_proc && asked(&pids, &label)];
+        if !read_asked && !pids_asked {
+            continue;
+        }
+        let Some(dir) = fixture.make_many() else { continue };
+        if read_asked {
+            read.measure(bench, &label, reading(&dir).chain([readers::walkdir(&dir, false)]).collect());
+        }
+        if pids_asked {
+            pids.measure(bench, &label, [own::bare_loop(&dir)].into_iter().chain(processes::pids()).collect());
+        }
+    }
+
+    let mut sort = Table::new("Sorted, other crates and languages");
+    for shape in [
         first.shape(32, Names::Sixteen),
-        first.shape(1024, Names::Hex),
-    ];
-    shapes.map(Fixture::Made).into_iter().chain([Fixture::System("/proc"), Fixture::Proc(300)]).collect()
+        fastest.shape(2, Names::Source),
+        fastest.shape(8, Names::Source),
+        fastest.shape(32, Names::Source),
+        fastest.shape(128, Names::Source),
+        fastest.shape(1024, Names::Source),
+        fastest.shape(1024, Names::Photos).shuffled(),
+        fastest.shape(100_000, Names::Hex),
+    ] {
+        if asked(&sort, &shape.label()) {
+            let dir = shape.make_many();
+            sort.measure(bench, &dir.label, sorting(&dir, programs).chain([readers::walkdir(&dir, true)]).collect());
+        }
+    }
+
+    let mut walk = Table::new("Walk, other crates");
+    for fixture in trees::Fixture::all() {
+        if asked(&walk, &fixture.label()) {
+            let tree = fixture.make();
+            walk.measure(bench, &tree.label, walking(&tree));
+        }
+    }
+    let mut again = Table::new("Walk again");
+    if asked(&again, "/usr") {
+        let tree = trees::Fixture::System("/usr").make();
+        again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
+    }
+    let work = work::table(arguments, bench);
+    let tables = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();
+    tables + &monitors::tables(arguments, bench) + &commands::tables(arguments, bench)
 }
 
-/// Those of the ladder on which its lowest and highest rung are compared.
-fn shapes() -> Vec<Shape> {
-    let fastest = fastest_root();
-    let both_ways = |shape: Shape| [shape.clone(), shape.shuffled()];
-    let mut all = vec![roots()[0].shape(32, Names::Sixteen), fastest.shape(32, Names::Sixteen)];
-    all.extend([1, 2, 4, 8, 32, 128, 1024].map(|count| fastest.shape(count, Names::Source)));
-    all.push(fastest.shape(32, Names::Hex));
-    all.extend(both_ways(fastest.shape(1024, Names::Pids)));
-    all.extend(both_ways(fastest.shape(1024, Names::Photos)));
-    all.push(fastest.shape(100_000, Names::Hex));
-    all.extend(both_ways(fastest.shape(100_000, Names::Photos)));
-    all
+fn reading(dir: &Directory) -> impl Iterator<Item = Contender<'_>> {
+    own::all(dir).into_iter().chain(readers::all(dir))
 }
 
-fn after_bare_loop<'a>(dir: &'a Directory, contenders: impl IntoIterator<Item = Contender<'a>>) -> Vec<Contender<'a>> {
-    [own::bare_loop(dir)].into_iter().chain(contenders).collect()
-}
-
-fn reading<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Contender<'a>> {
-    let mut all = vec![own::bare_loop(dir), own::lendir(dir)];
-    all.extend(own::lendir_marked(dir));
-    all.extend(readers::plain(dir));
-    all.extend(programs.iter().flat_map(|program| program.contenders(dir, false)));
-    all
-}
-
-fn sorting<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Contender<'a>> {
-    let mut all = after_bare_loop(dir, readers::sorted(dir));
-    all.extend(programs.iter().flat_map(|program| program.contenders(dir, true)));
-    all
+fn sorting<'a>(dir: &'a Directory, programs: &[Program]) -> impl Iterator<Item = Contender<'a>> {
+    own::sorted(dir).into_iter().chain(programs.iter().map(|program| program.contender(dir)))
 }
 
 fn walking(tree: &Tree) -> Vec<Contender<'_>> {
@@ -160,39 +143,35 @@ fn walking(tree: &Tree) -> Vec<Contender<'_>> {
     all
 }
 
-/// A small directory, a large one and a sorted one, where temporary files are. Without walkdir, which is for trees.
-fn picture_of_readers(programs: &[Program], effort: Effort) -> Picture {
-    let is_for_directories = |contender: &Contender<'_>| !contender.name.starts_with("walkdir");
-    let mut table = Table::new("Drawn", effort);
-    for (heading, count) in [("32 files", 32), ("1000 files", 1000)] {
-        let dir = roots()[0].directory(count, Names::Sixteen);
-        let mut contenders = vec![own::bare_loop(&dir), own::lendir(&dir)];
-        contenders.extend(own::lendir_marked(&dir));
-        contenders.push(own::libc_readdir(&dir));
-        contenders.extend(readers::plain(&dir));
-        table.measure(heading, contenders.into_iter().filter(is_for_directories).collect());
-    }
-    let dir = roots()[0].shape(1000, Names::Sixteen).shuffled().make();
-    let contenders = sorting(&dir, programs).into_iter().filter(is_for_directories);
-    table.measure("1000 files, sorted by name", contenders.collect());
-
+/// A small directory, a large one and a sorted one, where temporary files are.
+fn picture_of_readers(bench: &mut Bench, programs: &[Program]) -> Picture {
+    let root: &Root = &roots()[0];
+    let mut group = |heading: &str, contenders: Vec<Contender<'_>>| {
+        Group::new(heading, &bench.measure("Drawn", heading, contenders).ratios)
+    };
+    let (small, large) = (root.shape(32, Names::Sixteen).make_many(), root.shape(1000, Names::Sixteen).make_many());
+    let shuffled = root.shape(1000, Names::Sixteen).shuffled().make_many();
     Picture {
         title: "How long it takes to read a directory",
+        place: format!("{}, {}", root.file_system, machine()),
         legend: "The bare loop makes the system calls and looks at nothing. Orange is what a reader adds to it.",
         base: "bare loop",
-        groups: table.ratios().map(|(heading, ratios)| Group::new(heading, &ratios[1..])).collect(),
+        groups: vec![
+            group("32 files", reading(&small).collect()),
+            group("1000 files", reading(&large).collect()),
+            group("1000 files, sorted by name", sorting(&shuffled, programs).collect()),
+        ],
     }
 }
 
-fn picture_of_walkers(effort: Effort) -> Picture {
+fn picture_of_walkers(bench: &mut Bench) -> Picture {
     let tree = trees::Fixture::System("/usr").make();
-    let mut table = Table::new("Drawn", effort);
-    table.measure(&tree.label, walking(&tree));
-    let (_, ratios) = table.ratios().next().expect("BUG: the table has no row");
-    let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().skip(1).partition(|it| it.0.ends_with(", sorted"));
+    let ratios = bench.measure("Drawn", &tree.label, walking(&tree)).ratios;
+    let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().partition(|it| it.0.ends_with(", sorted"));
     let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
     Picture {
         title: "How long it takes to walk /usr",
+        place: format!("{}, {}", tree.file_system(), machine()),
         legend: "The bare walk knows all directories beforehand. Orange is what a walker adds to it.",
         base: "bare walk",
         groups: vec![

@@ -5,9 +5,9 @@ use crate::answers;
 use crate::sleepers::{DESCRIPTORS, PROCESSES, Sleepers, THREADS};
 use lendir_benches::Arguments;
 use lendir_benches::contender::{Contender, Oracle, hash};
-use lendir_benches::table::time;
-use lendir_benches::turns::{Effort, Turns};
+use lendir_benches::ratio::{Bench, cell, time};
 use std::collections::HashSet;
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -28,7 +28,7 @@ struct Way {
 /// The first way of each is that of `std`.
 const QUESTIONS: [Question; 4] = [
     Question {
-        title: "Peers: monitors, threads by name",
+        title: "threads by name",
         ways: &[
             Way { name: "std, read_to_string", write: answers::threads_by_std },
             Way { name: "walkdir, all of /proc/PID", write: answers::threads_by_walkdir },
@@ -37,16 +37,15 @@ const QUESTIONS: [Question; 4] = [
         ],
     },
     Question {
-        title: "Peers: monitors, descriptors",
+        title: "descriptors",
         ways: &[
             Way { name: "std, read_link", write: answers::descriptors_by_std },
-            Way { name: "std, metadata and read_link", write: answers::descriptors_by_std_with_metadata },
             Way { name: "procfs, fd", write: answers::descriptors_by_procfs },
             Way { name: "lendir", write: answers::descriptors_by_lendir },
         ],
     },
     Question {
-        title: "Peers: monitors, stat of each process",
+        title: "stat of each process",
         ways: &[
             Way { name: "std, read_to_string", write: answers::stat_by_std },
             Way { name: "procfs, stat", write: answers::stat_by_procfs },
@@ -54,7 +53,7 @@ const QUESTIONS: [Question; 4] = [
         ],
     },
     Question {
-        title: "Peers: monitors, processes of a cgroup tree",
+        title: "processes of a cgroup tree",
         ways: &[
             Way { name: "std, recursive, read_to_string", write: answers::cgroups_by_std },
             Way { name: "walkdir, read_to_string", write: answers::cgroups_by_walkdir },
@@ -63,23 +62,30 @@ const QUESTIONS: [Question; 4] = [
     },
 ];
 
-/// Prints a table for each question.
-pub fn print_tables(arguments: &Arguments, effort: Effort) {
-    let asked: Vec<_> = QUESTIONS.iter().filter(|question| arguments.ask_for(question.title)).collect();
+/// A table in Markdown.
+pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
+    let asked: Vec<_> = QUESTIONS.iter().filter(|question| arguments.ask_for(TITLE, question.title)).collect();
     if asked.is_empty() {
-        return;
+        return String::new();
     }
     let sleepers = Sleepers::start();
     let pids = sleepers.pids();
+    let mut text = format!(
+        "\n### {TITLE}\n\n{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more\n\n\
+         | | | time | system calls |\n|---|---|---|---|\n"
+    );
     for question in asked {
-        println!("\n### {}\n", question.title);
         let root = if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
         match root {
-            Ok(root) => question.print(root, &pids, effort),
-            Err(error) => println!("SKIPPED: no tree of cgroups: {error}"),
+            Ok(root) => text += &question.rows(bench, root, &pids),
+            Err(error) => writeln!(text, "| {} | SKIPPED: {error} | | |", question.title).expect(TO_STRING),
         }
     }
+    text
 }
+
+const TITLE: &str = "Monitors";
+const TO_STRING: &str = "BUG: writing to a `String` failed";
 
 /// Does what the arguments after [`ANSWER`] say.
 pub fn answer(title: &str, name: &str, times: &str, root: &str) {
@@ -96,7 +102,7 @@ impl Question {
     }
 
     /// Other processes come and go, so only what is said of `pids`, which stay, is compared with what the first way says.
-    fn print(&self, root: &Path, pids: &HashSet<Vec<u8>>, effort: Effort) {
+    fn rows(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
         let answer = |lines: &Vec<u8>| {
             let mut lines: Vec<_> =
                 lines.split(|byte| *byte == b'\n').filter(|line| pids.contains(pid(line))).collect();
@@ -118,23 +124,16 @@ impl Question {
             };
             Contender::filling(way.name, oracle, Vec::new(), fill, answer)
         };
-        let mut contenders: Vec<_> = self.ways.iter().map(contender).collect();
-        contenders.iter_mut().for_each(Contender::check);
-        let turns = Turns::take(&mut contenders, effort);
+        let row = bench.measure(TITLE, self.title, self.ways.iter().map(contender).collect());
 
-        let count = lines(first).split(|byte| *byte == b'\n').count() - 1;
-        println!(
-            "{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more: {count} lines"
-        );
-        println!("\n| | time | system calls |\n|---|---|---|");
-        eprintln!("\n{}: {} rounds", self.title, turns.rounds);
-        for (index, Way { name, .. }) in self.ways.iter().enumerate() {
-            let time =
-                if index == 0 { time(turns.median(0)) } else { format!("{:.2}", turns.ratio(index, 0).of_medians) };
+        let mut text = String::new();
+        for Way { name, .. } in self.ways {
+            let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
             let calls = self.system_calls(name, root).map_or_else(|| "–".into(), |calls| calls.to_string());
-            println!("| {name} | {time} | {calls} |");
-            eprintln!("  {name:34} {}", turns.ratio(index, 0));
+            let title = if *name == first.name { self.title } else { "" };
+            writeln!(text, "| {title} | {name} | {time} | {calls} |").expect(TO_STRING);
         }
+        text
     }
 
     /// By strace, in a child that answers twice, less those of one that answers once. `None` without strace.

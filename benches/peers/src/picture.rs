@@ -6,6 +6,8 @@ use std::error::Error;
 
 pub struct Picture {
     pub title: &'static str,
+    /// The file system and the machine.
+    pub place: String,
     pub legend: &'static str,
     /// The name of what has the ratio 1.
     pub base: &'static str,
@@ -32,15 +34,15 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("lendir")
 }
 
-// Neither light nor dark: each can be seen on white and on black.
-const TEXT: RGBColor = RGBColor(0x7d, 0x85, 0x90);
+// Neither light nor dark. On white and on GitHub's black, the text has a contrast of more than 4 to 1.
+const TEXT: RGBColor = RGBColor(0x76, 0x7d, 0x87);
 const KERNEL: RGBColor = RGBColor(0x9a, 0xa3, 0xad);
 const ADDED: RGBColor = RGBColor(0xdb, 0x6d, 0x28);
 const OURS: RGBColor = RGBColor(0x2f, 0x81, 0xf7);
 
 const WIDTH: u32 = 780;
 const ROW: u32 = 24;
-const HEAD: u32 = 88;
+const HEAD: u32 = 110;
 const FOOT: u32 = 36;
 /// The width of the names.
 const NAMES: u32 = 236;
@@ -105,7 +107,8 @@ impl Picture {
         let line = chart.backend_coord(&(1.0, 0.0));
         write(&format!("1.0 = the {}", self.base), (line.0, line.1 - 10), TEXT, 15, FontStyle::Normal, HPos::Center)?;
         write(self.title, (MARGIN, 20), TEXT, 24, FontStyle::Bold, HPos::Left)?;
-        write(self.legend, (MARGIN, 46), TEXT, 15, FontStyle::Normal, HPos::Left)?;
+        write(&self.place, (MARGIN, 46), TEXT, 15, FontStyle::Normal, HPos::Left)?;
+        write(self.legend, (MARGIN, 68), TEXT, 15, FontStyle::Normal, HPos::Left)?;
         root.present()?;
         drop((chart, root)); // which borrow it
         Ok(svg)

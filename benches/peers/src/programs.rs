@@ -3,7 +3,7 @@
 //! Such a program has the directories that take turns as its arguments. Given a number of readings and the index of a directory
 //! on its standard input, it reads one directory after the other from there on, and answers with the nanoseconds that took and
 //! the bytes of the last one's names. Given 0 readings, it answers with the length of the names of that directory, each with a
-//! NUL after it, and then with the names, in its own order. So it can take its turn among the contenders of this process.
+//! NUL after it, and then with the sorted names. So it can take its turn among the contenders of this process.
 
 use lendir_benches::contender::{Contender, Work, hash};
 use lendir_benches::directories::{Answer, Directory};
@@ -12,40 +12,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
-/// A compiled program; the ways to read that it knows are its rows in the table.
+/// A compiled program that sorts.
 pub struct Program {
-    path: PathBuf,
-    ways: &'static [Way],
-}
-
-struct Way {
     name: &'static str,
-    argument: &'static str,
-    /// `Names` or `Sorted`.
-    answer: Answer,
+    path: PathBuf,
 }
 
 /// Those that could be built, and a sentence on each that could not.
 ///
 /// They are put next to this program, because the directory for temporary files may be mounted `noexec`.
 pub fn build() -> (Vec<Program>, Vec<String>) {
-    let into = directory();
-    let source = |name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    let (go, ladder) = (into.join("peers-go"), into.join("peers-ladder"));
-    let mut missing = Vec::new();
-    let mut programs = Vec::new();
-    let mut compile = |command: &mut Command, path: &Path, ways| match run(command) {
-        Ok(_) => programs.push(Program { path: path.into(), ways }),
-        Err(failure) => {
-            missing.push(format!("Without `{}` its rows are missing: {failure}", command.get_program().display()));
+    let (mut programs, mut missing) = (Vec::new(), Vec::new());
+    let sources =
+        [("Go os.ReadDir", "peers.go", "go build -o"), ("C++, gitstatus v5", "gitstatus.cc", "g++ -std=c++17 -O3 -o")];
+    for (name, source, compiler) in sources {
+        let path = directory().join(source).with_extension("built");
+        let mut words = compiler.split(' ');
+        let mut command = Command::new(words.next().expect("BUG: `split` gave nothing"));
+        let command = command.args(words).arg(&path).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(source));
+        match run(command) {
+            Ok(_) => programs.push(Program { name, path }),
+            Err(failure) => missing.push(format!("Without `{compiler}` the rows of {name} are missing: {failure}")),
         }
-    };
-    compile(Command::new("go").args(["build", "-o"]).arg(&go).arg(source("peers.go")), &go, GO);
-    compile(
-        Command::new("g++").args(["-std=c++17", "-O3", "-o"]).arg(&ladder).arg(source("ladder.cc")),
-        &ladder,
-        LADDER,
-    );
+    }
     (programs, missing)
 }
 
@@ -61,24 +50,10 @@ pub fn run(command: &mut Command) -> Result<Output, String> {
     if output.status.success() { Ok(output) } else { Err(String::from_utf8_lossy(&output.stderr).trim().into()) }
 }
 
-const GO: &[Way] = &[
-    Way { name: "Go, getdents64", argument: "lending", answer: Answer::Names },
-    Way { name: "Go os.ReadDir", argument: "ReadDir", answer: Answer::Sorted },
-];
-
-const LADDER: &[Way] = &[
-    Way { name: "C++, readdir", argument: "v1", answer: Answer::Sorted },
-    Way { name: "C++, gitstatus v5", argument: "v5", answer: Answer::Sorted },
-];
-
 impl Program {
-    /// Those of its ways that sort, or those that do not.
-    pub fn contenders<'a>(&self, dir: &'a Directory, sorted: bool) -> impl Iterator<Item = Contender<'a>> {
-        let ways = self.ways.iter().filter(move |way| matches!(way.answer, Answer::Sorted) == sorted);
-        ways.map(|way| {
-            let running = Running::start(&self.path, way.argument, dir).expect("cannot start the program just built");
-            Contender::new(way.name, dir.oracle(way.answer), running)
-        })
+    pub fn contender<'a>(&self, dir: &'a Directory) -> Contender<'a> {
+        let running = Running::start(&self.path, dir).expect("cannot start the program just built");
+        Contender::new(self.name, dir.oracle(Answer::Sorted), running)
     }
 }
 
@@ -91,9 +66,9 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn start(program: &Path, way: &str, dir: &'a Directory) -> io::Result<Self> {
+    fn start(program: &Path, dir: &'a Directory) -> io::Result<Self> {
         let mut command = Command::new(program);
-        let mut child = command.arg(way).args(dir.paths()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.args(dir.paths()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdout = BufReader::new(child.stdout.take().expect("BUG: standard output is not piped"));
         Ok(Self { dir, stdin: child.stdin.take(), stdout, child })
     }

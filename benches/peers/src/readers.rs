@@ -1,39 +1,28 @@
-//! Reading a directory with other crates, in the directory's order and sorted by the bytes of the names.
+//! Reading a directory with other crates.
 
-use lendir::{Buffer, Entries, Listing};
+use lendir::Buffer;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::directories::{Answer, Directory};
-use lendir_benches::readers::{is_dots, std_read_dir};
+use lendir_benches::readers::is_dots;
 use linux_io::{File, OpenOptions};
 use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use std::os::unix::ffi::OsStrExt;
 use walkdir::WalkDir;
 
-/// In the directory's own order.
-pub fn plain(dir: &Directory) -> Vec<Contender<'_>> {
+/// Crates that are for one directory, in the directory's own order.
+pub fn all(dir: &Directory) -> [Contender<'_>; 2] {
     let linux_io = LinuxIo { dir, buffer: vec![0; Buffer::DEFAULT_CAPACITY] };
-    vec![
+    [
         Contender::reading("linux-io", dir.oracle(Answer::Names), linux_io),
         Contender::reading("nix", dir.oracle(Answer::Names), Nix(dir)),
-        std_read_dir(dir),
-        Contender::reading("walkdir, depth 1", dir.oracle(Answer::Names), OneLevel { dir, sorted: false }),
     ]
 }
 
-/// Sorted by bytes, `lendir` first.
-pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
-    let listing = Sorted { dir, listing: Listing::new(), buffer: Buffer::new() };
-    let mut all = vec![
-        Contender::reading("lendir::Listing", dir.oracle(Answer::Sorted), listing),
-        Contender::reading("std, sorted", dir.oracle(Answer::Sorted), StdSorted(dir)),
-    ];
-    // It opens the directories in it too, and to sort reads each to its end: on /proc, 200 times the bare loop.
-    if !dir.is_proc() {
-        let walkdir = OneLevel { dir, sorted: true };
-        all.push(Contender::reading("walkdir, depth 1, sorted", dir.oracle(Answer::Sorted), walkdir));
-    }
-    all
+/// walkdir, as far as the entries of the root. It opens the directories in it too, even if it is told not to go below them.
+pub fn walkdir(dir: &Directory, sorted: bool) -> Contender<'_> {
+    let answer = if sorted { Answer::Sorted } else { Answer::Names };
+    Contender::reading("walkdir, depth 1", dir.oracle(answer), OneLevel { dir, sorted })
 }
 
 /// Its safe interface that takes a buffer. The buffer must be aligned to 8, as an allocation of this size is.
@@ -76,7 +65,6 @@ impl Reader for Nix<'_> {
     }
 }
 
-/// walkdir, as far as the entries of the root.
 struct OneLevel<'a> {
     dir: &'a Directory,
     sorted: bool,
@@ -87,35 +75,6 @@ impl Reader for OneLevel<'_> {
         let one_level = WalkDir::new(self.dir.turn_path()).min_depth(1).max_depth(1);
         for entry in if self.sorted { one_level.sort_by_file_name() } else { one_level } {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
-        }
-    }
-}
-
-struct StdSorted<'a>(&'a Directory);
-
-impl Reader for StdSorted<'_> {
-    fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let entries = std::fs::read_dir(self.0.turn_path()).expect("cannot open the directory");
-        let mut names: Vec<_> = entries.map(|entry| entry.expect("cannot read the directory").file_name()).collect();
-        names.sort_unstable();
-        for name in &names {
-            take(name.as_bytes());
-        }
-    }
-}
-
-struct Sorted<'a> {
-    dir: &'a Directory,
-    listing: Listing,
-    buffer: Buffer,
-}
-
-impl Reader for Sorted<'_> {
-    fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
-        self.listing.read(Entries::new(&dir, &mut self.buffer)).expect("cannot read the directory");
-        for entry in &self.listing {
-            take(entry.name());
         }
     }
 }

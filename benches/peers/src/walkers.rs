@@ -1,6 +1,5 @@
-//! Walking a tree with other crates, and with `fts` of glibc.
+//! Walking a tree with other crates.
 
-use crate::fts::Fts;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
@@ -19,7 +18,6 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     vec![
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
-        Contender::reading("fts of libc", unsorted(), Fts(root)),
         Contender::reading("ignore", unsorted(), Ignore(root)),
         Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
         Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),

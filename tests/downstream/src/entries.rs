@@ -75,7 +75,7 @@ fn generic(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> io::Result<()> {
+fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> Result<(), lendir::Error> {
     while let Some(entry) = entries.next()? {
         work(&entry);
     }
@@ -83,7 +83,7 @@ fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> io::Resu
 }
 
 fn count(input: &mut Input) -> io::Result<u64> {
-    entries(input).count()
+    Ok(entries(input).count()?)
 }
 
 fn marked(input: &mut Input) -> io::Result<u64> {

@@ -1,7 +1,7 @@
 //! The loops over a tree: with `Walk`, and with `RawDir` by hand.
 
 use crate::{Input, Loop, look_at};
-use lendir::{FileType, Walk};
+use lendir::{FileType, Walk, Worker};
 use rustix::fs::{Mode, OFlags, RawDir, openat};
 use std::ffi::CStr;
 use std::io;
@@ -11,10 +11,10 @@ use std::os::fd::AsFd;
 pub const BY_HAND: &[(&str, Loop)] = &[("walk", by_hand)];
 
 pub const LOOPS: &[(&str, Loop)] =
-    &[("walk", plain), ("walk_closure", closure), ("walk_boxed", boxed), ("walk_mount", same_mount)];
+    &[("walk", plain), ("walk_closure", closure), ("walk_boxed", boxed), ("walk_mount", same_mount), ("walk_spread", spread)];
 
 fn walk(input: &Input) -> io::Result<Walk> {
-    Ok(Walk::new(input.dir.try_clone()?, ""))
+    Ok(Walk::options().from_fd(input.dir.try_clone()?, ""))
 }
 
 fn plain(input: &mut Input) -> io::Result<u64> {
@@ -61,7 +61,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
 }
 
 fn same_mount(input: &mut Input) -> io::Result<u64> {
-    let mut walk = walk(input)?.same_mount(true);
+    let mut walk = Walk::options().same_mount(true).from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
     while let Some(mut dir) = walk.next()? {
         while let Some(entry) = dir.next()? {
@@ -70,6 +70,20 @@ fn same_mount(input: &mut Input) -> io::Result<u64> {
         }
     }
     Ok(seen)
+}
+
+fn spread(input: &mut Input) -> io::Result<u64> {
+    let work = |worker: &mut Worker| {
+        let mut seen = 0;
+        while let Some(mut dir) = worker.next()? {
+            while let Some(entry) = dir.next()? {
+                look_at(entry.name(), entry.ino(), entry.file_type());
+                seen += 1;
+            }
+        }
+        Ok(seen)
+    };
+    walk(input)?.spread(1, work).pop().expect("BUG: no thread has run")
 }
 
 /// A tree of two levels.

@@ -3,8 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sort::{Case, Place, sort};
+use place::Place;
+use sort::{Case, sort};
 
+#[allow(dead_code, reason = "the library uses more of it")]
+#[path = "../../../src/place.rs"]
+mod place;
 #[allow(dead_code, reason = "the library uses more of it")]
 #[path = "../../../src/sort.rs"]
 mod sort;

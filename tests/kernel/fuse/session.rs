@@ -22,6 +22,7 @@ const RELEASEDIR: u32 = 29;
 const INTERRUPT: u32 = 36;
 const DESTROY: u32 = 38;
 const BATCH_FORGET: u32 = 42;
+const STATX: u32 = 52;
 
 const ROOT: u64 = 1;
 
@@ -84,6 +85,11 @@ impl Session {
             GETATTR => match self.known(node) {
                 Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
                 _ => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
+            },
+            // Where it is refused once, the kernel does not come back to it.
+            STATX => match self.known(node) {
+                Node::Directory(Directory { is_reborn: true, .. }) => Ok(self.reborn(node)),
+                _ => Err(libc::ENOSYS),
             },
             STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
             OPENDIR => match self.known(node) {
@@ -154,6 +160,24 @@ impl Session {
         self.shifts += u64::from(is_shifty);
         let ino = if is_shifty { (1 << 32) + self.shifts } else { number };
         [longs(&[ino, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
+    }
+
+    /// The answer to STATX.
+    fn reborn(&mut self, number: u64) -> Vec<u8> {
+        const ALL_WITH_BIRTH: u32 = 0xfff;
+        const DIRECTORY: u16 = 0o040_755;
+        self.shifts += 1;
+        let time = |seconds| [longs(&[seconds]), words(&[0, 0])].concat();
+        [
+            longs(&[0; 4]),
+            words(&[ALL_WITH_BIRTH, 4096, 0, 0, 1, 0, 0]),
+            [DIRECTORY, 0].map(u16::to_ne_bytes).concat(),
+            longs(&[number, 0, 0, 0]),
+            [time(0), time(self.shifts), time(0), time(0)].concat(),
+            words(&[0; 4]),
+            longs(&[0; 14]),
+        ]
+        .concat()
     }
 
     fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {

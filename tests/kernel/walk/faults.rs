@@ -76,7 +76,7 @@ impl Sweep<'_> {
         assert_eq!(told, self.all, "{what}");
         assert!(call != NEWFSTATAT || calls == 0, "{what}: a type was asked for");
 
-        // Where `statx` is refused, `fstat` answers, which tells no birth time: what was noted so is not found again.
+        // Where `statx` is refused, `fstat` answers, which tells no mount: a level noted so is found on another one.
         let is_answered = call == STATX && matches!(errno, ENOSYS | EPERM);
         let told_errno = if is_answered { ENOENT } else { errno };
         let burst = if errno == EINTR { BURST } else { 1 };
@@ -177,9 +177,10 @@ impl Sweep<'_> {
                 Expected { failed: self.all.visited.clone(), every, ..nothing() }
             }
             (STATX, ENOSYS | EPERM) => {
-                let birth = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::BTIME).unwrap();
-                let has_birth = StatxFlags::from_bits_retain(birth.stx_mask).contains(StatxFlags::BTIME);
-                Expected { failed: if has_birth { self.closed() } else { vec![] }, ..nothing() }
+                let mount = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::MNT_ID).unwrap();
+                let has_mount = StatxFlags::from_bits_retain(mount.stx_mask).contains(StatxFlags::MNT_ID);
+                let is_lost = has_mount && self.way.is_on_one_mount;
+                Expected { failed: if is_lost { self.closed() } else { vec![] }, ..nothing() }
             }
             (STATX, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
             _ => unreachable!("BUG: call {call} is not listed"),

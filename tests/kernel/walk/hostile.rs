@@ -9,6 +9,7 @@ use crate::support::machine;
 use crate::support::way::{PLAIN, Way};
 use lendir::Walk;
 use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -286,6 +287,32 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
         }
         let what = "walks with another inode number each time, or an error instead: one error, the rest complete";
         machine::passed("walk, hostile server: levels in disguise", cases, what);
+    });
+}
+
+/// A server may have births (Linux 6.6), but what it says of them is not believed.
+#[test]
+fn births_that_change_lose_no_level() {
+    served("walk::hostile::births_that_change_lose_no_level", 60, || {
+        let reborn = |directory| Directory { is_reborn: true, ..directory };
+        let tree = (0..=DEPTH).rev().fold(None, |below: Option<Directory>, _| {
+            let children = below.into_iter().map(|below| dir("d", below)).chain([dir("z", reborn(leaf()))]);
+            Some(reborn(directory(children.collect())))
+        });
+        let server = Server::mount(tree.into_iter().collect()).unwrap();
+        let tree = server.path(0);
+        let all = PLAIN.walk(&tree).sorted();
+        assert_eq!(all.visited.len(), 2 * DEPTH + 2);
+        let births = [(); 2].map(|()| fs::metadata(&tree).unwrap().created().ok());
+        for way in WAYS {
+            assert_eq!(way.walk(&tree).sorted(), all, "{way:?}");
+        }
+        let row = "walk, hostile server: births that change";
+        if births[0].is_some() && births[0] != births[1] {
+            machine::passed(row, WAYS.len(), "walks with another birth time each time: complete");
+        } else {
+            machine::skip(row, "births on FUSE (Linux 6.6)");
+        }
     });
 }
 

@@ -1,5 +1,5 @@
-// The lowest and the highest rung of the ladder that https://github.com/romkatv/gitstatus/blob/master/docs/listdir.md
-// climbs, written from scratch. src/programs.rs says what goes over standard input and output.
+// A sorted directory as the last step of https://github.com/romkatv/gitstatus/blob/master/docs/listdir.md (v5) lists it, written
+// from scratch. src/programs.rs says what goes over standard input and output.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -24,29 +24,8 @@ bool is_dots(const char* name) { return !std::strcmp(name, ".") || !std::strcmp(
   std::exit(1);
 }
 
-// v1: what anyone would write.
-struct V1 {
-  std::vector<std::string> names;
-
-  void read(const char* path) {
-    names.clear();
-    DIR* dir = opendir(path);
-    if (!dir) fail("opendir");
-    while (const dirent* entry = readdir(dir)) {
-      if (!is_dots(entry->d_name)) names.emplace_back(entry->d_name);
-    }
-    closedir(dir);
-    std::sort(names.begin(), names.end());
-  }
-
-  template <typename Take>
-  void each(Take take) const {
-    for (const std::string& name : names) take(name.data(), name.size());
-  }
-};
-
-// v5: the kernel writes to where the names stay, and the first 8 bytes of a name are a number while it is sorted.
-struct V5 {
+// The kernel writes to where the names stay, and the first 8 bytes of a name are a number while it is sorted.
+struct Listing {
   static constexpr size_t block_size = 8192;
   // More than a name has, so 8 bytes can be read even from the last one.
   static constexpr size_t slack = 256;
@@ -93,22 +72,19 @@ struct V5 {
     std::sort(names.begin(), names.end(), before);
     for (char* name : names) turn(name);
   }
-
-  template <typename Take>
-  void each(Take take) const {
-    for (const char* name : names) take(name, std::strlen(name));
-  }
 };
 
-template <typename Ladder>
-void serve(const std::vector<const char*>& paths) {
-  Ladder ladder;
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::vector<const char*> paths(arguments + 1, arguments + count);
+  Listing listing;
   size_t turn;
   for (unsigned long times; std::scanf("%lu %zu", &times, &turn) == 2; std::fflush(stdout)) {
     if (times == 0) {
-      ladder.read(paths[turn]);
+      listing.read(paths[turn]);
       std::string names;
-      ladder.each([&](const char* name, size_t size) { names.append(name, size).push_back('\0'); });
+      for (const char* name : listing.names) names.append(name).push_back('\0');
       std::printf("%zu\n", names.size());
       std::fwrite(names.data(), 1, names.size(), stdout);
       continue;
@@ -116,24 +92,12 @@ void serve(const std::vector<const char*>& paths) {
     size_t bytes = 0;
     const auto begin = std::chrono::steady_clock::now();
     for (; times > 0; --times) {
-      ladder.read(paths[turn]);
+      listing.read(paths[turn]);
       if (++turn == paths.size()) turn = 0;
       bytes = 0;
-      ladder.each([&](const char*, size_t size) { bytes += size; });
+      for (const char* name : listing.names) bytes += std::strlen(name);
     }
     const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
     std::printf("%lld %zu\n", static_cast<long long>(took.count()), bytes);
-  }
-}
-
-}  // namespace
-
-int main(int, char** arguments) {
-  std::vector<const char*> paths;
-  for (char** path = arguments + 2; *path; ++path) paths.push_back(*path);
-  if (!std::strcmp(arguments[1], "v1")) {
-    serve<V1>(paths);
-  } else {
-    serve<V5>(paths);
   }
 }

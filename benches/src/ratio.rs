@@ -1,0 +1,246 @@
+//! The one way to measure: criterion, whose samples are ratios.
+//!
+//! A contender and the base, such as the bare loop, take turns of some 200 µs each, so the drift of a busy machine affects both
+//! alike. A sample is the ratio of the medians of their turns.
+
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "statistics")]
+
+use crate::contender::Contender;
+use criterion::measurement::{Measurement, ValueFormatter};
+use criterion::{Criterion, SamplingMode, Throughput};
+use std::fmt;
+use std::time::Duration;
+
+/// Long enough for the clock, short enough for the machine not to drift.
+const TURN: Duration = Duration::from_micros(200);
+
+/// A contender that takes longer gets fewer samples.
+const LONG: Duration = Duration::from_millis(10);
+
+/// What criterion measures: the time of a contender divided by that of the base, times the number of readings.
+pub struct Ratio;
+
+impl Measurement for Ratio {
+    type Intermediate = ();
+    type Value = f64;
+
+    fn start(&self) {}
+
+    fn end(&self, (): ()) -> f64 {
+        unreachable!("BUG: a ratio is measured by `iter_custom` only")
+    }
+
+    fn add(&self, a: &f64, b: &f64) -> f64 {
+        a + b
+    }
+
+    fn zero(&self) -> f64 {
+        0.0
+    }
+
+    fn to_f64(&self, value: &f64) -> f64 {
+        *value
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        self
+    }
+}
+
+impl ValueFormatter for Ratio {
+    fn format_value(&self, value: f64) -> String {
+        format!("{value:.3}")
+    }
+
+    fn scale_values(&self, _: f64, _: &mut [f64]) -> &'static str {
+        "ratio"
+    }
+
+    fn scale_throughputs(&self, _: f64, _: &Throughput, _: &mut [f64]) -> &'static str {
+        "ratio"
+    }
+
+    fn scale_for_machines(&self, _: &mut [f64]) -> &'static str {
+        "ratio"
+    }
+}
+
+/// Measures contenders, each beside the first of its row.
+pub struct Bench {
+    /// `None` for a test: whether each answers rightly, not how fast.
+    criterion: Option<Criterion<Ratio>>,
+}
+
+impl Bench {
+    /// `criterion` as its own arguments configure it. Its filter means nothing here, as words choose whole rows.
+    pub fn new(criterion: Criterion, is_test: bool) -> Self {
+        let criterion = criterion.with_measurement(Ratio).with_filter("").nresamples(5000);
+        Self { criterion: (!is_test).then_some(criterion) }
+    }
+
+    /// Checks and measures the contenders. Criterion shows what it found, in a group that is named by title and label.
+    pub fn measure(&mut self, title: &str, label: &str, mut contenders: Vec<Contender<'_>>) -> Row {
+        contenders.iter_mut().for_each(Contender::check);
+        let (base, others) = contenders.split_first_mut().expect("BUG: a row without contenders");
+        let mut row = Row { label: label.into(), base: (base.name, f64::NAN), ratios: Vec::new() };
+        let Some(criterion) = &mut self.criterion else {
+            println!("{title}: {label}: all {} answer rightly", 1 + others.len());
+            row.ratios = others.iter().map(|it| (it.name, f64::NAN)).collect();
+            return row;
+        };
+        let mut group = criterion.benchmark_group(format!("{title}: {label}"));
+        group.sampling_mode(SamplingMode::Flat);
+        let mut base_seconds = Vec::new();
+        for it in others {
+            let name = it.name;
+            let once = base.time(1) + it.time(1);
+            let samples = if once < LONG { 30 } else { 10 };
+            group.sample_size(samples).warm_up_time(Duration::from_millis(100));
+            // For twice as many readings as samples, at least.
+            group.measurement_time((once * samples as u32 * 3 / 2).max(Duration::from_millis(600)));
+            let readings = (TURN.as_nanos() / base.time(1).as_nanos()).max(1) as u64;
+            let mut pair = Pair { contenders: [base, it], readings, samples: Vec::new(), random: 1 };
+            group.bench_function(name, |bencher| bencher.iter_custom(|times| pair.sample(times)));
+            // The first ones were to warm up.
+            let measured = &pair.samples[pair.samples.len().saturating_sub(samples)..];
+            row.ratios.push((name, median(measured.iter().map(|[base, it]| it / base).collect())));
+            base_seconds.extend(measured.iter().map(|[base, _]| *base));
+        }
+        group.finish();
+        row.base.1 = median(base_seconds);
+        row
+    }
+}
+
+struct Pair<'p, 'a> {
+    /// The first is the base.
+    contenders: [&'p mut Contender<'a>; 2],
+    /// In one turn.
+    readings: u64,
+    /// Seconds for each reading by both.
+    samples: Vec<[f64; 2]>,
+    random: u64,
+}
+
+impl Pair<'_, '_> {
+    fn sample(&mut self, times: u64) -> f64 {
+        let mut turns = [Vec::new(), Vec::new()];
+        let mut left = times;
+        while left > 0 {
+            let readings = left.min(self.readings);
+            for index in self.order() {
+                let contender = &mut *self.contenders[index];
+                if self.readings > 1 {
+                    // Not timed: it would pay for what the other one left in the caches.
+                    contender.time(1);
+                }
+                turns[index].push(contender.time(readings).as_secs_f64() / readings as f64);
+            }
+            left -= readings;
+        }
+        let sample = turns.map(median);
+        self.samples.push(sample);
+        sample[1] / sample[0] * times as f64
+    }
+
+    /// At random: a strict alternation can keep step with the scheduler, which then interrupts the same one every time.
+    fn order(&mut self) -> [usize; 2] {
+        self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        if self.random >> 63 == 0 { [0, 1] } else { [1, 0] }
+    }
+}
+
+/// Not a number if there are none, as where criterion was asked for a list.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let above = values.len() / 2;
+    match values[..] {
+        [] => f64::NAN,
+        _ if values.len() % 2 == 1 => values[above],
+        _ => f64::midpoint(values[above - 1], values[above]),
+    }
+}
+
+/// What was measured of one directory or tree.
+pub struct Row {
+    pub label: String,
+    /// Its name, and seconds a reading.
+    pub base: (&'static str, f64),
+    pub ratios: Vec<(&'static str, f64)>,
+}
+
+impl Row {
+    pub fn ratio(&self, name: &str) -> Option<f64> {
+        self.ratios.iter().find(|it| it.0 == name).map(|it| it.1)
+    }
+}
+
+/// Rows in Markdown, with a column for each contender.
+pub struct Table {
+    pub title: &'static str,
+    pub rows: Vec<Row>,
+}
+
+impl Table {
+    pub fn new(title: &'static str) -> Self {
+        Self { title, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn measure(&mut self, bench: &mut Bench, label: &str, contenders: Vec<Contender<'_>>) {
+        self.rows.push(bench.measure(self.title, label, contenders));
+    }
+
+    pub fn row(&self, label: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.label == label)
+    }
+
+    /// A contender that only some rows have, such as the one with an `EndMarker`, comes after the one that it follows there.
+    fn columns(&self) -> Vec<&'static str> {
+        let mut columns = Vec::new();
+        for row in &self.rows {
+            let mut before = 0;
+            for (name, _) in &row.ratios {
+                let at = columns.iter().position(|it| it == name).unwrap_or_else(|| {
+                    columns.insert(before, *name);
+                    before
+                });
+                before = at + 1;
+            }
+        }
+        columns
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.rows.first() else { return Ok(()) };
+        let columns = self.columns();
+        writeln!(f, "\n### {}\n\n| | {} | {} |", self.title, first.base.0, columns.join(" | "))?;
+        writeln!(f, "|---|---|{}", "---|".repeat(columns.len()))?;
+        for row in &self.rows {
+            let ratios: Vec<_> = columns.iter().map(|name| cell(row.ratio(name))).collect();
+            writeln!(f, "| {} | {} | {} |", row.label, time(row.base.1), ratios.join(" | "))?;
+        }
+        Ok(())
+    }
+}
+
+/// The ratio as a table has it; a dash for none.
+pub fn cell(ratio: Option<f64>) -> String {
+    ratio.filter(|ratio| !ratio.is_nan()).map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"))
+}
+
+/// Three digits of it.
+pub fn time(seconds: f64) -> String {
+    if seconds.is_nan() {
+        return cell(None);
+    }
+    let (value, unit) = match seconds {
+        ..1e-3 => (seconds * 1e6, "µs"),
+        1e-3..1.0 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.decimals$} {unit}")
+}

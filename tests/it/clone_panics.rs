@@ -1,0 +1,114 @@
+//! `Clone` of the caller's state panics: nothing hangs, and a caller who catches that loses no directory.
+
+use crate::support::machine::Watchdog;
+use crate::support::tree::{self, Tree};
+use crate::visits::Next;
+use lendir::{Walk, WalkOptions};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// Cloned so many times, then it panics once.
+#[derive(Debug)]
+struct Fuse(Arc<AtomicUsize>);
+
+const BLOWN: &str = "on purpose";
+
+impl Fuse {
+    fn new(clones: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(clones + 1)))
+    }
+}
+
+impl Clone for Fuse {
+    fn clone(&self) -> Self {
+        if self.0.fetch_sub(1, SeqCst) == 1 {
+            resume_unwind(Box::new(BLOWN)); // without a message
+        }
+        Self(Arc::clone(&self.0))
+    }
+}
+
+fn is_blown(panic: &dyn Any) -> bool {
+    panic.downcast_ref() == Some(&BLOWN)
+}
+
+fn ways() -> impl Iterator<Item = WalkOptions> {
+    let options = |is_post_order| Walk::options().post_order(is_post_order);
+    [false, true].into_iter().flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
+}
+
+/// All that is left, where each panic is caught.
+fn left(walk: &mut impl Next<Fuse>) -> Vec<(PathBuf, bool)> {
+    let mut visits = Vec::new();
+    loop {
+        let next = catch_unwind(AssertUnwindSafe(|| {
+            walk.next_dir().unwrap().map(|mut dir| {
+                while dir.next().unwrap().is_some() {}
+                (dir.path().to_owned(), dir.is_second_visit())
+            })
+        }));
+        match next {
+            Ok(Some(visit)) => visits.push(visit),
+            Ok(None) => return visits,
+            Err(panic) => assert!(is_blown(&*panic)),
+        }
+    }
+}
+
+fn sorted(mut visits: Vec<(PathBuf, bool)>) -> Vec<(PathBuf, bool)> {
+    visits.sort();
+    visits
+}
+
+#[test]
+fn no_directory_is_lost_if_it_is_caught() {
+    let tree = Tree::new(|at| tree::comb(at, 12));
+    for options in ways() {
+        let expected =
+            sorted(left(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()));
+        assert!(expected.len() >= 37);
+        for clones in 0..expected.len() {
+            let mut walk = options.clone().with_state(Fuse::new(clones)).open(tree.path()).unwrap();
+            assert!(sorted(left(&mut walk)) == expected, "{options:?}, {clones} clones");
+        }
+    }
+}
+
+/// In one of the threads, or in `spread` itself.
+#[test]
+fn threads_end_and_lose_nothing_if_it_is_caught() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::comb(at, 12));
+    for options in ways() {
+        let expected =
+            sorted(left(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()));
+        for clones in 0..40 {
+            for catches in [false, true] {
+                let fuse = Fuse::new(clones);
+                let left_of_fuse = Arc::clone(&fuse.0);
+                let walk = options.clone().with_state(fuse).open(tree.path()).unwrap();
+                let spread = AssertUnwindSafe(|| {
+                    walk.spread(4, |worker| {
+                        if catches {
+                            return left(worker);
+                        }
+                        while worker.next().unwrap().is_some() {}
+                        vec![]
+                    })
+                });
+                let what = format!("{options:?}, {clones} clones, caught {catches}");
+                match catch_unwind(spread) {
+                    Ok(parts) if catches => {
+                        assert!(sorted(parts.into_iter().flatten().collect()) == expected, "{what}");
+                    }
+                    // As many clones as that were not made.
+                    Ok(_) => assert!((1..=clones + 1).contains(&left_of_fuse.load(SeqCst)), "{what}"),
+                    Err(panic) => assert!(is_blown(&*panic) && (!catches || clones < 3), "{what}"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Directories that exist and may not be read: they are lent like any other, and whoever reads one is told why, once.
+
+use crate::spread::THREADS;
+use crate::strace::{Counted, totals};
+use crate::support::machine::Watchdog;
+use crate::support::process::as_nobody;
+use crate::support::scan::errno;
+use crate::support::tree::{self, Tree};
+use lendir::{Dir, Error, Listing, Walk};
+use rustix::fs::fstat;
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+fn forbid(dir: &Path) {
+    fs::set_permissions(dir, Permissions::from_mode(0o300)).unwrap();
+}
+
+/// What the caller does with the directory, and who is told: the caller, then the walk.
+type Case = (&'static str, fn(&mut Dir<'_>) -> Vec<Error>, [usize; 2]);
+
+const CASES: [Case; 10] = [
+    ("next", |dir| (0..3).filter_map(|_| dir.next().err()).collect(), [1, 0]),
+    (
+        "next_ok",
+        |dir| {
+            let mut errors = Vec::new();
+            (0..3).for_each(|_| assert!(dir.next_ok(|error| errors.push(error)).is_none()));
+            errors
+        },
+        [1, 0],
+    ),
+    ("find", |dir| (0..3).filter_map(|_| dir.find(|_| true).err()).collect(), [1, 0]),
+    (
+        "read_into",
+        |dir| {
+            let mut listing = Listing::new();
+            listing.read(lendir::open("/").unwrap()).unwrap();
+            let error = dir.read_into(&mut listing).unwrap_err();
+            assert!(listing.is_empty() && dir.next().unwrap().is_none());
+            vec![error]
+        },
+        [1, 0],
+    ),
+    (
+        "read_into after next",
+        |dir| {
+            let error = dir.next().unwrap_err();
+            let _ = dir.read_into(&mut Listing::new()).inspect_err(|error| assert_eq!(errno(error), libc::EACCES));
+            vec![error]
+        },
+        [1, 0],
+    ),
+    ("nothing", |_| vec![], [0, 1]),
+    (
+        "skip_entry, skip_name",
+        |dir| {
+            dir.skip_entry();
+            assert!(!dir.skip_name("below"));
+            vec![]
+        },
+        [0, 1],
+    ),
+    (
+        "skip_all",
+        |dir| {
+            dir.skip_all();
+            vec![]
+        },
+        [0, 0],
+    ),
+    (
+        "next after skip_all",
+        |dir| {
+            dir.skip_all();
+            (0..3).filter_map(|_| dir.next().err()).collect()
+        },
+        [1, 0],
+    ),
+    (
+        "skip_all after next",
+        |dir| {
+            let errors = (0..3).filter_map(|_| dir.next().err()).collect();
+            dir.skip_all();
+            errors
+        },
+        [1, 0],
+    ),
+];
+
+/// Walks a tree of one such directory between two others, or to which a link leads.
+fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_link: bool) {
+    let tree = Tree::of(&["a/", "secret/below/", "z/"]);
+    let mut secret = tree.path().join("secret");
+    forbid(&secret);
+    if is_link {
+        secret = tree.path().join("link");
+        symlink("secret", &secret).unwrap();
+    }
+    let options = Walk::options().post_order(is_post_order).same_mount(same_mount);
+    let mut walk = options.open(tree.path()).unwrap();
+    let mut root = walk.next().unwrap().unwrap();
+    if is_link {
+        root.skip_all();
+        ["a", "link", "z"].iter().for_each(|name| assert!(root.follow_name(name)));
+    }
+    let (mut visits, mut errors, mut of_walk) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some(mut dir) = walk.next_ok(|error| of_walk.push(error)) {
+        if dir.path() == secret {
+            assert_eq!(fstat(&dir).unwrap().st_ino, fs::metadata(&secret).unwrap().ino(), "another directory is lent");
+            if dir.is_second_visit() {
+                assert!(dir.parent().is_some() && dir.next().unwrap().is_none());
+            } else {
+                errors = read(&mut dir);
+            }
+        }
+        visits.push((dir.path().to_owned(), dir.is_second_visit()));
+    }
+    let what = format!("{what}, post order {is_post_order}, same mount {same_mount}, link {is_link}");
+    assert_eq!([errors.len(), of_walk.len()], told, "{what}");
+    for error in errors.iter().chain(&of_walk) {
+        assert_eq!((error.path(), error.depth(), errno(error)), (&*secret, 1, libc::EACCES), "{what}");
+    }
+    visits.sort();
+    let mut expected = Vec::new();
+    for name in ["a", secret.file_name().unwrap().to_str().unwrap(), "z"] {
+        expected.push((tree.path().join(name), false));
+        expected.extend(is_post_order.then(|| (tree.path().join(name), true)));
+    }
+    expected.extend(is_post_order.then(|| (tree.path().to_owned(), true)));
+    expected.sort();
+    assert_eq!(visits, expected, "{what}");
+}
+
+#[test]
+fn whoever_reads_it_is_told_once() {
+    as_nobody(|| {
+        for case in CASES {
+            for is_post_order in [false, true] {
+                for same_mount in [false, true] {
+                    [false, true].into_iter().for_each(|is_link| check(case, is_post_order, same_mount, is_link));
+                }
+            }
+        }
+    });
+}
+
+/// It may be searched: what the caller names there is entered.
+#[test]
+fn what_is_named_in_it_is_entered() {
+    as_nobody(|| {
+        let tree = Tree::of(&["secret/below/"]);
+        forbid(&tree.path().join("secret"));
+        let mut walk = Walk::open(tree.path()).unwrap();
+        let (mut names, mut errors) = (Vec::new(), 0);
+        while let Some(mut dir) = walk.next_ok(|_| errors += 1) {
+            names.push(dir.name().to_vec());
+            if dir.name() == b"secret" {
+                dir.skip_all();
+                dir.enter("below");
+            }
+        }
+        assert_eq!((&names[1..], errors), (&[b"secret".to_vec(), b"below".to_vec()][..], 0));
+    });
+}
+
+/// The bytes of a directory's files and of all below it. They are complete at the second visit.
+#[derive(Debug, Default)]
+struct Node {
+    path: PathBuf,
+    bytes: AtomicU64,
+    above: Option<Arc<Node>>,
+}
+
+/// The usual program for sums, which makes a node at the first visit and adds it to the one above at the second.
+#[test]
+fn sums_are_right_around_it() {
+    let _watchdog = Watchdog::new(60);
+    as_nobody(|| {
+        let tree = Tree::new(|at| {
+            for number in 0..40 {
+                tree::make(at, &[format!("{number}/a/file"), format!("{number}/secret/file"), format!("{number}/z/")]);
+                fs::write(at.join(format!("{number}/a/file")), [0; 1000]).unwrap();
+                fs::write(at.join(format!("{number}/file")), [0; 5000]).unwrap();
+                forbid(&at.join(format!("{number}/secret")));
+            }
+        });
+        for max_open in [4, 32] {
+            for threads in THREADS {
+                let top = Arc::new(Node::default());
+                let options = Walk::options().post_order(true).max_open(max_open).with_state(Arc::clone(&top));
+                let parts = options.open(tree.path()).unwrap().spread(threads, |worker| {
+                    let (mut sums, mut errors) = (BTreeMap::new(), 0);
+                    while let Some(mut dir) = worker.next_ok(|error| panic!("{error}")) {
+                        let node = Arc::clone(dir.state());
+                        if dir.is_second_visit() {
+                            assert_eq!(node.path, dir.path(), "the state is that of another directory");
+                            let bytes = node.bytes.load(Relaxed);
+                            node.above.as_ref().unwrap().bytes.fetch_add(bytes, Relaxed);
+                            sums.insert(dir.path().to_owned(), bytes);
+                            continue;
+                        }
+                        let mut bytes = 0;
+                        while let Some(entry) = dir.next_ok(|_| errors += 1) {
+                            let stat = entry.stat().unwrap();
+                            bytes += if stat.st_mode & libc::S_IFMT == libc::S_IFREG { stat.st_size } else { 0 };
+                        }
+                        let bytes = AtomicU64::new(bytes.try_into().unwrap());
+                        *dir.state_mut() = Arc::new(Node { path: dir.path().to_owned(), bytes, above: Some(node) });
+                    }
+                    (sums, errors)
+                });
+                assert_eq!(parts.iter().map(|part| part.1).sum::<usize>(), 40);
+                let sums: BTreeMap<_, _> = parts.into_iter().flat_map(|part| part.0).collect();
+                assert_eq!(sums.len(), 1 + 40 * 4);
+                assert_eq!((sums[tree.path()], sums[&tree.path().join("7")]), (40 * 6000, 6000), "{threads} threads");
+                assert_eq!(top.bytes.load(Relaxed), 40 * 6000);
+            }
+        }
+    });
+}
+
+#[test]
+fn it_takes_three_calls() {
+    const TEST: &str = "unreadable::it_takes_three_calls";
+    let parts = totals(TEST, || {
+        as_nobody(|| {
+            let tree = Tree::of(&["1/", "2/", "3/"]);
+            ["1", "2", "3"].iter().for_each(|name| forbid(&tree.path().join(name)));
+            let mut walk = Walk::open(tree.path()).unwrap();
+            let mut root = walk.next().unwrap().unwrap();
+            while root.next().unwrap().is_some() {}
+            let _counted = Counted::begin();
+            let mut errors = 0;
+            while let Some(mut dir) = walk.next_ok(|error| panic!("{error}")) {
+                while dir.next_ok(|_| errors += 1).is_some() {}
+            }
+            assert_eq!(errors, 3);
+        });
+    });
+    let Some(parts) = parts else { return };
+    let expected = [("close", 4), ("openat", 3), ("openat2", 3)].map(|(call, times)| (call.to_owned(), times));
+    assert_eq!(parts[0], BTreeMap::from(expected), "and the root is closed");
+}
