@@ -421,8 +421,7 @@ impl<S: Clone> Levels<S> {
         let Some(common) = top.common.take() else { return Ok(true) };
         let Some(last) = Common::give_up(common) else { return Ok(false) };
         match (last.above, state_above) {
-            // The other threads at the level above were all given work there by some thread that came through it. This one was not,
-            // so it holds the level from now on, and leaves it as they do.
+            // The level held the one above. Now this thread does, and is done there when it has nothing left, as the others are.
             (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
             _ => Ok(true),
         }
