@@ -181,7 +181,7 @@ impl<S: Clone> Levels<S> {
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.links.clear();
         self.mounts.forget();
-        let root = match self.roots.next().expect("BUG: there is no root") {
+        let root = match self.roots.take().expect("BUG: there is no root") {
             Root::Open(root) => root,
             Root::At(path) => {
                 self.path.begin(&path);
@@ -297,7 +297,7 @@ impl<S: Clone> Levels<S> {
             let Self { options, mounts, stack, links, path, .. } = self;
             let top = stack.top();
             let name = path.from(child.name_at);
-            let found = mounts.find(opened, (top.dir(), top.end_marker), name, options.same_mount);
+            let found = mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount);
             let found = found.map_err(Refusal::Kernel).and_then(|found| {
                 if let Some(found) = &found {
                     links.check(found.dir.as_fd(), top.spot.depth + 1)?;

@@ -23,7 +23,7 @@ fn rm(dir: &Path, args: &[&str]) -> Output {
 
 /// The paths of all that is there, sorted.
 fn left(dir: &Path) -> Vec<PathBuf> {
-    let mut walk = Walk::new(lendir::open(dir).unwrap(), "");
+    let mut walk = Walk::options().from_fd(lendir::open(dir).unwrap(), "");
     let mut left = Vec::new();
     while let Some(mut dir) = walk.next().unwrap() {
         let path = dir.path();
