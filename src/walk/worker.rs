@@ -167,13 +167,17 @@ impl<S> fmt::Debug for Worker<'_, '_, S> {
     }
 }
 
+/// As many wait for a disk at once, even where there are fewer cores.
+const MIN_THREADS: usize = 8;
+
 /// Runs `work` on several threads: see [`Walk::spread`](super::Walk::spread).
 pub(super) fn spread<'env, S: Clone + Send, R: Send>(
     cursor: Cursor<S>,
     threads: usize,
     work: impl for<'scope> Fn(&mut Worker<'scope, 'env, S>) -> R + Sync,
 ) -> Vec<R> {
-    let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, NonZero::get) } else { threads };
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = if threads == 0 { cores().max(MIN_THREADS) } else { threads };
     let handover = Handover::new();
     let run = |cursor, index| {
         let result = catch_unwind(AssertUnwindSafe(|| {
