@@ -206,11 +206,13 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
             started.inspect_err(|_| drop(handover.leave())).ok()
         };
         // A clone of the state may panic: then those that were started wait for nobody.
-        let others = catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>()));
-        let others = others.unwrap_or_else(|panic| {
-            handover.end();
-            resume_unwind(panic)
-        });
+        let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
+            Ok(others) => others,
+            Err(panic) => {
+                handover.end();
+                return vec![Err(panic)];
+            }
+        };
         let first = run(cursor, 0);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         [first].into_iter().chain(others.into_iter().map(join)).collect()
