@@ -153,7 +153,6 @@ impl<S> Levels<S> {
 
 impl<S: Clone> Levels<S> {
     /// Opens the next directory, or takes a step towards it.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn step(&mut self) -> Result<Step, Error> {
         if cfg!(debug_assertions) {
@@ -182,7 +181,7 @@ impl<S: Clone> Levels<S> {
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.links.clear();
         self.mounts.forget();
-        let root = match self.roots.next().expect("BUG: there is no root") {
+        let root = match self.roots.take().expect("BUG: there is no root") {
             Root::Open(root) => root,
             Root::At(path) => {
                 self.path.begin(&path);
@@ -196,7 +195,6 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Opens the first directory that is pending in the current one.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
         if self.stack.open_count() >= self.options.max_open {
@@ -220,7 +218,6 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Makes `child`, open as `dir`, the current directory.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
         let Self { options, stack, notes, path, .. } = self;
@@ -300,7 +297,7 @@ impl<S: Clone> Levels<S> {
             let Self { options, mounts, stack, links, path, .. } = self;
             let top = stack.top();
             let name = path.from(child.name_at);
-            let found = mounts.find(opened, (top.dir(), top.end_marker), name, options.same_mount);
+            let found = mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount);
             let found = found.map_err(Refusal::Kernel).and_then(|found| {
                 if let Some(found) = &found {
                     links.check(found.dir.as_fd(), top.spot.depth + 1)?;

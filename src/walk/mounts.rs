@@ -58,8 +58,7 @@ impl Mounts {
         self.only = None;
     }
 
-    /// Opens `name`, a directory in `dir`. If that fails, ask [`find`](Self::find).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    /// Opens `name`, a directory in `dir`. If that fails, ask [`look_again`](Self::look_again).
     #[inline(always)]
     pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
         if self.has_openat2 { open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name, same_mount) }
@@ -73,7 +72,7 @@ impl Mounts {
 
     /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None` for
     /// another mount under `same_mount`.
-    pub(super) fn find(
+    pub(super) fn look_again(
         &mut self,
         opened: Result<OwnedFd, Errno>,
         (dir, above): (BorrowedFd<'_>, EndMarker),
@@ -116,7 +115,6 @@ impl Mounts {
     }
 
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
         let opened = open::below(dir, name)?;

@@ -32,7 +32,8 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    pub(super) fn next(&mut self) -> Option<Root> {
+    /// The next one.
+    pub(super) fn take(&mut self) -> Option<Root> {
         self.open.take().map(Root::Open).or_else(|| self.paths.pop_front().map(Root::At))
     }
 

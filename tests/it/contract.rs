@@ -132,15 +132,9 @@ fn any_borrow_of_a_descriptor_will_do() {
     let mut buffer = Buffer::new();
     let expected = all(&mut Entries::new(&fd, &mut buffer));
     assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "its position is not at the end");
-    for again in 0..3 {
-        let mut entries = match again {
-            0 => Entries::new(&fd, &mut buffer),
-            1 => Entries::new(&mut fd, &mut buffer),
-            _ => Entries::new(fd.as_fd(), &mut buffer),
-        };
-        entries.rewind().unwrap();
-        assert_eq!(all(&mut entries), expected);
-    }
+    let mut entries = Entries::new(&fd, &mut buffer);
+    entries.rewind().unwrap();
+    assert_eq!(all(&mut entries), expected);
     let (socket, _) = UnixStream::pair().unwrap();
     assert_eq!(Entries::new(&socket, &mut buffer).rewind().unwrap_err().raw_os_error(), Some(libc::ESPIPE));
 }

@@ -82,13 +82,13 @@ fn reading_returns_the_error_of_the_kernel() {
     for (descriptor, expected) in
         [(only_a_path.as_fd(), libc::EBADF), (file.as_fd(), libc::ENOTDIR), (closed(), libc::EBADF)]
     {
-        let mut entries = Entries::new(descriptor, &mut buffer);
+        let mut entries = Entries::new(&descriptor, &mut buffer);
         assert_eq!(errno(entries.next()), Some(expected));
         assert_eq!(errno(entries.next()), None, "the error came twice");
-        assert_eq!(errno(Entries::new(descriptor, &mut buffer).count()), Some(expected));
+        assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
         assert_eq!(errno(Listing::new().read(descriptor)), Some(expected));
     }
-    assert_eq!(errno(Entries::new(closed(), &mut buffer).rewind()), Some(libc::EBADF));
+    assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
     assert_eq!(errno(EndMarker::of(closed())), Some(libc::EBADF));
 }
 

@@ -5,7 +5,7 @@ use crate::support::scan::{self, Found};
 use lendir::{Buffer, Entries, Error, FileType, Listing, Order, ReadDir, read_dir};
 use rustix::fs::tell;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::{io, mem, thread};
@@ -209,7 +209,7 @@ fn the_descriptor_is_lent_and_closed() {
     let same = lendir::openat(entry.dir(), c".").unwrap();
     assert_eq!(scan::all(&mut Entries::new(&same, &mut buffer)).len(), 1);
     make_file(&made.path().join("2"));
-    let mut entries = Entries::new(dir.as_fd(), &mut buffer);
+    let mut entries = Entries::new(&dir, &mut buffer);
     entries.rewind().unwrap();
     assert_eq!(scan::all(&mut entries).len(), 2);
     let debug = format!("{dir:?}");

@@ -68,7 +68,7 @@ fn walk_without_a_tree_is_at_its_end() {
     let mut walk = Walk::default();
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
     assert!(walk.next_ok(|_| unreachable!()).is_none());
-    assert!(format!("{walk:?}").starts_with("Walk { depth: 0, options: Options { "), "{walk:?}");
+    assert!(format!("{walk:?}").starts_with(r#"Walk { path: "", depth: 0, options: Options { "#), "{walk:?}");
     walk.reopen(tree.path()).unwrap();
     assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
     walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
