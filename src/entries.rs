@@ -59,21 +59,6 @@ use std::fmt;
 /// drop(first);
 /// # Ok::<(), lendir::Error>(())
 /// ```
-///
-/// Nor can one be kept beyond its turn:
-///
-/// ```compile_fail,E0499
-/// # use lendir::{Buffer, Entries};
-/// # let dir = lendir::open("/proc")?;
-/// # let mut buffer = Buffer::new();
-/// # let mut entries = Entries::new(&dir, &mut buffer);
-/// let mut last = None;
-/// while let Some(entry) = entries.next()? {
-///     last = Some(entry); // error: kept while `entries` moves on
-/// }
-/// drop(last);
-/// # Ok::<(), lendir::Error>(())
-/// ```
 #[doc(alias = "getdents64")]
 #[doc(alias = "readdir")]
 #[doc(alias = "read_dir")]
@@ -84,77 +69,22 @@ pub struct Entries<'a> {
     directory: Directory<'a>,
 }
 
-/// A descriptor that is borrowed for `'a`: a reference to anything that is [`AsFd`], or a [`BorrowedFd`].
-///
-/// With it, [`Entries::new`] takes both, and a function that is handed a `BorrowedFd` can return the iterator:
-///
-/// ```
-/// use lendir::{Buffer, Entries};
-/// use std::os::fd::BorrowedFd;
-///
-/// fn scan<'a>(dir: BorrowedFd<'a>, buffer: &'a mut Buffer) -> Entries<'a> {
-///     Entries::new(dir, buffer)
-/// }
-/// ```
-///
-/// It is sealed: no other type implements it.
-pub trait BorrowFd<'a>: sealed::Sealed {
-    /// The descriptor. Costs: nothing.
-    fn borrow_fd(self) -> BorrowedFd<'a>;
-}
-
-mod sealed {
-    use rustix::fd::{AsFd, BorrowedFd};
-
-    pub trait Sealed {}
-    impl<Fd: AsFd + ?Sized> Sealed for &Fd {}
-    impl<Fd: AsFd + ?Sized> Sealed for &mut Fd {}
-    impl Sealed for BorrowedFd<'_> {}
-}
-
-impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a Fd {
-    #[inline]
-    fn borrow_fd(self) -> BorrowedFd<'a> {
-        self.as_fd()
-    }
-}
-
-impl<'a, Fd: AsFd + ?Sized> BorrowFd<'a> for &'a mut Fd {
-    #[inline]
-    fn borrow_fd(self) -> BorrowedFd<'a> {
-        let shared: &'a Fd = self;
-        shared.as_fd()
-    }
-}
-
-impl<'a> BorrowFd<'a> for BorrowedFd<'a> {
-    #[inline]
-    fn borrow_fd(self) -> BorrowedFd<'a> {
-        self
-    }
-}
-
 impl<'a> Entries<'a> {
     /// Reads `dir` from its current position, which is the beginning if it has just been opened, and the end if it has been
     /// read: [`rewind`](Self::rewind) before a second reading.
     ///
     /// Costs: nothing; the first system call is that of [`next`](Self::next).
     #[inline]
-    pub fn new(dir: impl BorrowFd<'a>, buffer: &'a mut Buffer) -> Self {
-        let dir = dir.borrow_fd();
-        Self {
-            records: Records::new(dir, buffer.memory(), EndMarker::NONE),
-            phase: Phase::Reading,
-            directory: Directory { fd: dir, path: b"", depth: 0 },
-        }
+    pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
+        let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
+        Self { records, phase: Phase::Reading, directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 } }
     }
 
     /// Takes the cookie `marker` as the end, and leaves out the `getdents64` that would confirm it.
     ///
     /// The marker must be [that](EndMarker::of) of this directory's own file system: on another one, its cookie can come
-    /// in the middle. It is believed only on the last record of a batch, and only if that batch left room for the largest
-    /// record (4120 bytes): otherwise the next record may simply not have fitted. A batch that ends early because a signal
-    /// is pending needs no such care: its last cookie is not the marker.
+    /// in the middle. It counts only on the last record of a batch, and only if that batch left room for the largest record
+    /// (4120 bytes): otherwise the next record may not have fitted.
     #[inline]
     pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
         self.records.set_end_marker(marker);
@@ -175,11 +105,6 @@ impl<'a> Entries<'a> {
     /// a name that begins with NUL), is `EIO`: it would stand for the directory itself under `AT_EMPTY_PATH`.
     ///
     /// [getdents64(2)]: https://man7.org/linux/man-pages/man2/getdents.2.html
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(
-        clippy::inline_always,
-        reason = "out of line it costs more than the entries of a small directory: see `find`"
-    )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
@@ -203,7 +128,6 @@ impl<'a> Entries<'a> {
     /// # Errors
     ///
     /// Those of [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see the function `find`")]
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let directory = &self.directory;
@@ -314,12 +238,14 @@ impl<'a> Entries<'a> {
         self
     }
 
-    /// There are no entries: it is a second visit.
+    /// Whether nothing has been read of it.
     #[inline]
     pub(crate) fn is_fresh(&self) -> bool {
         self.phase == Phase::Reading && !self.records.has_begun()
     }
 
+    /// There are no entries: it is a second visit.
+    #[inline]
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Ended;
     }
@@ -333,7 +259,6 @@ impl<'a> Entries<'a> {
 
 /// The next entry that is `wanted`, of the `directory` that is read into `records`. It is a function, because the compiler would
 /// load a value in each turn: 3 instructions an entry with `opt-level = "s"`.
-#[allow(clippy::inline_always, reason = "see below")]
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,

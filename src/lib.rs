@@ -79,6 +79,12 @@
 //! Like `rustix` by default, the crate makes system calls without the C library, so it bypasses fakeroot and fakechroot: under
 //! them, [`Entry::stat`] says who really owns a file, and a path leads where it leads outside.
 #![deny(unsafe_code)]
+#![allow(
+    clippy::inline_always,
+    reason = "after a system call, a return from an outer frame mispredicts: see `find` in entries.rs"
+)]
+#![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
+#![allow(clippy::missing_panics_doc, reason = "a panic is a bug, and says so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -130,7 +136,7 @@ use scheduled::{sync, thread};
 pub use {
     buffer::Buffer,
     end_marker::EndMarker,
-    entries::{BorrowFd, Entries},
+    entries::Entries,
     entry::Entry,
     error::Error,
     listing::{Listing, Order},

@@ -145,17 +145,12 @@ impl Listing {
     /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], with the path of the directory, after
     ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
     ///   the entry has been removed since.
-    #[allow(
-        clippy::inline_always,
-        reason = "out of line, or where it does not know whether there is an `EndMarker`, it costs a small directory more"
-    )]
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(dir.as_fd(), self.end_marker, b"", 0)
     }
 
     /// As [`read`](Self::read), with the path of the directory and the depth of its entries in a walk.
-    #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
@@ -175,7 +170,6 @@ impl Listing {
     }
 
     /// Reads the records.
-    #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let mut phase = Phase::Reading;
@@ -188,7 +182,6 @@ impl Listing {
     }
 
     /// Reads a batch into the arena, from `used` on. Returns how much of the arena is used then.
-    #[allow(clippy::inline_always, reason = "see `read`")]
     #[inline(always)]
     fn read_batch(
         &mut self,

@@ -130,8 +130,6 @@ impl ReadDir {
     /// # Errors
     ///
     /// Those of [`Entries::next`], with the path of the directory.
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
@@ -141,16 +139,12 @@ impl ReadDir {
     /// came before it.
     ///
     /// Costs: as [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        match self.next() {
-            Ok(entry) => entry,
-            Err(error) => {
-                on_error(error);
-                None
-            }
-        }
+        self.next().unwrap_or_else(|error| {
+            on_error(error);
+            None
+        })
     }
 
     /// The next entry that is `wanted`, or `None` at the end; those before it are passed over. See [`Entries::find`].
@@ -160,7 +154,6 @@ impl ReadDir {
     /// # Errors
     ///
     /// Those of [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Entries::next`")]
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
@@ -201,7 +194,6 @@ impl ReadDir {
     /// # Errors
     ///
     /// Those of [`Listing::read`], with the path of the directory, and those of [`rewind`](Self::rewind).
-    #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();

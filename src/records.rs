@@ -81,7 +81,6 @@ impl<'a> Records<'a> {
 
     /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR`, which
     /// is to be retried, and at the end, of which `phase` tells. An error is an end too.
-    #[allow(clippy::inline_always, reason = "the system call and the caller's loop belong in one frame: see `find`")]
     #[inline(always)]
     pub(crate) fn step(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
         match self.raw.next() {

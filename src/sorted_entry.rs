@@ -37,7 +37,6 @@ impl<'a> SortedEntry<'a> {
     /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
     ///
     /// Costs: one scan of the name for its NUL.
-    #[allow(clippy::missing_panics_doc, reason = "only a bug would")]
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {

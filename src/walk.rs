@@ -74,29 +74,26 @@ use std::path::Path;
 ///
 /// # What holds
 ///
-/// - **Order.** A directory is lent before those below it, depth first, and its entries stand together, as in `ls -R`:
-///   in the kernel's order, or, after [`Dir::read_into`], in that of the [`Listing`].
+/// - **Order.** A directory is lent before those below it, depth first, and its entries stand together, as in `ls -R`: in the
+///   kernel's order, or, after [`Dir::read_into`], in that of the [`Listing`].
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
-/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest, to find the directories in it. A
-///   directory that may not be read is lent like any other, and reading it is an error.
+/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
+///   lent like any other, and reading it is an error.
 /// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
-///   links (`O_NOFOLLOW`). If others swap directories for links, or move them, while the walk is on, it misses them or reports
-///   an error. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow a link.
+///   links (`O_NOFOLLOW`), even those that others swap in during the walk. Only [`Dir::follow_entry`] and [`Dir::follow_name`]
+///   follow a link.
 /// - **Unknown types are opened.** Where the directory does not say whether an entry is a directory
-///   ([`FileType::Unknown`](crate::FileType::Unknown)), opening it finds out; there is no `fstatat`. An entry that then fails
-///   with `ENOTDIR` or `ELOOP` is skipped silently. For one that was said to be a directory, `ENOTDIR` is an error: it was
-///   replaced.
+///   ([`FileType::Unknown`](crate::FileType::Unknown)), opening it finds out. An entry that then fails with `ENOTDIR` or `ELOOP`
+///   is skipped silently. For one that was said to be a directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, as an [`Error`] with its path, after the entries that were read before it.
 /// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors.
 ///
 /// While others change the tree, a directory that stays where it is, below directories that stay, is lent exactly once, if the
-/// kernel returns its entry exactly once: see [the crate's
-/// page](crate#what-the-kernel-promises-while-others-change-the-directory). If a directory is moved while the walk is below
-/// it, the walk goes on in it, under its old path.
+/// kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory). If a directory is moved
+/// while the walk is below it, the walk goes on in it, under its old path.
 ///
-/// A tree that nobody changes comes to an end: directories have no hard links, and bind mounts are finite. A FUSE server can
-/// invent levels without end, and so can a process that makes directories faster than the walk reads them:
-/// [`max_depth`](WalkOptions::max_depth) bounds it.
+/// A tree that nobody changes comes to an end. A FUSE server can invent levels without end, and so can a process that makes
+/// directories faster than the walk reads them: [`max_depth`](WalkOptions::max_depth) bounds it.
 ///
 /// # What it costs
 ///
@@ -219,11 +216,6 @@ impl<S: Clone> Walk<S> {
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
     /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end.
     /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all).
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(
-        clippy::inline_always,
-        reason = "out of line, it costs each directory a mispredicted return after the system call: see `Entries::find`"
-    )]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
@@ -233,7 +225,6 @@ impl<S: Clone> Walk<S> {
     /// The next directory. `on_error` gets each error before it, and none of them ends the walk.
     ///
     /// Costs: as [`next`](Self::next), for each directory that it tries.
-    #[allow(clippy::inline_always, reason = "see `next`")]
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
@@ -276,20 +267,19 @@ impl<S: Clone> Walk<S> {
     /// threads that its closures use.
     ///
     /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
-    /// thread, not the walk. [`Worker::stop`] ends it for all. A panic in one ends it for all, and is passed on once they have
-    /// returned.
+    /// thread, not the walk. [`Worker::stop`] ends it for all, and so does a panic, which is passed on once all have returned.
     ///
     /// `threads` 0 takes one for each core that this process may use. More threads help where calls block: on network file
     /// systems and on FUSE (with 1 ms a call, 16 threads take a tenth of the time of one). A local disk gains nothing beyond
-    /// about 8, a rotating one nothing beyond the first. A chain of directories, or one huge directory, is read by one thread at a
-    /// time: [`Jobs`] share the work on its entries.
+    /// about 8, a rotating one nothing beyond the first. One huge directory is read by one thread at a time: [`Jobs`] share the
+    /// work on its entries.
     ///
     /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
     /// [`max_open`](WalkOptions::max_open) descriptors, and one more for what another thread gives it; in post-order, one for
-    /// each root. A thread without work raises a flag and sleeps. A busy one looks at the flag once a directory, and gives away
-    /// half of its roots, or of the directories left at its shallowest open level, with a copy of their names and path, and a
-    /// duplicate of that level's descriptor; in post-order with a `statx` and an allocation for each level above that no thread
-    /// shares yet. If a thread cannot be started, the walk continues with fewer threads and returns fewer results.
+    /// each root. A thread without work raises a flag, which the others look at once a directory. One of them gives it half of its
+    /// roots, or of the directories left at its shallowest open level, with a copy of their names and path, and a duplicate of
+    /// that level's descriptor; in post-order with a `statx` and an allocation for each level above that is not shared yet. If a
+    /// thread cannot be started, the walk continues with fewer threads and returns fewer results.
     #[doc(alias = "build_parallel")]
     pub fn spread<'env, R: Send>(
         self,
@@ -303,7 +293,6 @@ impl<S: Clone> Walk<S> {
     }
 
     /// Goes to the next directory. Returns whether there is one.
-    #[allow(clippy::inline_always, reason = "see `next`")]
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         if self.cursor.is_unfinished() {

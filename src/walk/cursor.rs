@@ -30,7 +30,6 @@ impl<S> Cursor<S> {
         matches!(self.levels.notes.unread, Unread::Stopped)
     }
 
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn lend(&mut self) -> Dir<'_, S> {
         Dir::lend(&mut self.levels, &mut self.buffer)
@@ -57,7 +56,6 @@ impl<S: Clone> Cursor<S> {
     }
 
     /// Goes to the next directory. Returns whether there is one.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool, Error> {
         loop {

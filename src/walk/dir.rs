@@ -17,30 +17,15 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on.
 ///
-/// ```
-/// let mut walk = lendir::Walk::open("/sys/class")?;
-/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-///     println!("{}:", dir.path().display());
-///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-///         println!("  {}", entry.name().escape_ascii());
-///         if entry.name() == b"power" {
-///             dir.skip_entry(); // do not go below it
-///         }
-///     }
-/// }
-/// # Ok::<(), lendir::Error>(())
-/// ```
-///
-/// It lends the same [`Entry`] as [`Entries`], from the kernel's buffer. With
-/// [`post_order`](super::WalkOptions::post_order), each directory is lent once more, [without entries](Self::is_second_visit).
+/// It lends the same [`Entry`] as [`Entries`]. In [post-order](super::WalkOptions::post_order), each directory is lent once more,
+/// [without entries](Self::is_second_visit).
 ///
 /// [`AsFd`] gives its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. Reading
-/// through this descriptor, or a duplicate, moves the walk's position. To read the directory yourself, reopen it:
-/// `openat(&dir, c".")`.
+/// through this descriptor, or a duplicate, moves the walk's position: to read the directory yourself, open `c"."` in it.
 ///
 /// If it is dropped midway, the walk reads it again from the start, to find the directories that it has not seen yet: one
-/// `lseek`, and memory for the names of those that it has. It cannot resume at a cookie: on tracefs cookies lead elsewhere, and
-/// on ramfs too, once an entry before them is removed.
+/// `lseek`, and memory for the names of those that it has. (It cannot resume at a cookie, which on tracefs and ramfs can lead
+/// elsewhere.)
 ///
 /// Two directories cannot be lent at once, because they share the buffer:
 ///
@@ -82,17 +67,16 @@ pub struct Dir<'a, S = ()> {
 
 impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn lend(levels: &'a mut Levels<S>, buffer: &'a mut Buffer) -> Self {
         let Levels { options, stack, path, links, notes, .. } = levels;
         let (Level { phase, spot, end_marker, state, .. }, above) = stack.split_top_mut();
         let phase: &Phase = phase;
         let (dir, is_second_visit, parent) = match phase {
-            Phase::First(dir) => (dir.as_fd(), false, None),
+            Phase::First(dir) => (dir, false, None),
             Phase::Second(dir) => {
                 let parent = above.last().filter(|above| above.spot.depth + 1 == spot.depth);
-                (dir.as_fd(), true, parent.and_then(Level::open_dir))
+                (dir, true, parent.and_then(Level::open_dir))
             }
             Phase::Closed | Phase::Lost => panic!("BUG: the level is closed"),
         };
@@ -129,8 +113,6 @@ impl<'a, S> Dir<'a, S> {
     /// directories: the walk goes below those that were noted.
     ///
     /// If the `Dir` is dropped before that, [`Walk::next`](super::Walk::next) returns the error.
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.notes.begin();
@@ -143,20 +125,13 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// The next entry of this directory, or `None` at its end. `on_error` gets the error, of which there is at most one, after
-    /// the entries that came before it.
-    ///
-    /// Costs: as [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
+    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        match self.next() {
-            Ok(entry) => entry,
-            Err(error) => {
-                on_error(error);
-                None
-            }
-        }
+        self.next().unwrap_or_else(|error| {
+            on_error(error);
+            None
+        })
     }
 
     /// The next entry that is `wanted`, or `None` at the end. See [`Entries::find`]. The walk goes below those before it too.
@@ -166,7 +141,6 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Those of [`next`](Self::next).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let notes = &mut *self.notes;
@@ -231,7 +205,6 @@ impl<'a, S> Dir<'a, S> {
     /// where there is no memory to note the names of directories: the walk goes below those that were noted. In
     /// [`Order::Path`](crate::Order::Path) the first failed `fstatat` of an entry of unknown type, although the listing is
     /// complete; the walk then tries to enter that entry, and may report it again.
-    #[allow(clippy::inline_always, reason = "see `Listing::read`")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
@@ -274,10 +247,9 @@ impl<'a, S> Dir<'a, S> {
     /// anything: `false` for what the walk would not enter, and for a name that was skipped before. If a broken file system gives
     /// the name twice, each call skips one of the two.
     ///
-    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Once the
-    /// directory has been read to its end, any other name takes a binary search in an index. The first such search makes it: 8
-    /// bytes for each directory in this one, sorted. Before the end, it takes a scan of all directories lent: use
-    /// [`skip_entry`](Self::skip_entry) there.
+    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Any other name takes
+    /// a binary search, in an index of 8 bytes for each directory in this one that the first such search makes. Before the end of
+    /// the directory it takes a scan of those lent: use [`skip_entry`](Self::skip_entry) there.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
     }
@@ -354,8 +326,8 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is
-    /// no directory, which a symbolic link is not, `EINVAL` for an invalid name: empty, `.`, `..`, or with a slash or a NUL. It
-    /// does nothing at the maximum depth.
+    /// no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a slash or a NUL. It does
+    /// nothing at the maximum depth.
     ///
     /// Costs: the name is copied.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) {
@@ -365,19 +337,6 @@ impl<'a, S> Dir<'a, S> {
     /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries,
     /// and a walk in post-order the second visit; [`enter`](Self::enter) still enters. It holds wherever it is called: before the
     /// first entry, after [`read_into`](Self::read_into), at the end.
-    ///
-    /// ```
-    /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     if dir.name() == b"power" {
-    ///         dir.skip_all();
-    ///     }
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         println!("{}", entry.path().display());
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     ///
     /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
@@ -410,14 +369,12 @@ impl<'a, S> Dir<'a, S> {
         self.state
     }
 
-    /// Its path: that of the root, as it was given to the walk, and the names from there to here.
+    /// Its path: that of the root, as it was given to the walk, and the names from there to here. It may be longer than `PATH_MAX`
+    /// (4096 bytes), which no system call takes: use the descriptor.
     ///
-    /// It borrows from the walk, not from this `Dir`. Take it before the inner loop, where an entry borrows the `Dir`;
-    /// [`Entry::path`] joins it with the name.
+    /// It borrows from the walk, not from this `Dir`: take it before the inner loop, where an entry borrows the `Dir`.
     ///
-    /// It may be longer than `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor.
-    ///
-    /// Costs: nothing, because the walk keeps the path: it adds a name on the way down, and removes it on the way up.
+    /// Costs: nothing, because the walk keeps it.
     #[inline]
     #[must_use]
     pub fn path(&self) -> &'a Path {
@@ -432,7 +389,6 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). For a root, its path, up to the first NUL.
-    #[allow(clippy::missing_panics_doc, reason = "only a bug would")]
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {

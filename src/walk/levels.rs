@@ -153,7 +153,6 @@ impl<S> Levels<S> {
 
 impl<S: Clone> Levels<S> {
     /// Opens the next directory, or takes a step towards it.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn step(&mut self) -> Result<Step, Error> {
         if cfg!(debug_assertions) {
@@ -196,7 +195,6 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Opens the first directory that is pending in the current one.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
         if self.stack.open_count() >= self.options.max_open {
@@ -220,7 +218,6 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Makes `child`, open as `dir`, the current directory.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
         let Self { options, stack, notes, path, .. } = self;

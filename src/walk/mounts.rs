@@ -59,7 +59,6 @@ impl Mounts {
     }
 
     /// Opens `name`, a directory in `dir`. If that fails, ask [`find`](Self::find).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
         if self.has_openat2 { open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name, same_mount) }
@@ -116,7 +115,6 @@ impl Mounts {
     }
 
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
         let opened = open::below(dir, name)?;

@@ -73,7 +73,6 @@ impl Notes {
     }
 
     /// Notes an entry that is lent, after [`begin`](Self::begin).
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
         if let Some(kind) = Kind::of(entry.file_type()) {

@@ -11,7 +11,10 @@ pub(super) enum Unread {
     /// There was no memory to note a directory. The caller does not know yet.
     OutOfMemory,
     /// The directory may not be read.
-    Refused { errno: Errno, tell: Tell },
+    Refused {
+        errno: Errno,
+        tell: Tell,
+    },
     /// The caller stopped the walk.
     Stopped,
 }

@@ -15,9 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 ///
 /// It stays in its closure: its lifetime `'scope` is that of one `spread`, so it cannot be kept, or put in the place of another.
 ///
-/// ```compile_fail
-/// let mut kept = None;
-/// lendir::Walk::open("/sys/class")?.spread(2, |worker| kept = Some(worker)); // error: it would escape
+/// ```compile_fail,E0521
+/// let kept = std::sync::Mutex::new(None);
+/// lendir::Walk::open("/sys/class")?.spread(2, |worker| *kept.lock().unwrap() = Some(worker)); // error: it would escape
 /// # Ok::<(), lendir::Error>(())
 /// ```
 pub struct Worker<'scope, 'env, S = ()> {
@@ -36,8 +36,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// # Errors
     ///
     /// Those of [`Walk::next`](super::Walk::next).
-    #[allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
@@ -46,7 +44,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// As [`Walk::next_ok`](super::Walk::next_ok): the next directory. `on_error` gets each error before it.
     ///
     /// Costs: as [`next`](Self::next), for each directory that it tries.
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
@@ -89,7 +86,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         Jobs::new(self.handover)
     }
 
-    #[allow(clippy::inline_always, reason = "see `Walk::next`")]
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
@@ -210,3 +206,46 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
     });
     results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
+
+/// What else of a worker the compiler refuses.
+///
+/// To put it in the place of another:
+///
+/// ```compile_fail,E0521
+/// lendir::Walk::default().spread(1, |outer| {
+///     let outer = std::sync::Mutex::new(outer);
+///     lendir::Walk::default().spread(1, |inner| std::mem::swap(*outer.lock().unwrap(), inner));
+/// });
+/// ```
+///
+/// To move it out of its closure, or to leave another one there:
+///
+/// ```compile_fail,E0507
+/// lendir::Walk::default().spread(1, |worker| drop::<lendir::Worker<'_, '_>>(*worker));
+/// ```
+///
+/// ```compile_fail,E0277
+/// lendir::Walk::default().spread(1, |worker| drop(std::mem::take(worker)));
+/// ```
+///
+/// To begin another tree:
+///
+/// ```compile_fail,E0599
+/// lendir::Walk::default().spread(1, |worker| worker.reopen("/sys/class"));
+/// ```
+///
+/// To keep its jobs, or to give them what does not outlive the `spread`:
+///
+/// ```compile_fail,E0521
+/// let kept = std::sync::Mutex::new(None);
+/// lendir::Walk::default().spread(1, |worker| *kept.lock().unwrap() = Some(worker.jobs()));
+/// ```
+///
+/// ```compile_fail,E0373
+/// lendir::Walk::default().spread(1, |worker| {
+///     let name = String::new();
+///     worker.jobs().run(|| drop(&name));
+/// });
+/// ```
+#[cfg(doctest)]
+mod misuse {}

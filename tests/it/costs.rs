@@ -174,7 +174,7 @@ fn error_is_two_allocations_at_most() {
         allocated(|| Entries::new(&file, &mut buffer).next().unwrap_err()),
         allocated(|| Entries::new(&file, &mut buffer).seek(u64::MAX).unwrap_err()),
     ];
-    assert!(costs.iter().all(|costs| (1..=2).contains(&costs.times)), "{costs:?}");
+    assert!(costs.iter().all(|costs| costs.times <= 2), "{costs:?}");
 }
 
 /// A `Listing` takes what its documentation says and, once it has held as large a directory, allocates nothing.
@@ -190,7 +190,6 @@ fn listing_memory_is_bounded_and_reused() {
     };
     // Just over half of what the memory of the listing grows to, where most of it is still unused.
     let (small, large) = (directory(300), directory(40_000));
-    let mut buffer = Buffer::new();
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {

@@ -59,7 +59,7 @@ impl Way {
     }
 }
 
-fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
+pub fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
     let mut visits: Vec<_> = visits.into_iter().collect();
     visits.sort_by(|a, b| {
         let key = |visit: &Visit| match visit.what {

@@ -141,7 +141,7 @@ fn whoever_reads_it_is_told_once() {
         for case in CASES {
             for is_post_order in [false, true] {
                 for same_mount in [false, true] {
-                    [false, true].map(|is_link| check(case, is_post_order, same_mount, is_link));
+                    [false, true].into_iter().for_each(|is_link| check(case, is_post_order, same_mount, is_link));
                 }
             }
         }
@@ -229,7 +229,7 @@ fn it_takes_three_calls() {
     let parts = totals(TEST, || {
         as_nobody(|| {
             let tree = Tree::of(&["1/", "2/", "3/"]);
-            ["1", "2", "3"].map(|name| forbid(&tree.path().join(name)));
+            ["1", "2", "3"].iter().for_each(|name| forbid(&tree.path().join(name)));
             let mut walk = Walk::open(tree.path()).unwrap();
             let mut root = walk.next().unwrap().unwrap();
             while root.next().unwrap().is_some() {}

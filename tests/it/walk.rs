@@ -158,6 +158,46 @@ fn reset_begins_another_tree_wherever_the_walk_is() {
     }
 }
 
+/// A path that nothing looks up may be anything.
+#[test]
+fn root_of_a_descriptor_may_have_any_path() {
+    let tree = Tree::of(&["a/"]);
+    for (path, name, below) in [("x\0y", c"x", "x\0y/a"), ("", c"", "a"), ("a/b", c"a/b", "a/b/a"), ("/", c"/", "/a")] {
+        let root = lendir::open(tree.path()).unwrap();
+        let mut walk = Walk::options().post_order(true).from_fd(root, path);
+        let mut visits = 0;
+        for_each(&mut walk, |dir| {
+            visits += 1;
+            if dir.depth() == 0 {
+                assert_eq!((dir.path(), dir.name(), dir.name_os()), (Path::new(path), path.as_bytes(), path.as_ref()));
+                assert_eq!(dir.name_cstr(), name);
+            } else {
+                assert_eq!((dir.path(), dir.name_cstr()), (Path::new(below), c"a"));
+            }
+        });
+        assert_eq!(visits, 4);
+    }
+}
+
+/// It lends those that are wanted, and the walk goes below the others too.
+#[test]
+fn find_passes_over_entries_and_hides_none() {
+    let tree = Tree::new(|at| tree::comb(at, 20));
+    for max_open in BOUNDS {
+        let mut walk = walk(tree.path(), max_open, false);
+        let (mut found, mut visits) = (0, 0);
+        for_each(&mut walk, |dir| {
+            visits += 1;
+            while let Some(entry) = dir.find(|entry| entry.name() == b"z").unwrap() {
+                assert_eq!(entry.name(), b"z");
+                found += 1;
+                dir.skip_entry();
+            }
+        });
+        assert_eq!((found, visits), (20, 41));
+    }
+}
+
 /// The caller can still change a directory whose entry it was lent.
 #[test]
 fn directory_is_opened_when_the_walk_comes_to_it() {

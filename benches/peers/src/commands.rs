@@ -54,52 +54,38 @@ const TASKS: [Task; 2] = [
     },
 ];
 
-#[derive(Clone, Copy)]
-enum Place {
-    Tree(Fixture),
-    /// The caches are dropped before each run.
-    Cold(Fixture),
-    /// A millisecond for each call.
-    Slow(Shape),
-}
-
-impl Place {
-    fn label(self) -> String {
-        match self {
-            Self::Tree(tree) => tree.label(),
-            Self::Cold(tree) => format!("{}, cold caches", tree.label()),
-            Self::Slow(shape) => {
-                format!("FUSE, 1 ms a request, {} directories, {} files", shape.directories(), shape.files())
-            }
-        }
-    }
-}
-
-/// Tables in Markdown.
+/// A table in Markdown for each task.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let is_test = arguments.has("--test");
     let tree = if is_test { Fixture::Small } else { Fixture::System("/usr") };
+    // A file system that takes a millisecond for each request.
+    let shape = Shape { levels: if is_test { 1 } else { 3 } };
     let mut all = String::new();
-    for place in [Place::Tree(tree), Place::Cold(tree), Place::Slow(Shape { levels: if is_test { 1 } else { 3 } })] {
-        for task in &TASKS {
-            let (title, label) = (format!("Programs, {}", task.name), place.label());
-            if arguments.ask_for(&title, &label) {
-                build_examples();
-                let table = match place {
-                    Place::Tree(tree) => task.on_warm_caches(bench, &title, &tree.make()),
-                    Place::Cold(tree) => task.on_cold_caches(&tree.make(), is_test),
-                    // The namespace of the mount is that of one thread, and ends with it.
-                    Place::Slow(shape) => {
-                        thread::spawn(move || task.on_slow(shape)).join().expect("the thread that measures panicked")
-                    }
-                };
-                write!(all, "\n### {title}: {label}\n\n{table}").expect(TO_STRING);
-            }
+    for task in TASKS.iter().filter(|task| arguments.ask_for(TITLE, task.name)) {
+        build_examples();
+        let tree = tree.make();
+        let warm = task.on_warm_caches(bench, &tree);
+        let cold = task.on_cold_caches(&tree, is_test);
+        // The namespace of the mount is that of one thread, and ends with it.
+        let slow = thread::spawn(move || task.on_slow(shape)).join().expect("the thread that measures panicked");
+        let (place, directories, files) = (&tree.label, shape.directories(), shape.files());
+        write!(
+            all,
+            "\n### {TITLE}: {}\n\nSlow: {directories} directories and {files} files on FUSE, 1 ms a request\n\n\
+             | | {place} | system calls | peak memory | cold caches | slow | requests waited for | at once |\n\
+             |---|---|---|---|---|---|---|---|\n",
+            task.name
+        )
+        .expect(TO_STRING);
+        for (((name, warm), cold), slow) in task.commands.iter().zip(warm).zip(cold).zip(slow) {
+            writeln!(all, "| `{name}` | {} | {cold} | {} |", warm.join(" | "), slow.join(" | ")).expect(TO_STRING);
         }
     }
     all
 }
 
+const TITLE: &str = "Programs";
+const SKIPPED: &str = "SKIPPED";
 const TO_STRING: &str = "BUG: writing to a `String` failed";
 
 /// In the directory of this program, where cargo puts examples beside it.
@@ -112,15 +98,10 @@ fn build_examples() {
 
 impl Task {
     /// Those of the commands that run here. What is not installed fails, and so does an option that this version does not have.
-    fn installed(&self, root: &Path, text: &mut String) -> Vec<&'static str> {
+    fn installed(&self, root: &Path) -> Vec<&'static str> {
         let runs = |name: &&str| match run(&mut command(name, root)) {
-            Ok(_) => true,
             Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
-            Err(failure) => {
-                let failure = failure.lines().next().unwrap_or_default();
-                writeln!(text, "SKIPPED `{name}`: {failure}\n").expect(TO_STRING);
-                false
-            }
+            result => result.is_ok(),
         };
         self.commands.iter().copied().filter(runs).collect()
     }
@@ -134,75 +115,61 @@ impl Task {
         }
     }
 
-    /// Times are ratios to that of the first command.
-    fn on_warm_caches(&self, bench: &mut Bench, title: &str, tree: &Tree) -> String {
-        let mut text = String::new();
-        let installed = self.installed(tree.path(), &mut text);
+    /// Of each command its time, as a ratio to that of the first one, system calls, and peak memory.
+    fn on_warm_caches(&self, bench: &mut Bench, tree: &Tree) -> Vec<[String; 3]> {
         let contender =
             |name: &&'static str| Contender::new(name, self.oracle(tree), Whole { name, tree, answer: self.answer });
-        let row = bench.measure(title, &tree.label, installed.iter().map(contender).collect());
-        text += "| | time | system calls | peak memory |\n|---|---|---|---|\n";
-        for name in installed {
-            let time = if name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
+        let installed = self.installed(tree.path());
+        let row = bench.measure(TITLE, self.name, installed.iter().map(contender).collect());
+        let cells = |name: &&'static str| {
+            let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
             // The last line of `strace -c` is the total: percent, seconds, microseconds a call, calls.
             let calls =
                 last_line("strace -fc", name, tree).and_then(|line| line.split_whitespace().nth(3).map(String::from));
             let memory = last_line("/usr/bin/time -f %M", name, tree).and_then(|line| line.trim().parse::<f64>().ok());
-            let calls = calls.unwrap_or_else(|| "–".into());
-            let memory = memory.map_or_else(|| "–".into(), |kib| format!("{:.1} MiB", kib / 1024.0));
-            writeln!(text, "| `{name}` | {time} | {calls} | {memory} |").expect(TO_STRING);
-        }
-        text
+            let memory = memory.map_or_else(|| SKIPPED.into(), |kib| format!("{:.1} MiB", kib / 1024.0));
+            [time, calls.unwrap_or_else(|| SKIPPED.into()), memory]
+        };
+        let skipped = || [SKIPPED; 3].map(String::from);
+        self.commands.iter().map(|name| if installed.contains(name) { cells(name) } else { skipped() }).collect()
     }
 
-    /// The median of five runs, in turn.
-    fn on_cold_caches(&self, tree: &Tree, is_test: bool) -> String {
-        let mut text = String::new();
-        let installed = self.installed(tree.path(), &mut text);
-        let mut seconds = vec![Vec::new(); installed.len()];
+    /// The median of five runs, in turn. SKIPPED where this process may not drop the caches.
+    fn on_cold_caches(&self, tree: &Tree, is_test: bool) -> Vec<String> {
+        let installed = self.installed(tree.path());
+        let mut seconds = vec![Vec::new(); self.commands.len()];
         for _ in 0..if is_test { 1 } else { 5 } {
-            for (name, seconds) in installed.iter().zip(&mut seconds) {
-                if !is_test {
-                    rustix::fs::sync();
-                    if let Err(error) = std::fs::write("/proc/sys/vm/drop_caches", "3") {
-                        return format!("SKIPPED: /proc/sys/vm/drop_caches: {error}\n");
-                    }
+            for (name, seconds) in self.commands.iter().zip(&mut seconds) {
+                rustix::fs::sync();
+                let is_cold = is_test || std::fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
+                if is_cold && installed.contains(name) {
+                    seconds.push(Whole { name, tree, answer: self.answer }.time(1).as_secs_f64());
                 }
-                seconds.push(Whole { name, tree, answer: self.answer }.time(1).as_secs_f64());
             }
         }
-        text += "| | time | fastest and slowest of 5 |\n|---|---|---|\n";
-        for (name, mut seconds) in installed.into_iter().zip(seconds) {
+        let cell = |mut seconds: Vec<f64>| {
             seconds.sort_by(f64::total_cmp);
-            let [fastest, median, slowest] =
-                [0, seconds.len() / 2, seconds.len() - 1].map(|index| time(seconds[index]));
-            writeln!(text, "| `{name}` | {median} | {fastest}, {slowest} |").expect(TO_STRING);
-        }
-        text
+            seconds.get(seconds.len() / 2).map_or_else(|| SKIPPED.into(), |median| time(*median))
+        };
+        seconds.into_iter().map(cell).collect()
     }
 
     /// Each command once: the server's sleep is nearly all of the time, and hardly differs from run to run. SKIPPED where this
     /// process may not mount, or there is no FUSE.
-    fn on_slow(&self, shape: Shape) -> String {
-        let server = match Server::mount(shape) {
-            Ok(server) => server,
-            Err(error) => return format!("SKIPPED: {error}\n"),
-        };
+    fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
+        let server = Server::mount(shape);
         let right = if self.name == "du" { shape.kibibytes() } else { shape.bytes_of_names() };
-        let mut text = String::from("| | time | requests waited for | at once |\n|---|---|---|---|\n");
-        for name in self.commands {
+        let cells = |name: &&'static str| {
+            let server = server.as_ref().ok()?;
             let (before, begin) = (server.waited_for(), Instant::now());
-            let Ok(output) = run(&mut command(name, POINT.as_ref())) else {
-                writeln!(text, "| `{name}` | SKIPPED | – | – |").expect(TO_STRING);
-                continue;
-            };
+            let output = run(&mut command(name, POINT.as_ref())).ok()?;
             let (seconds, requests) = (begin.elapsed().as_secs_f64(), server.waited_for() - before);
             assert_eq!((self.answer)(&output.stdout, POINT.as_ref()), right, "{name} answers wrongly");
             #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
             let at_once = requests as f64 * LATENCY.as_secs_f64() / seconds;
-            writeln!(text, "| `{name}` | {seconds:.2} s | {requests} | {at_once:.1} |").expect(TO_STRING);
-        }
-        text
+            Some([time(seconds), requests.to_string(), format!("{at_once:.1}")])
+        };
+        self.commands.iter().map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from))).collect()
     }
 }
 

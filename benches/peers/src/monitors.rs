@@ -62,24 +62,26 @@ const QUESTIONS: [Question; 4] = [
     },
 ];
 
-/// A table in Markdown for each question.
+/// A table in Markdown.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let asked: Vec<_> = QUESTIONS.iter().filter(|question| arguments.ask_for(TITLE, question.title)).collect();
-    let mut all = String::new();
     if asked.is_empty() {
-        return all;
+        return String::new();
     }
     let sleepers = Sleepers::start();
     let pids = sleepers.pids();
+    let mut text = format!(
+        "\n### {TITLE}\n\n{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more\n\n\
+         | | | time | system calls |\n|---|---|---|---|\n"
+    );
     for question in asked {
         let root = if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
-        let table = match root {
-            Ok(root) => question.table(bench, root, &pids),
-            Err(error) => format!("SKIPPED: no tree of cgroups: {error}\n"),
-        };
-        write!(all, "\n### {TITLE}: {}\n\n{table}", question.title).expect(TO_STRING);
+        match root {
+            Ok(root) => text += &question.rows(bench, root, &pids),
+            Err(error) => writeln!(text, "| {} | SKIPPED: {error} | | |", question.title).expect(TO_STRING),
+        }
     }
-    all
+    text
 }
 
 const TITLE: &str = "Monitors";
@@ -100,7 +102,7 @@ impl Question {
     }
 
     /// Other processes come and go, so only what is said of `pids`, which stay, is compared with what the first way says.
-    fn table(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
+    fn rows(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
         let answer = |lines: &Vec<u8>| {
             let mut lines: Vec<_> =
                 lines.split(|byte| *byte == b'\n').filter(|line| pids.contains(pid(line))).collect();
@@ -124,15 +126,12 @@ impl Question {
         };
         let row = bench.measure(TITLE, self.title, self.ways.iter().map(contender).collect());
 
-        let count = lines(first).split(|byte| *byte == b'\n').count() - 1;
-        let mut text = format!(
-            "{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more: {count} lines\n"
-        );
-        text += "\n| | time | system calls |\n|---|---|---|\n";
+        let mut text = String::new();
         for Way { name, .. } in self.ways {
             let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
             let calls = self.system_calls(name, root).map_or_else(|| "–".into(), |calls| calls.to_string());
-            writeln!(text, "| {name} | {time} | {calls} |").expect(TO_STRING);
+            let title = if *name == first.name { self.title } else { "" };
+            writeln!(text, "| {title} | {name} | {time} | {calls} |").expect(TO_STRING);
         }
         text
     }

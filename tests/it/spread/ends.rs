@@ -24,11 +24,10 @@ fn directories_left_by_early_returns_go_to_the_others() {
             for threads in [2, 8] {
                 for steps in [0, 1, 3, 20] {
                     for stop_reading in STOP_READING {
-                        let caller = thread::current().id();
                         let stays = AtomicBool::new(false);
                         let work = |worker: &mut Worker<'_, '_>| {
                             let mut paths = Vec::new();
-                            if thread::current().id() != caller && !stays.swap(true, SeqCst) {
+                            if worker.index() > 0 && !stays.swap(true, SeqCst) {
                                 return paths_left(worker);
                             }
                             for step in 1..=steps {
@@ -84,7 +83,7 @@ fn stop_ends_the_walk_for_all_threads() {
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for stop_at in [0, 1, 100] {
-                for returns in [false, true] {
+                for (is_by_worker, returns) in [(false, false), (false, true), (true, false), (true, true)] {
                     let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
                     let parts = way.begin(tree.path()).spread(threads, |worker| {
                         let mut stops = false;
@@ -94,7 +93,11 @@ fn stop_ends_the_walk_for_all_threads() {
                             slow_down(visit, stop_at);
                             stops = visit == stop_at;
                             if stops {
-                                dir.stop();
+                                if is_by_worker {
+                                    worker.stop();
+                                } else {
+                                    dir.stop();
+                                }
                                 if returns {
                                     return;
                                 }
@@ -166,12 +169,11 @@ fn work_is_given_at_any_depth() {
     let tree = Tree::new(|at| tree::nest(at, levels));
     for stops in [false, true] {
         let is_given = AtomicBool::new(false);
-        let caller = thread::current().id();
         let parts = POST.begin(tree.path()).spread(2, |worker| {
-            let mut visits = 0;
+            let (mut visits, is_first) = (0, worker.index() == 0);
             while let Some(mut dir) = worker.next().unwrap() {
                 visits += 1;
-                if dir.depth() > DEPTH && thread::current().id() != caller {
+                if dir.depth() > DEPTH && !is_first {
                     is_given.store(true, SeqCst);
                     if stops {
                         dir.stop();

@@ -8,6 +8,7 @@ use crate::support::way::{PLAIN, POST};
 use crate::visits::{Plan, by_std, walked};
 use lendir::{Dir, Worker};
 use rustix::fs::fstat;
+use std::collections::HashSet;
 use std::fs;
 use std::iter;
 use std::os::fd::AsFd;
@@ -132,21 +133,20 @@ fn work_reaches_every_thread() {
     }
 }
 
-/// The caller's thread is one of them.
+/// The caller's thread is the first of them.
 #[test]
 fn as_many_closures_run_as_there_are_threads() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::of(&["a/b/", "c/"]);
     let cores = thread::available_parallelism().unwrap().get();
     for (asked, threads) in [(0, cores), (1, 1), (2, 2), (64, 64)] {
-        let mut ids = POST.begin(tree.path()).spread(asked, |worker| {
+        let ids = POST.begin(tree.path()).spread(asked, |worker| {
             while worker.next().unwrap().is_some() {}
-            format!("{:?}", thread::current().id())
+            (worker.index(), thread::current().id())
         });
-        assert!(ids.contains(&format!("{:?}", thread::current().id())));
-        ids.sort();
-        ids.dedup();
-        assert_eq!(ids.len(), threads);
+        assert!(ids.iter().map(|id| id.0).eq(0..threads), "{ids:?}");
+        assert_eq!(ids[0].1, thread::current().id());
+        assert_eq!(ids.iter().map(|id| id.1).collect::<HashSet<_>>().len(), threads);
     }
 }
 

@@ -1,0 +1,167 @@
+//! Many roots in one walk, `WalkOptions::open_all`; and roots that are symbolic links.
+
+use crate::spread::{THREADS, in_one_order};
+use crate::support::machine::Watchdog;
+use crate::support::process;
+use crate::support::scan::errno;
+use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST, Way};
+use crate::visits::{Plan, Visit, What, by_std, walked};
+use crate::walk_bounds::leave_room;
+use lendir::Walk;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+const TIGHT: Way = Way { max_open: 4, ..POST };
+
+/// Roots, some of which cannot be opened, and one twice; and what the walk of them is to answer.
+fn roots(place: &Tree, way: Way) -> (Vec<PathBuf>, Vec<Visit>) {
+    let (mut roots, mut expected) = (Vec::new(), Vec::new());
+    for (name, errno) in [
+        ("comb", None),
+        ("missing", Some(libc::ENOENT)),
+        ("wide", None),
+        ("file", Some(libc::ENOTDIR)),
+        ("comb", None),
+        ("a\0b", Some(libc::EINVAL)),
+        ("link", None),
+        ("empty", None),
+    ] {
+        let root = place.path().join(name);
+        match errno {
+            None => expected.extend(by_std(&root, way.is_post_order, |_| Plan::ALL)),
+            Some(errno) => expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) }),
+        }
+        roots.push(root);
+    }
+    (roots, expected)
+}
+
+fn place() -> Tree {
+    Tree::new(|at| {
+        tree::make(at, &["comb/", "wide/", "file", "empty/"]);
+        tree::comb(&at.join("comb"), 12);
+        tree::wide(&at.join("wide"), 50, 2);
+        symlink("comb/m", at.join("link")).unwrap();
+    })
+}
+
+#[test]
+fn one_thread_walks_one_after_the_other() {
+    let place = place();
+    for way in [PLAIN, POST, TIGHT] {
+        let (roots, expected) = roots(&place, way);
+        assert_eq!(walked(&mut way.options().open_all(&roots), |_| Plan::ALL), expected, "{way:?}");
+        // What is left is abandoned, wherever the walk is.
+        for steps in 0..expected.len() {
+            let mut walk = way.options().open_all(&roots);
+            (0..steps).for_each(|_| drop(walk.next().map(|dir| dir.is_some())));
+            walk.reopen(place.path().join("empty")).unwrap();
+            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), if way.is_post_order { 2 } else { 1 });
+        }
+    }
+}
+
+#[test]
+fn all_are_open_to_all_threads() {
+    let _watchdog = Watchdog::new(60);
+    let place = place();
+    for way in [PLAIN, POST, TIGHT] {
+        let (roots, expected) = roots(&place, way);
+        let expected = in_one_order(expected);
+        for threads in THREADS {
+            let parts = way.options().open_all(&roots).spread(threads, |worker| walked(worker, |_| Plan::ALL));
+            assert!(in_one_order(parts.into_iter().flatten()) == expected, "{way:?}, {threads} threads");
+        }
+        // The first thread leaves with some of them before the others have begun.
+        let parts = way
+            .options()
+            .open_all(&roots)
+            .spread(3, |worker| if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) });
+        assert!(in_one_order(parts.into_iter().flatten()) == expected, "{way:?}, one thread leaves");
+    }
+}
+
+#[test]
+fn each_begins_with_the_same_state() {
+    let tree = Tree::of(&["1/a/b/", "2/a/b/", "3/a/b/"]);
+    let roots = ["1", "2", "3"].map(|name| tree.path().join(name));
+    for is_post_order in [false, true] {
+        for threads in THREADS {
+            let options = Walk::options().post_order(is_post_order).with_state(7);
+            let parts = options.open_all(&roots).spread(threads, |worker| {
+                let mut visits = 0;
+                while let Some(mut dir) = worker.next().unwrap() {
+                    assert_eq!(*dir.state(), 7 + dir.depth() + usize::from(dir.is_second_visit()), "{dir:?}");
+                    *dir.state_mut() += 1;
+                    visits += 1;
+                }
+                visits
+            });
+            assert_eq!(parts.into_iter().sum::<usize>(), if is_post_order { 18 } else { 9 });
+        }
+    }
+}
+
+/// A root is opened when the walk comes to it.
+#[test]
+fn any_number_takes_no_descriptor() {
+    process::run("roots::any_number_takes_no_descriptor", 60, || {
+        let tree = Tree::new(|at| tree::wide(at, 500, 3));
+        let roots: Vec<_> = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        for (threads, descriptors) in [(1, 3), (2, 12)] {
+            let _others = leave_room(descriptors);
+            let parts = Walk::options().open_all(&roots).spread(threads, |worker| {
+                let mut count = 0;
+                while let Some(mut dir) = worker.next().unwrap() {
+                    assert!(dir.next().unwrap().is_none());
+                    count += 1;
+                }
+                count
+            });
+            assert_eq!(parts.into_iter().sum::<usize>(), 500);
+        }
+    });
+}
+
+#[test]
+fn link_is_a_root_unless_it_is_refused() {
+    let tree = Tree::of(&["d/below/"]);
+    let at = |name: &str| tree.path().join(name);
+    symlink("d", at("link")).unwrap();
+    symlink("below", at("d/to_below")).unwrap();
+    for (name, is_followed, is_refused) in
+        [("link", true, true), ("d", true, false), ("link/below", true, false), ("link/to_below", true, true)]
+    {
+        assert_eq!(Walk::open(at(name)).is_ok(), is_followed, "{name}");
+        let options = Walk::options().follow_roots(false);
+        let mut reopened = Walk::options().follow_roots(false).open(tree.path()).unwrap();
+        let results = [
+            options.clone().open(at(name)).err(),
+            reopened.reopen(at(name)).err(),
+            options.open_all([at(name)]).next().err(),
+        ];
+        for error in results {
+            assert_eq!(error.is_some(), is_refused, "{name}");
+            if let Some(error) = error {
+                assert_eq!((error.path(), error.depth(), errno(&error)), (&*at(name), 0, libc::ENOTDIR));
+            }
+        }
+    }
+    assert!(Walk::options().follow_roots(false).follow_roots(true).open(at("link")).is_ok());
+}
+
+/// It is an error, not lent: there is no directory above it in which it was found.
+#[test]
+fn unreadable_root_is_an_error() {
+    process::as_nobody(|| {
+        let tree = Tree::of(&["secret/", "z/"]);
+        let secret = tree.path().join("secret");
+        fs::set_permissions(&secret, Permissions::from_mode(0o300)).unwrap();
+        let mut walk = POST.options().open_all([&secret, &tree.path().join("z")]);
+        let error = walk.next().unwrap_err();
+        assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
+        assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2);
+    });
+}
