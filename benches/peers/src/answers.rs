@@ -198,7 +198,7 @@ fn numbers_by_std(dir: &Path) -> impl Iterator<Item = (u32, DirEntry)> {
 fn each_process(proc: impl AsFd, mut take: impl FnMut(u32, &[u8])) {
     let mut buffer = Buffer::new();
     let proc = proc.as_fd();
-    let mut processes = Entries::new(proc, &mut buffer);
+    let mut processes = Entries::new(&proc, &mut buffer);
     while let Some(process) = processes.next().expect("cannot read the directory") {
         if let Some(pid) = process.numeric_name() {
             take(pid, process.name());
