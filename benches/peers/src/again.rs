@@ -75,7 +75,7 @@ fn unopened(known: &HashMap<Id, Known>, dir: &Dir<'_>, path: &mut Vec<u8>, at: &
 fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> {
     let (mut count, mut path) = (0, Vec::new());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-    let settled = i64::try_from(now.as_secs()).expect("it is long before the end of time") - 2;
+    let settled = now.as_secs().cast_signed() - 2; // the next change of a younger one could leave it the same times
     while let Some(mut dir) = walk.next()? {
         let Ok(stat) = fstat(&dir) else { continue };
         if let Some(unchanged) = known.get(&id(&stat)).filter(|known| known.times == times(&stat)) {
