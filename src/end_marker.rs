@@ -10,7 +10,7 @@ use rustix::fd::AsFd;
 /// say so earlier, in the cookie (`d_off`) of the last entry: ext2, ext3 and ext4 with hashed directories say `i64::MAX`
 /// (`i32::MAX` to a 32-bit process); tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
 /// [`Entries::with_end_marker`](crate::Entries::with_end_marker) and
-/// [`Listing::with_end_marker`](crate::Listing::with_end_marker) believe them and leave the last `getdents64` out.
+/// [`Listing::with_end_marker`](crate::Listing::with_end_marker) rely on them and leave out the last `getdents64`.
 ///
 /// The value is `Copy` and holds for every directory of one mount: ask once for a whole tree. Do not carry it across a
 /// mount point: xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be

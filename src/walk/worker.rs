@@ -92,6 +92,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             if self.cursor.is_unfinished() {
                 self.finish()?;
             }
+            // Once a directory, between two of them: what is pending is complete then.
             if self.handover.is_asked() {
                 self.give();
             }
@@ -108,6 +109,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     #[cold]
     #[inline(never)]
     fn finish(&mut self) -> Result<(), Error> {
+        // `Dir::stop` was called, here or by another thread.
         if self.cursor.is_stopped() {
             self.handover.end();
         }
@@ -150,6 +152,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             self.stop();
         }
         let Self { cursor, handover, .. } = self;
+        // Given before it leaves: with this thread, the last one could leave, and the others would find nothing.
         if cursor.levels.has_work() {
             handover.give(Work::All(cursor.levels));
         } else {
@@ -203,11 +206,13 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
             started.inspect_err(|_| drop(handover.leave())).ok()
         };
         // A clone of the state may panic: then those that were started wait for nobody.
-        let others = catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>()));
-        let others = others.unwrap_or_else(|panic| {
-            handover.end();
-            resume_unwind(panic)
-        });
+        let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
+            Ok(others) => others,
+            Err(panic) => {
+                handover.end();
+                return vec![Err(panic)];
+            }
+        };
         let first = run(cursor, 0);
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         [first].into_iter().chain(others.into_iter().map(join)).collect()

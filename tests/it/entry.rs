@@ -2,6 +2,7 @@
 
 use crate::fixture::{make_file, mixed};
 use crate::support::process::as_nobody;
+use crate::support::tree::Tree;
 use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
 use lendir::{Buffer, Entries, Entry, Error, Listing, OFlags, SortedEntry, Walk};
@@ -132,11 +133,8 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
 
 #[test]
 fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
-    let made = tempfile::tempdir().unwrap();
+    let made = Tree::of(&["closed/file"]);
     let path = made.path().join("closed");
-    fs::create_dir(&path).unwrap();
-    make_file(&path.join("file"));
-    fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     let denied: Vec<PathBuf> = as_nobody(|| {
         let mut dir = lendir::read_dir(&path).unwrap();

@@ -3,6 +3,7 @@
 use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
 use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
+use crate::support::tree::in_memory;
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -38,7 +39,7 @@ fn many_names() -> Vec<Vec<u8>> {
 
 #[test]
 fn each_order_is_as_stated() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     make(dir.path(), &many_names());
     for name in ["Name", "name", "nAME_1-", "nAME_1."] {
         fs::create_dir(dir.path().join(name)).unwrap();
@@ -117,7 +118,7 @@ fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
 
 #[test]
 fn by_name_returns_every_name_and_no_other() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     let all = many_names();
     make(dir.path(), &all);
     for order in ORDERS {
@@ -140,7 +141,7 @@ fn by_name_returns_every_name_and_no_other() {
 
 #[test]
 fn entries_agree_with_metadata() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     File::create(dir.path().join("17")).unwrap();
     fs::create_dir(dir.path().join("dir")).unwrap();
     symlink("17", dir.path().join("link")).unwrap();
@@ -169,7 +170,7 @@ fn entries_agree_with_metadata() {
 
 #[test]
 fn iterators_and_get_agree() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     make(dir.path(), &many_names());
     let mut listing = Listing::new();
     assert!(listing.is_empty() && listing.iter().next().is_none());
@@ -202,9 +203,9 @@ fn iterators_and_get_agree() {
 
 #[test]
 fn read_replaces_the_entries() {
-    let large = tempfile::tempdir().unwrap();
-    let small = tempfile::tempdir().unwrap();
-    let empty = tempfile::tempdir().unwrap();
+    let large = in_memory();
+    let small = in_memory();
+    let empty = in_memory();
     make(large.path(), &many_names());
     make(small.path(), &[b"b".to_vec(), b"a".to_vec()]);
     let mut listing = Listing::new();
@@ -221,7 +222,7 @@ fn read_replaces_the_entries() {
 #[test]
 fn entries_of_many_batches_are_sorted() {
     let count = if runs_long() { 100_000_u64 } else { 20_000 };
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     let mut expected: Vec<_> =
         (0..count).map(|i| format!("{:016x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes()).collect();
     make(dir.path(), &expected);
@@ -233,7 +234,7 @@ fn entries_of_many_batches_are_sorted() {
 
 #[test]
 fn read_begins_where_the_descriptor_stands() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     make(dir.path(), &many_names());
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
@@ -252,7 +253,7 @@ fn read_begins_where_the_descriptor_stands() {
 
 #[test]
 fn error_at_once_leaves_nothing() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = in_memory();
     make(dir.path(), &many_names());
     let mut listing = Listing::new();
     read(dir.path(), &mut listing).unwrap();
@@ -264,7 +265,7 @@ fn error_at_once_leaves_nothing() {
 
 #[test]
 fn removed_directory_is_empty_and_reported() {
-    let parent = tempfile::tempdir().unwrap();
+    let parent = in_memory();
     let path = parent.path().join("gone");
     fs::create_dir(&path).unwrap();
     let dir = lendir::open(&path).unwrap();

@@ -71,12 +71,16 @@ impl Look {
     }
 }
 
-/// Walks a tree with a wide directory between two others.
-fn check(look: Look) {
-    let tree = Tree::new(|at| {
+/// A wide directory between two others.
+fn tree() -> Tree {
+    Tree::new(|at| {
         tree::make(at, &["a/0/file", "w/", "z/0/file"]);
         tree::wide(&at.join("w"), COUNT, DIGITS);
-    });
+    })
+}
+
+/// Walks that [`tree`].
+fn check(look: Look, tree: &Tree) {
     let wide = tree.path().join("w");
     let mut listing = Listing::with_order(look.reads.unwrap_or(Order::Bytes));
     if look.is_grown {
@@ -127,10 +131,10 @@ fn check(look: Look) {
 /// In a process of its own, as it may abort.
 fn check_all(test: &str, looks: impl FnOnce() -> Vec<Look>) {
     process::run(&format!("refused_memory::{test}"), 120, || {
-        let mut cases = 0;
+        let (tree, mut cases) = (tree(), 0);
         for look in looks() {
             for is_post_order in [false, true] {
-                check(Look { is_post_order, ..look });
+                check(Look { is_post_order, ..look }, &tree);
                 cases += 1;
             }
         }

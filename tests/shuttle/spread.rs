@@ -18,6 +18,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use stamps::{Clock, read_all};
 use std::any::Any;
+use std::collections::HashSet;
 use std::fs;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -53,7 +54,7 @@ fn make(at: &Path) {
 const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
 fn begin(tree: &Tree, is_post_order: bool, max_open: usize) -> Walk {
-    Walk::open(tree.path()).unwrap().max_open(max_open).post_order(is_post_order)
+    Walk::options().max_open(max_open).post_order(is_post_order).open(tree.path()).unwrap()
 }
 
 const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
@@ -68,8 +69,8 @@ fn every_directory_comes_once_and_in_order() {
     explore("each directory once, in order", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let clock = Clock::new();
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
-            let visit = || clock.visit(walk, tree.path(), read_all).unwrap();
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |worker| {
+            let visit = || clock.visit(worker, tree.path(), read_all).unwrap();
             iter::from_fn(visit).collect::<Vec<_>>()
         });
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
@@ -85,7 +86,7 @@ fn what_threads_leave_goes_to_the_others() {
     explore("what threads leave goes to the others", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |walk| {
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |worker| {
             let stays = !one_stays.swap(true, SeqCst);
             let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
             let visit = || {
@@ -94,7 +95,7 @@ fn what_threads_leave_goes_to_the_others() {
                     1 => |mut dir| assert!(dir.next().is_ok()),
                     _ => read_all,
                 };
-                clock.visit(walk, tree.path(), look).unwrap()
+                clock.visit(worker, tree.path(), look).unwrap()
             };
             iter::from_fn(visit).take(steps).collect::<Vec<_>>()
         });
@@ -118,7 +119,7 @@ fn levels_above_a_lost_one_come_again() {
         let (clock, errors) = (Clock::new(), AtomicUsize::new(0));
         let move_at = tree.path().join(["m/m/m/m/m", "m/m/m/m/z", "m/m/m/m/m/m"][thread_rng().gen_range(0..3)]);
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
-        let parts = begin(&tree, true, max_open).spread(thread_rng().gen_range(1..5), |walk| {
+        let parts = begin(&tree, true, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             let look = |dir: Dir<'_>| {
                 if dir.path() == move_at && !dir.is_second_visit() {
                     moves.iter().for_each(|(from, to)| fs::rename(from, to).unwrap());
@@ -127,7 +128,7 @@ fn levels_above_a_lost_one_come_again() {
             };
             let mut stamps = Vec::new();
             loop {
-                match clock.visit(walk, tree.path(), look) {
+                match clock.visit(worker, tree.path(), look) {
                     Ok(Some(stamp)) => stamps.push(stamp),
                     Ok(None) => break stamps,
                     Err(error) => {
@@ -155,8 +156,8 @@ fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
     explore("all return early", 1000, move || {
         let (is_post_order, max_open) = any_way();
-        begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |walk| {
-            (0..thread_rng().gen_range(0..8)).take_while(|_| walk.next().unwrap().is_some()).count()
+        begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+            (0..thread_rng().gen_range(0..8)).take_while(|_| worker.next().unwrap().is_some()).count()
         });
     });
 }
@@ -169,9 +170,9 @@ fn stop_ends_it_for_all() {
         let (visits, is_over, late) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicUsize::new(0));
         let stop_at = thread_rng().gen_range(0..20);
         let returns = thread_rng().gen_bool(0.5);
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |walk| {
+        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             let mut stops = false;
-            while let Some(mut dir) = walk.next().unwrap() {
+            while let Some(mut dir) = worker.next().unwrap() {
                 late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
                 stops = visits.fetch_add(1, SeqCst) == stop_at;
                 if stops {
@@ -182,7 +183,7 @@ fn stop_ends_it_for_all() {
                 }
             }
             is_over.fetch_or(stops, SeqCst);
-            assert!(walk.next().unwrap().is_none());
+            assert!(worker.next().unwrap().is_none());
         });
         assert!(late.into_inner() < parts.len(), "another thread was lent two directories after the stop");
     });
@@ -198,9 +199,9 @@ fn panic_is_passed_on_when_all_have_returned() {
         let panics = thread_rng().gen_range(1..3);
         let walk = begin(&tree, is_post_order, max_open);
         let spread = AssertUnwindSafe(|| {
-            walk.spread(thread_rng().gen_range(1..5), |walk| {
+            walk.spread(thread_rng().gen_range(1..5), |worker| {
                 begun.fetch_add(1, SeqCst);
-                while let Some(_dir) = walk.next().unwrap() {
+                while let Some(_dir) = worker.next().unwrap() {
                     if (panic_at..panic_at + panics).contains(&visits.fetch_add(1, SeqCst)) {
                         ended.fetch_add(1, SeqCst);
                         resume_unwind(Box::new("on purpose"));
@@ -223,10 +224,11 @@ fn second_visit_has_the_value_of_the_first() {
     explore("a value comes again, whole", 2000, move || {
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
         let top = Arc::new((tree.path().to_owned(), AtomicUsize::new(0)));
-        let walk = begin(&tree, true, max_open).with_state(vec![Arc::clone(&top)]);
-        let parts = walk.spread(thread_rng().gen_range(2..5), |walk| {
+        let options = Walk::options().post_order(true).max_open(max_open).with_state(vec![Arc::clone(&top)]);
+        let walk = options.open(tree.path()).unwrap();
+        let parts = walk.spread(thread_rng().gen_range(2..5), |worker| {
             let mut seconds = 0;
-            while let Some(mut dir) = walk.next().unwrap() {
+            while let Some(mut dir) = worker.next().unwrap() {
                 let path = dir.path();
                 if dir.is_second_visit() {
                     // The values are those of the directories on the way, and this one's count is complete.
@@ -256,4 +258,102 @@ fn directories_in(path: &Path) -> usize {
     let dirs =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_type().unwrap().is_dir());
     1 + dirs.map(|dir| directories_in(&dir.path())).sum::<usize>()
+}
+
+/// All roots are open to all threads, and each comes once.
+#[test]
+fn roots_are_shared() {
+    let tree = Tree::new(make);
+    explore("many roots", 1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let options = Walk::options().post_order(is_post_order).max_open(max_open);
+        let roots = ["a", "m/a", "m/m", "z", "m/z"].map(|name| tree.path().join(name));
+        let walk = options.open_all(&roots);
+        let parts = walk.spread(thread_rng().gen_range(2..5), |worker| {
+            let steps = if worker.index() == 0 { usize::MAX } else { thread_rng().gen_range(0..20) };
+            let visit = || worker.next().unwrap().map(|dir| (dir.path().to_owned(), dir.is_second_visit()));
+            iter::from_fn(visit).take(steps).collect::<Vec<_>>()
+        });
+        let visits: Vec<_> = parts.into_iter().flatten().collect();
+        let expected = roots.iter().map(|root| directories_in(root)).sum::<usize>();
+        assert_eq!(visits.len(), if is_post_order { 2 * expected } else { expected });
+        assert_eq!(visits.iter().collect::<HashSet<_>>().len(), visits.len(), "a visit comes twice");
+    });
+}
+
+/// Each job runs once, on any thread, before `spread` returns. If the walk is stopped, or a thread panics, it may be dropped
+/// instead, and nothing hangs.
+#[test]
+fn jobs_run_once_or_are_dropped_at_the_end() {
+    let tree = Tree::new(make);
+    let moved = Arc::new(AtomicUsize::new(0));
+    let moved_so_far = Arc::clone(&moved);
+    explore("jobs", 2000, move || {
+        let (is_post_order, max_open) = any_way();
+        let (given, ran, elsewhere) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let alive = Arc::new(());
+        let ends_at = thread_rng().gen_range(0..4 * DIRECTORIES);
+        let panics = thread_rng().gen_bool(0.5);
+        let walk = begin(&tree, is_post_order, max_open);
+        let spread = AssertUnwindSafe(|| {
+            walk.spread(thread_rng().gen_range(1..5), |worker| {
+                let jobs = worker.jobs();
+                let steps = if worker.index() == 0 { usize::MAX } else { thread_rng().gen_range(0..8) };
+                for _ in 0..steps {
+                    let Some(mut dir) = worker.next().unwrap() else { break };
+                    while dir.next().unwrap().is_some() {
+                        let number = given.fetch_add(1, SeqCst);
+                        let (here, alive) = (shuttle::thread::current().id(), Arc::clone(&alive));
+                        let (ran, elsewhere) = (&ran, &elsewhere);
+                        jobs.run(move || {
+                            let _alive = alive;
+                            ran.fetch_add(1, SeqCst);
+                            elsewhere.fetch_add(usize::from(shuttle::thread::current().id() != here), SeqCst);
+                            if panics && number == ends_at {
+                                resume_unwind(Box::new("on purpose"));
+                            }
+                        });
+                    }
+                    if !panics && given.load(SeqCst) > ends_at {
+                        worker.stop();
+                    }
+                }
+            });
+        });
+        let is_panic = catch_unwind(spread).is_err();
+        let (given, ran) = (given.into_inner(), ran.into_inner());
+        assert_eq!(is_panic, panics && given > ends_at);
+        assert!(if given > ends_at { ran <= given } else { ran == given }, "{ran} of {given} jobs ran");
+        assert_eq!(Arc::strong_count(&alive), 1, "what a job owns is left over");
+        moved_so_far.fetch_add(elsewhere.into_inner(), SeqCst);
+    });
+    assert!(moved.load(SeqCst) > 1000, "only {moved:?} jobs ran on another thread");
+}
+
+/// Cloned so many times, then it panics.
+#[derive(Debug)]
+struct Fuse(Arc<AtomicUsize>);
+
+impl Clone for Fuse {
+    fn clone(&self) -> Self {
+        if self.0.fetch_sub(1, SeqCst) == 1 {
+            resume_unwind(Box::new("on purpose"));
+        }
+        Self(Arc::clone(&self.0))
+    }
+}
+
+#[test]
+fn state_whose_clone_panics_hangs_nothing() {
+    let tree = Tree::new(make);
+    explore("the clone of a state panics", 1000, move || {
+        let (is_post_order, max_open) = any_way();
+        let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
+        let options = Walk::options().post_order(is_post_order).max_open(max_open).with_state(fuse);
+        let walk = options.open(tree.path()).unwrap();
+        let spread = AssertUnwindSafe(|| {
+            walk.spread(thread_rng().gen_range(1..5), |worker| while worker.next().unwrap().is_some() {})
+        });
+        let _ = catch_unwind(spread);
+    });
 }

@@ -22,10 +22,6 @@ pub(crate) mod sync {
             Self(std::sync::Arc::new(Counted { value, count: AtomicUsize::new(0) }))
         }
 
-        pub(crate) fn ptr_eq(this: &Self, other: &Self) -> bool {
-            std::sync::Arc::ptr_eq(&this.0, &other.0)
-        }
-
         pub(crate) fn into_inner(this: Self) -> Option<T> {
             this.0.count.fetch_add(1, SeqCst);
             std::sync::Arc::into_inner(this.0).map(|counted| counted.value)
