@@ -1,6 +1,5 @@
 //! Every error on every system call: what came before it is delivered, it comes once and unchanged, and then nothing more.
 
-use crate::errnos::name_of;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
@@ -8,15 +7,13 @@ use crate::support::tree::in_memory;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order};
 use libc::{
-    EINTR, EIO, ENOENT, ENOTDIR, EOVERFLOW, EPERM, ESTALE, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat,
-    SYS_openat, SYS_statx, c_int, c_long,
+    EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_statx, c_int,
+    c_long,
 };
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, RawDir, SeekFrom, StatxFlags, seek};
-use std::env;
 use std::fs::File;
 use std::mem::MaybeUninit;
-use std::process::Command;
 use tempfile::TempDir;
 
 /// A directory of some ten batches at the smallest buffer.
@@ -269,43 +266,6 @@ fn other_failed_calls_return_their_error() {
         let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`, `statx`";
         report("other calls fail", cases + 3, what);
     });
-}
-
-/// strace injects the same errors, with the same outcome: it does not depend on the trap.
-#[test]
-fn faults_by_strace_end_alike() {
-    const TEST: &str = "faults::faults_by_strace_end_alike";
-    const DIRECTORY: &str = "LENDIR_DIRECTORY";
-    const EXPECTED: &str = "LENDIR_EXPECTED";
-    let in_words = |scan: &Scan| format!("{} entries, {:?}", scan.found.len(), scan.end);
-    process::part(TEST, 60, || {
-        let dir = lendir::open(env::var_os(DIRECTORY).unwrap()).unwrap();
-        let scan = Scan::of(&mut Entries::new(&dir, &mut Buffer::with_capacity(0)));
-        assert_eq!(in_words(&scan), env::var(EXPECTED).unwrap());
-    });
-    if !machine::can_trace(TEST) {
-        return;
-    }
-    let crowd = Crowd::new();
-    let calls = u32::try_from(crowd.batches.len() + 1).unwrap();
-    let table = [
-        (EIO, "2", 2),
-        (ENOTDIR, "1", 1),
-        (EOVERFLOW, &calls.to_string(), calls),
-        (ESTALE, "1+", 1),
-        (ESTALE, "3+", 3),
-        (ENOENT, "2", 2),
-        (EINTR, "1..50", 1),
-        (EINTR, "1+2", 1),
-    ];
-    for (errno, when, call) in table {
-        let mut strace = Command::new("strace");
-        strace.args(["-fqq", "--output=/dev/null", "--trace=getdents64"]);
-        strace.arg(format!("--inject=getdents64:error={}:when={when}", name_of(errno)));
-        strace.env(DIRECTORY, crowd.path.path()).env(EXPECTED, in_words(&crowd.until(call, errno)));
-        process::run_under(strace, TEST);
-    }
-    report("strace agrees", table.len(), "of the same errors, injected by strace");
 }
 
 fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer, marker: EndMarker) -> Entries<'a> {

@@ -103,45 +103,32 @@ fn be_a_crowd() {
     }
 }
 
+/// From a zombie come the entries that were fetched already, and then an end like any other. Once it is reaped, the end says so.
 #[test]
-fn killed_process_ends_like_any_directory() {
+fn directories_of_a_process_that_ends_midway() {
     let _watchdog = machine::watchdog();
-    for dir in ["task", "fd"] {
-        let mut crowd = Process::crowd("procfs::killed_process_ends_like_any_directory");
-        let dir = crowd.open(dir);
-        let mut buffer = Buffer::with_capacity(0);
-        let mut entries = Entries::new(&dir, &mut buffer);
-        assert!(entries.next().unwrap().is_some());
+    for is_reaped in [false, true] {
+        for dir in ["task", "fd"] {
+            let mut crowd = Process::crowd("procfs::directories_of_a_process_that_ends_midway");
+            let dir = crowd.open(dir);
+            let mut buffer = Buffer::with_capacity(0);
+            let mut entries = Entries::new(&dir, &mut buffer);
+            assert!(entries.next().unwrap().is_some());
+            crowd.kill();
+            if is_reaped {
+                crowd.reap();
+            }
+            let fetched = pids(&mut entries);
+            assert!(!fetched.is_empty() && fetched.len() < CROWD);
+            assert_eq!(entries.removed(), is_reaped);
 
-        // From a zombie come the entries that were fetched already, and then an end like any other.
-        crowd.kill();
-        let fetched = pids(&mut entries);
-        assert!(!fetched.is_empty() && fetched.len() < CROWD);
-
-        crowd.reap();
-        for _ in 0..2 {
+            crowd.reap();
             entries.rewind().unwrap();
             assert!(entries.next().unwrap().is_none() && entries.removed());
         }
     }
-    machine::passed("procfs: killed midway", 2, "directories, `task` and `fd`: what was fetched, then the end");
-}
-
-#[test]
-fn reaped_process_is_removed() {
-    let _watchdog = machine::watchdog();
-    for dir in ["task", "fd"] {
-        let mut crowd = Process::crowd("procfs::reaped_process_is_removed");
-        let dir = crowd.open(dir);
-        let mut buffer = Buffer::with_capacity(0);
-        let mut entries = Entries::new(&dir, &mut buffer);
-        assert!(entries.next().unwrap().is_some());
-        crowd.kill();
-        crowd.reap();
-        let fetched = pids(&mut entries);
-        assert!(!fetched.is_empty() && fetched.len() < CROWD && entries.removed());
-    }
-    machine::passed("procfs: reaped midway", 2, "directories, `task` and `fd`: what was fetched, then `removed()`");
+    let what = "directories, `task` and `fd`, of a process killed or reaped: what was fetched, then the end";
+    machine::passed("procfs: ends midway", 4, what);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod changes;
 mod copy_up;
+mod endless;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;

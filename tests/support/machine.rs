@@ -60,6 +60,7 @@ pub fn open_scoreboard() {
 }
 
 /// Whether strace is installed and may trace; if not, reports that `test` is skipped.
+#[allow(dead_code, reason = "`tests/it` alone traces")]
 pub fn can_trace(test: &str) -> bool {
     let can = Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|output| output.status.success());
     if !can {

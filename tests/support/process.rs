@@ -33,6 +33,7 @@ pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
 }
 
 /// Runs the [`part`] of `test` in a new process that `tracer` starts, a program that takes a command as its last arguments.
+#[allow(dead_code, reason = "`tests/it` alone traces")]
 pub fn run_under(mut tracer: Command, test: &str) {
     tracer.arg(env::current_exe().unwrap());
     finish(start_as(tracer, test), test);

@@ -1,42 +1,15 @@
-//! Walks by several threads without end, while calls fail, and where threads are refused. Among mounts, and of a server that
-//! lies, the tests of one thread run on several too.
+//! Walks by several threads while calls fail, and where threads are refused. Among mounts, and of a server that lies, the tests
+//! of one thread run on several too.
 
-use super::hostile::endless;
 use super::{SORTED, Told, WAYS, comb};
-use crate::fuse::Server;
-use crate::hostile::served;
 use crate::support::machine;
 use crate::support::process::{self, in_thread};
 use crate::support::way::{PLAIN, POST, Way};
-use lendir::Walk;
 use rustix::fs::Uid;
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::set_thread_res_uid;
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
-
-const THREADS: [usize; 3] = [2, 3, 16];
-
-#[test]
-fn tree_without_end_is_stopped_for_all() {
-    const MOST: usize = 2000;
-    served("walk::spread::tree_without_end_is_stopped_for_all", 60, || {
-        let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
-        for threads in THREADS {
-            let visits = AtomicUsize::new(0);
-            Walk::options().post_order(true).open(server.path(0)).unwrap().spread(threads, |worker| {
-                while let Some(mut dir) = worker.next().unwrap() {
-                    if visits.fetch_add(1, Relaxed) == MOST {
-                        dir.stop();
-                    }
-                }
-            });
-            assert!(visits.into_inner() > MOST);
-        }
-        machine::passed("walk by several threads: a tree without end", THREADS.len(), "walks, stopped by one thread");
-    });
-}
 
 /// The walk runs on as many threads as it may have.
 #[test]
