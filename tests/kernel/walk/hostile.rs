@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// An entry of a directory, and the node that its name leads to, which need not agree.
 #[derive(Clone)]
-struct Child {
+pub struct Child {
     name: Vec<u8>,
     d_type: u8,
     node: Result<Node, c_int>,
@@ -23,11 +23,11 @@ fn child(name: impl AsRef<[u8]>, d_type: u8, node: Result<Node, c_int>) -> Child
     Child { name: name.as_ref().to_vec(), d_type, node }
 }
 
-fn dir(name: impl AsRef<[u8]>, directory: Directory) -> Child {
+pub fn dir(name: impl AsRef<[u8]>, directory: Directory) -> Child {
     child(name, DT_DIR, Ok(Node::Directory(directory)))
 }
 
-fn file(name: impl AsRef<[u8]>) -> Child {
+pub fn file(name: impl AsRef<[u8]>) -> Child {
     child(name, DT_REG, Ok(Node::File))
 }
 
@@ -47,7 +47,7 @@ fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
     Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
 }
 
-fn directory(children: Vec<Child>) -> Directory {
+pub fn directory(children: Vec<Child>) -> Directory {
     directory_that_ends(children, Answer::End)
 }
 

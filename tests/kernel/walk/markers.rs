@@ -1,21 +1,21 @@
 //! End markers of a walk through several file systems: the cookie that ends a directory on one of them is an ordinary one on
 //! another. A marker that is carried across a mount loses the entries after it.
 
+use super::hostile::{Child, dir, directory, file};
 use super::{SORTED, Told, WAYS, Way, comb, level};
 use crate::file_systems::FileSystem;
-use crate::fuse::{Answer, Batch, Directory, Node, Record, Server};
-use crate::hostile::{dots, served};
+use crate::fuse::{Batch, Directory, Server};
+use crate::hostile::served;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::trap;
 use lendir::Walk;
-use libc::{DT_DIR, DT_REG, EIO, ENOENT, ENOSYS, c_int, c_long};
+use libc::{EIO, ENOSYS, c_int, c_long};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const DEPTH: usize = 6;
 
@@ -24,31 +24,13 @@ const FILES: usize = 10;
 
 /// As [`comb`], on a server that gives one record at a time, each with a cookie that is the end on other file systems.
 fn treacherous(cookie: fn(u64) -> u64) -> Directory {
-    let files = || (0..FILES).map(|number| (format!("f{number}"), Node::File));
-    let leaf = || directory(files().collect(), cookie);
-    (0..DEPTH).fold(leaf(), |below, _| {
-        let directories = [("d", below), ("z", leaf())].map(|(name, dir)| (name.to_owned(), Node::Directory(dir)));
-        directory(directories.into_iter().chain(files()).collect(), cookie)
-    })
-}
-
-fn directory(children: Vec<(String, Node)>, cookie: fn(u64) -> u64) -> Directory {
-    let record = |(name, node): &(String, Node)| {
-        let d_type = if matches!(node, Node::File) { DT_REG } else { DT_DIR };
-        Answer::Record(Record { name: name.clone().into_bytes(), ino: 7, d_type })
+    let with_files = |directories: Vec<Child>| {
+        let files = (0..FILES).map(|number| file(format!("f{number}")));
+        let directory = directory(directories.into_iter().chain(files).collect());
+        Directory { cookie: Some(cookie), batch: Batch::One, ..directory }
     };
-    let answers: Vec<_> = dots().into_iter().chain(children.iter().map(record)).collect();
-    let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
-    let lookup = move |name: &[u8]| {
-        let child = children.iter().find(|(child, _)| child.as_bytes() == name);
-        child.map(|(_, node)| node.clone()).ok_or(ENOENT)
-    };
-    Directory {
-        lookup: Arc::new(lookup),
-        cookie: Some(cookie),
-        batch: Batch::One,
-        ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End))
-    }
+    let leaf = with_files(vec![]);
+    (0..DEPTH).fold(leaf.clone(), |below, _| with_files(vec![dir("d", below), dir("z", leaf.clone())]))
 }
 
 /// With the cookies that are the end on tmpfs and on ext4.

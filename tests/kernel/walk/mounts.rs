@@ -11,8 +11,6 @@ use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
 
 const DEPTH: usize = 8;
 
@@ -262,54 +260,6 @@ fn mounting_and_unmounting_midway_loses_nothing_else() {
     });
     match outcome {
         Ok(cases) => machine::passed(row, cases, "walks with mounts changed on levels closed, or still to do"),
-        Err(missing) => machine::skip(row, &missing),
-    }
-}
-
-/// A directory of the same file system is mounted on one of the tree and taken off, over and over.
-#[test]
-fn no_mount_is_entered_by_a_race() {
-    let _watchdog = machine::watchdog();
-    let row = "walk: mounted and unmounted meanwhile";
-    let wanted = if machine::runs_long() { 20_000 } else { 500 };
-    let outcome = in_own_namespace(|scratch| {
-        let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
-        comb(&tree, DEPTH);
-        make(&outside, &["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
-        let all = Told::by_std(&tree).unwrap();
-        let made = AtomicUsize::new(0);
-        // The thread is in the same namespace.
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for number in 0..wanted {
-                    let point = tree.join(level(1 + number % DEPTH)).join(if number % 3 == 0 { "." } else { "z" });
-                    mount_bind(&outside, &point).unwrap();
-                    thread::yield_now();
-                    detach(&point);
-                    made.store(number + 1, Relaxed);
-                }
-            });
-            let mut walks = 0;
-            while made.load(Relaxed) < wanted {
-                for (is_post_order, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
-                    let way = Way { is_on_one_mount: true, is_post_order, max_open, ..PLAIN };
-                    let told = way.walk(&tree);
-                    let is_ours = |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
-                    let other = told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));
-                    assert!(other.is_none(), "{other:?} is lent from another mount");
-                    // Level 0 is never covered.
-                    assert!(["d", "z", "z/file"].iter().all(|path| told.entries.contains(&PathBuf::from(path))));
-                    assert!(told.errors.iter().all(|(_, errno)| *errno == ENOENT), "{:?}", told.errors);
-                    walks += 1;
-                }
-            }
-            walks
-        })
-    });
-    match outcome {
-        Ok(walks) => {
-            machine::passed(row, walks, &format!("walks on one mount, beside {wanted} bind mounts in the tree"));
-        }
         Err(missing) => machine::skip(row, &missing),
     }
 }

@@ -1,14 +1,17 @@
-//! Walks while another thread swaps, moves and replaces directories at every level as fast as it can.
+//! Walks while another thread swaps, moves, replaces and covers directories at every level as fast as it can.
 
-use super::{Run, WAYS};
+use super::{Run, Told, WAYS, comb, level};
 use crate::file_systems::FileSystem;
+use crate::mounted::in_own_namespace;
 use crate::suite::churn::Over;
 use crate::support::machine;
-use crate::support::tree::Random;
+use crate::support::tree::{Random, make};
+use crate::support::way::{PLAIN, Way};
 use libc::{ENOENT, ENOTDIR};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -151,4 +154,53 @@ fn check(mut run: Run) -> usize {
         assert!([ENOENT, ENOTDIR].contains(errno), "{}: {errno}", path.display());
     }
     run.told.errors.len()
+}
+
+/// A directory of the same file system is mounted on one of the tree and taken off, over and over.
+#[test]
+fn no_mount_is_entered_by_a_race() {
+    let _watchdog = machine::watchdog();
+    const LEVELS: usize = 8;
+    let row = "walk: mounted and unmounted meanwhile";
+    let wanted = if machine::runs_long() { 20_000 } else { 500 };
+    let outcome = in_own_namespace(|scratch| {
+        let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
+        comb(&tree, LEVELS);
+        make(&outside, &["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
+        let all = Told::by_std(&tree).unwrap();
+        let made = AtomicUsize::new(0);
+        // The thread is in the same namespace.
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..wanted {
+                    let point = tree.join(level(1 + number % LEVELS)).join(if number % 3 == 0 { "." } else { "z" });
+                    mount_bind(&outside, &point).unwrap();
+                    thread::yield_now();
+                    unmount(&point, UnmountFlags::DETACH).unwrap();
+                    made.store(number + 1, Relaxed);
+                }
+            });
+            let mut walks = 0;
+            while made.load(Relaxed) < wanted {
+                for (is_post_order, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
+                    let way = Way { is_on_one_mount: true, is_post_order, max_open, ..PLAIN };
+                    let told = way.walk(&tree);
+                    let is_ours = |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
+                    let other = told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));
+                    assert!(other.is_none(), "{other:?} is lent from another mount");
+                    // Level 0 is never covered.
+                    assert!(["d", "z", "z/file"].iter().all(|path| told.entries.contains(&PathBuf::from(path))));
+                    assert!(told.errors.iter().all(|(_, errno)| *errno == ENOENT), "{:?}", told.errors);
+                    walks += 1;
+                }
+            }
+            walks
+        })
+    });
+    match outcome {
+        Ok(walks) => {
+            machine::passed(row, walks, "walks on one mount, beside bind mounts that come and go in the tree");
+        }
+        Err(missing) => machine::skip(row, &missing),
+    }
 }
