@@ -16,7 +16,7 @@ pub const OPENAT: c_long = libc::SYS_openat;
 pub const OPENAT2: c_long = libc::SYS_openat2;
 pub const GETDENTS64: c_long = libc::SYS_getdents64;
 pub const STATX: c_long = libc::SYS_statx;
-pub const NEWFSTATAT: c_long = libc::SYS_newfstatat;
+const NEWFSTATAT: c_long = libc::SYS_newfstatat;
 pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 const DEPTH: usize = 6;

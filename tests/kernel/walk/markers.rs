@@ -2,7 +2,7 @@
 //! another. A marker that is carried across a mount loses the entries after it.
 
 use super::hostile::{Child, dir, directory, file};
-use super::{SORTED, Told, WAYS, Way, comb, level};
+use super::{Told, WAYS, comb, level};
 use crate::file_systems::FileSystem;
 use crate::fuse::{Batch, Directory, Server};
 use crate::hostile::served;
@@ -143,7 +143,7 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                     refuse(refused);
                     check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"))
                 });
-                detach(&mounted.at); // and the server with it, which ends then
+                unmount(&mounted.at, UnmountFlags::DETACH).unwrap(); // and the server with it, which ends then
                 Ok(cases.into_iter().sum())
             },
         );
@@ -207,110 +207,4 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
         Ok(()) => machine::passed(row, 2, "walks from tmpfs through debugfs to tracefs, mounted as the walk comes"),
         Err(missing) => machine::skip(row, &missing),
     }
-}
-
-/// A change of mounts when the walk has visited `at`.
-struct Change {
-    what: &'static str,
-    at: PathBuf,
-    before: fn(&Path, &Server),
-    make: fn(&Path, &Server),
-    /// Whether the walk sees what there is after the change, or what there was before it.
-    is_seen: bool,
-}
-
-fn detach(at: &Path) {
-    unmount(at, UnmountFlags::DETACH).unwrap();
-}
-
-fn changes() -> [Change; 6] {
-    let below = |depth: usize| level(1).join("fuse").join(level(depth));
-    [
-        Change {
-            what: "the server is mounted on a directory still to do",
-            at: level(DEPTH),
-            before: |_, _| {},
-            make: |tree, server| bind(&server.path(0), &tree.join(level(2)).join("z")),
-            is_seen: true,
-        },
-        Change {
-            what: "the server is mounted on the directory that is next",
-            at: level(2),
-            before: |_, _| {},
-            make: |tree, server| bind(&server.path(1), &tree.join(level(3))),
-            is_seen: true,
-        },
-        Change {
-            what: "the server is unmounted before the walk comes there",
-            at: level(DEPTH),
-            before: |tree, server| bind(&server.path(0), &tree.join(level(2)).join("z")),
-            make: |tree, _| detach(&tree.join(level(2)).join("z")),
-            is_seen: true,
-        },
-        Change {
-            what: "the server is unmounted while the walk is in it",
-            at: below(DEPTH),
-            before: |tree, server| bind(&server.path(0), &tree.join("d/fuse")),
-            make: |tree, _| detach(&tree.join("d/fuse")),
-            is_seen: false,
-        },
-        Change {
-            what: "a tmpfs is mounted on a directory of the server",
-            at: below(DEPTH),
-            before: |tree, server| bind(&server.path(0), &tree.join("d/fuse")),
-            make: |tree, _| mount_new(&tree.join("d/fuse/d/z"), "tmpfs"),
-            is_seen: true,
-        },
-        Change {
-            what: "a tmpfs is unmounted from a directory of the server",
-            at: below(DEPTH),
-            before: |tree, server| {
-                bind(&server.path(0), &tree.join("d/fuse"));
-                mount("none", tree.join("d/fuse/d/z"), "tmpfs", MountFlags::empty(), c"").unwrap();
-                comb(&tree.join("d/fuse/d/z"), DEPTH);
-            },
-            make: |tree, _| detach(&tree.join("d/fuse/d/z")),
-            is_seen: true,
-        },
-    ]
-}
-
-#[test]
-fn no_entry_is_lost_if_mounts_change_midway() {
-    served("walk::markers::no_entry_is_lost_if_mounts_change_midway", 60, || {
-        let row = "walk: end markers, mounted and unmounted midway";
-        let outcome = FileSystem::named("tmpfs").mounted(
-            |_, _| {},
-            |mounted| {
-                let server = serve();
-                set_trap()?;
-                let mut cases = 0;
-                for refused in REFUSED {
-                    for change in changes() {
-                        for is_post_order in [false, true] {
-                            let tree = mounted.at.join(cases.to_string());
-                            comb(&tree, DEPTH);
-                            (change.before)(&tree, &server);
-                            let before = Told::by_std(&tree).unwrap();
-                            refuse(refused);
-                            let mut run = Way { is_post_order, ..SORTED }.begin(&tree);
-                            run.until(&change.at);
-                            (change.make)(&tree, &server);
-                            let told = run.finish().sorted();
-                            let expected = if change.is_seen { Told::by_std(&tree).unwrap() } else { before };
-                            let what = format!("{}, post order {is_post_order}, {refused:?} refused", change.what);
-                            assert_same(&told, &expected, &what);
-                            cases += 1;
-                        }
-                    }
-                }
-                detach(&mounted.at); // and the server with it, which ends then
-                Ok(cases)
-            },
-        );
-        match outcome.and_then(|outcome| outcome) {
-            Ok(cases) => machine::passed(row, cases, "walks beside a server whose every cookie is an end elsewhere"),
-            Err(missing) => machine::skip(row, &missing),
-        }
-    });
 }

@@ -1,22 +1,19 @@
 //! What a walk asks the kernel by `openat2`, and what it does where that is refused.
 
-use super::faults::{CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX};
-use super::{SORTED, Told, WAYS, comb};
+use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
+use super::{SORTED, Told, comb};
 use crate::faults::trapped;
-use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
 use crate::trap;
-use lendir::{EndMarker, FileType};
+use lendir::EndMarker;
 use libc::{EACCES, EIO, ENOSYS, EPERM, c_long};
-use rustix::fs::{CWD, Mode, mknodat};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const DEPTH: usize = 6;
 
@@ -106,44 +103,6 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                 let what =
                     "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
                 machine::passed(row, cases, what);
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
-    });
-}
-
-/// On a file system that tells no types, an entry that is no directory costs one `openat2`.
-#[test]
-fn unknown_types_are_opened_and_never_asked_for() {
-    const TEST: &str = "walk::openat2::unknown_types_are_opened_and_never_asked_for";
-    process::run(TEST, 60, || {
-        let row = "walk: unknown types";
-        let fill = |at: &Path, _| {
-            comb(at, DEPTH);
-            symlink("d", at.join("link")).unwrap();
-            symlink("nowhere", at.join("dangling")).unwrap();
-            // Opening one to read would wait for a writer.
-            mknodat(CWD, at.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
-        };
-        // The trap comes last: the programs that mount would not survive it.
-        let outcome = FileSystem::named("ext4 ^filetype").mounted(fill, |mounted| {
-            trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
-            let all = Told::by_std(&mounted.at).unwrap();
-            let entries = u32::try_from(all.entries.len()).expect("BUG: more entries than a `u32` counts");
-            for (call, expected) in [(NEWFSTATAT, 0), (STATX, 0), (OPENAT2, entries)] {
-                let run = PLAIN.begin(&mounted.at);
-                trap::count(call);
-                assert_eq!(run.finish().sorted(), all);
-                assert_eq!(trap::made(), expected, "call {call}");
-            }
-            for way in WAYS {
-                assert_eq!(way.walk(&mounted.at).sorted(), all, "{way:?}");
-            }
-            Ok(3 + WAYS.len())
-        });
-        match outcome.and_then(|cases| cases) {
-            Ok(cases) => {
-                machine::passed(row, cases, "walks on ext4 without types: an `openat2` an entry, and no `stat`");
             }
             Err(missing) => machine::skip(row, &missing),
         }

@@ -159,8 +159,8 @@ fn check(mut run: Run) -> usize {
 /// A directory of the same file system is mounted on one of the tree and taken off, over and over.
 #[test]
 fn no_mount_is_entered_by_a_race() {
-    let _watchdog = machine::watchdog();
     const LEVELS: usize = 8;
+    let _watchdog = machine::watchdog();
     let row = "walk: mounted and unmounted meanwhile";
     let wanted = if machine::runs_long() { 20_000 } else { 500 };
     let outcome = in_own_namespace(|scratch| {
