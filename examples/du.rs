@@ -62,6 +62,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         }
     }
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
+
     let du = Du { human, out: BufWriter::new(io::stdout()).into(), seen: Mutex::default(), failed: false.into() };
     // Two sums: of the directory with everything below it, and of the one above. `None` if it was counted before.
     let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).spread(threads, |walk| {
@@ -120,23 +121,22 @@ impl Du {
         self.seen.lock().unwrap().insert((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
     }
 
-    /// A root that is no directory is printed all the same. If that fails, `flush` has the error.
+    /// A root that cannot be opened is printed all the same; a file is no error. If printing fails, `flush` has the error.
     fn error(&self, error: &Error) {
-        let is_dir = |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory;
         let found = statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
-        match found.ok().filter(|stat| error.depth() == 0 && !is_dir(stat)) {
-            None => self.complain(error),
-            Some(stat) if stat.stx_nlink > 1 && !self.is_new(&stat) => {}
-            Some(stat) => drop(self.print(stat.stx_blocks, error.path())),
+        let found = found.ok().filter(|_| error.depth() == 0);
+        if found.as_ref().is_none_or(|stat| FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory) {
+            self.complain(error);
+        }
+        if let Some(stat) = found.filter(|stat| stat.stx_nlink == 1 || self.is_new(stat)) {
+            let _ = self.print(stat.stx_blocks, error.path());
         }
     }
 
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
         let tenths = |power: usize| (blocks * 5).div_ceil(1 << (10 * power));
         let size = match (0..6).find(|power| tenths(*power) < 10240) {
-            Some(unit) if self.human => {
-                format!("{}.{}{}", tenths(unit) / 10, tenths(unit) % 10, &"KMGTPE"[unit..=unit])
-            }
+            Some(n) if self.human => format!("{}.{}{}", tenths(n) / 10, tenths(n) % 10, &"KMGTPE"[n..=n]),
             _ => blocks.div_ceil(2).to_string(),
         };
         writeln!(self.out.lock().unwrap(), "{size}\t{}", path.to_string_lossy().replace(char::is_control, "?"))

@@ -68,11 +68,13 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
             _ if matches!(name, Some(b"." | b"..")) => rm.report(path, Some(Errno::PERM)),
             Ok(found) if (found.st_dev, found.st_ino) == (all.st_dev, all.st_ino) => rm.report(path, Some(Errno::PERM)),
-            Ok(found) if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory => roots.push(root),
+            Ok(found) if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory => {
+                // An empty one need not be readable.
+                roots.extend(unlinkat(CWD, root, AtFlags::REMOVEDIR).is_err().then_some(root));
+            }
             found => rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err()),
         }
     }
-
     // The state: why a directory could not be read. If it is empty, it can be removed all the same.
     let options = Walk::options().follow_roots(false).post_order(true).same_mount(rm.one_mount).with_state(None);
     let mut walk = options.open_all(roots);
@@ -113,7 +115,6 @@ impl Rm {
         *dir.state_mut() = unread;
     }
 
-    /// All below the directory has been visited.
     fn leave(&mut self, dir: &Dir<'_, Option<Errno>>) {
         let removed = match dir.parent() {
             Some(parent) => unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR),
@@ -131,7 +132,6 @@ impl Rm {
             Some(Errno::NOTEMPTY) if self.failed => {}
             Some(errno) => {
                 self.failed = true;
-                // Control characters in a name could be commands to a terminal.
                 let path = path.to_string_lossy().replace(char::is_control, "?");
                 let _ = writeln!(io::stderr(), "rm: {path}: {errno}");
             }

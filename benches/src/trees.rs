@@ -176,7 +176,9 @@ impl Fixture {
             Self::Large => (0..4).for_each(|index| fill(&directory(made.path(), index), 5000)),
             Self::Flat => fill(made.path(), 2000),
             Self::Uneven => {
-                (0..41).for_each(|index| fill(&directory(made.path(), index), if index == 20 { 2000 } else { 25 }))
+                for index in 0..41 {
+                    fill(&directory(made.path(), index), if index == 20 { 2000 } else { 25 });
+                }
             }
             Self::Many => (0..1000).for_each(|index| fill(&directory(made.path(), index), 1)),
             Self::Chain | Self::System(_) => drop((0..1000).fold(made.path().to_owned(), |parent, _| {

@@ -40,6 +40,7 @@ impl<S> Common<S> {
 
     /// Called by a thread that is done here and below.
     pub(super) fn give_up(this: Arc<Self>) -> Option<Last<S>> {
+        // `Arc` counts with an acquire fence at the end, so the last thread sees all that the others did.
         Arc::into_inner(this).map(|mut last| Last { above: last.above.take() })
     }
 

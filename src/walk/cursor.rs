@@ -45,6 +45,7 @@ impl<S: Clone> Cursor<S> {
             Unread::Nothing => {}
             Unread::Stopped => self.levels.clear(),
             Unread::Rest => {
+                // Read from the start: a cookie may lead elsewhere. What was noted before keeps its mark, and comes once.
                 let noted = if self.levels.notes.is_untouched() { Pending::default() } else { self.levels.rewind()? };
                 self.lend().read_for_directories(&noted)?;
             }

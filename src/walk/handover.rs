@@ -70,6 +70,7 @@ impl<'env, W> Handover<'env, W> {
 
     pub(crate) fn give(&self, work: W) {
         let mut queue = self.lock();
+        // Even if it is over: nobody takes it then, and it is dropped with the queue.
         queue.work.push(work);
         self.wake_one(&mut queue);
         self.settle(&mut queue);
@@ -81,6 +82,7 @@ impl<'env, W> Handover<'env, W> {
         queue.idle += 1;
         let mut patience = PATIENCE;
         let task = loop {
+            // Only here can the last busy thread become idle, and so end it for all.
             self.settle(&mut queue);
             if self.is_over() {
                 self.changed.notify_all();
@@ -90,6 +92,7 @@ impl<'env, W> Handover<'env, W> {
                 break Some(task);
             }
             if patience > 0 {
+                // It counts as idle all the while, so the others know that it would take something.
                 drop(queue);
                 while patience > 0 && !self.has_task.load(Relaxed) {
                     patience -= 1;
@@ -98,6 +101,7 @@ impl<'env, W> Handover<'env, W> {
                 queue = self.lock();
                 continue;
             }
+            // Nothing was given since it looked, as it has held the lock. So whoever gives next sees that it sleeps.
             queue.asleep += 1;
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         };
@@ -140,10 +144,13 @@ impl<'env, W> Handover<'env, W> {
     /// Call this after each change.
     fn settle(&self, queue: &mut Queue<'env, W>) {
         let tasks = queue.work.len() + queue.jobs.len();
+        // A thread that runs a job is not idle: the job may hold up the end, but what it does cannot be missed.
         if tasks == 0 && queue.idle >= queue.threads {
             self.is_over.store(true, Relaxed);
         }
         self.is_asked.store(self.is_over() || queue.idle > tasks, Relaxed);
+        // Once a thread was idle, jobs are given until there are enough, even if it has taken one meanwhile. Otherwise each would be
+        // woken for one job at a time.
         queue.lacks_jobs =
             queue.jobs.len() < JOBS_AHEAD + 2 * queue.threads && (queue.lacks_jobs || queue.idle > tasks);
         self.has_task.store(self.is_over() || tasks > 0, Relaxed);
@@ -152,6 +159,8 @@ impl<'env, W> Handover<'env, W> {
 
     /// A sleeping thread wakes for each task, as long as there is one.
     fn wake_one(&self, queue: &mut Queue<'env, W>) {
+        // The one who wakes counts it off, not the one who is woken: two tasks given in a row wake two threads. A thread that wakes
+        // by itself stays counted, which costs one vain notification.
         if queue.asleep > 0 {
             queue.asleep -= 1;
             self.changed.notify_one();

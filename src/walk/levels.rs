@@ -197,6 +197,7 @@ impl<S: Clone> Levels<S> {
     /// Opens the first directory that is pending in the current one.
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
+        // Before it opens, so there are never more.
         if self.stack.open_count() >= self.options.max_open {
             self.stack.close_shallowest(self.options.same_mount);
         }
@@ -207,6 +208,7 @@ impl<S: Clone> Levels<S> {
         if !kind.is_plain() {
             return self.enter_unlike_others();
         }
+        // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not lost.
         let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
         match mounts.open(top.dir(), name, options.same_mount) {
             Ok(dir) if links.is_empty() => {
@@ -226,7 +228,8 @@ impl<S: Clone> Levels<S> {
         let spot =
             |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
         if child.end == pending.len() && !options.post_order {
-            // It replaces the level above, and inherits its state. That level's descriptor is closed.
+            // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its state.
+            // That level's descriptor is closed here. In post-order the level is still to be visited again.
             pending.truncate(top.spot.names_at);
             let spot = spot(pending.len());
             top.phase = Phase::First(dir);
@@ -372,6 +375,7 @@ impl<S: Clone> Levels<S> {
                 Ok(())
             }
             Err(errno) => {
+                // Its names cannot be opened any more, nor can those of the levels between it and the current one, which are done.
                 notes.pending.truncate(spot.names_at);
                 stack.lose(spot.names_at);
                 Err(self.error_at(spot, errno))
@@ -384,6 +388,7 @@ impl<S: Clone> Levels<S> {
     #[cold]
     #[inline(never)]
     fn visit_again(&mut self) -> Result<Step, Error> {
+        // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
         if self.stack.is_closed_above_top() {
             self.come_back()?;
         }
@@ -391,6 +396,7 @@ impl<S: Clone> Levels<S> {
             self.pop();
             return Ok(Step::More);
         }
+        // A lost level has no descriptor to lend.
         let top = self.stack.top_mut();
         let Phase::First(dir) = mem::replace(&mut top.phase, Phase::Lost) else {
             self.pop();
@@ -411,9 +417,11 @@ impl<S: Clone> Levels<S> {
         let top = self.stack.top_mut();
         // Cloned first: if it panics, nothing is lost.
         let state_above = top.common.as_ref().filter(|_| is_first).and_then(|common| common.state_above());
+        // Taken, so that it is given up once, even if coming up fails below and this is called again.
         let Some(common) = top.common.take() else { return Ok(true) };
         let Some(last) = Common::give_up(common) else { return Ok(false) };
         match (last.above, state_above) {
+            // The level held the one above. Now this thread does, and is done there when it has nothing left, as the others are.
             (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
             _ => Ok(true),
         }

@@ -56,6 +56,7 @@ impl Notes {
     /// A directory is lent, whose names begin at `names_at`.
     #[inline]
     pub(super) fn lend(&mut self, names_at: usize, below: Below) {
+        // `last_at` says that nothing was lent, without a write for each entry.
         let end = self.pending.len();
         (self.names_at, self.last_at, self.link_at, self.below) = (names_at, UNTOUCHED, end, below);
         self.search = Search::new(names_at);

@@ -42,12 +42,15 @@ impl<S: Clone> Levels<S> {
     /// shallowest open level. Gives away a single one only if others are left.
     pub(super) fn give(&mut self) -> Option<Work<S>> {
         self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
+        // Levels above have no names left: in a deep tree whose levels were given away one by one, to look at each of them again for
+        // every directory would take time that grows with the square of the depth.
         let shallowest = self.names_from(self.notes.pending.given_until());
         let given_until = match &shallowest {
             Some((index, _)) => self.stack.levels()[*index].spot.names_at,
             None => self.notes.pending.len(),
         };
         self.notes.pending.set_given_until(given_until);
+        // Roots first: each is a whole tree, and takes no descriptor.
         if let Some(roots) = self.roots.give_half(shallowest.is_some()) {
             return Some(Work::Roots(roots));
         }
@@ -57,10 +60,12 @@ impl<S: Clone> Levels<S> {
     /// Half of the names at the `shallowest` level that has some, or at the shallowest open one. Duplicates the level's
     /// descriptor.
     fn share(&mut self, shallowest: (usize, Range<usize>)) -> Option<Share<S>> {
+        // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
         let is_closed = self.stack.is_closed(shallowest.0);
         let first_open = || self.stack.levels()[self.stack.first_below_closed()].spot.names_at;
         let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
         let half_at = self.notes.pending.half(names.clone());
+        // A last name is not given away if this thread would have nothing left: the two would pass it to and fro.
         if half_at == names.end && !is_closed && self.names_from(names.end).is_none() {
             return None;
         }
@@ -69,6 +74,7 @@ impl<S: Clone> Levels<S> {
         self.path_credit.checked_sub(spot.path_end)?;
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
         let first = Level::new(dir, spot, level.end_marker, level.state.clone());
+        // From now on the second visit belongs to whoever is done last, here or there.
         let common = if self.options.post_order { Some(self.make_common(index)?) } else { None };
         self.stack.level_mut(index).next_at = half_at; // last: if `clone` panics, nothing is lost
         self.path_credit -= spot.path_end;
@@ -102,6 +108,7 @@ impl<S: Clone> Levels<S> {
     fn make_common(&mut self, index: usize) -> Option<Arc<Common<S>>> {
         let Self { options, stack, .. } = self;
         // The levels above a common one are common too.
+        // It stands for all threads below it, so it must exist before the first of them can be done.
         for at in stack.levels()[..=index].partition_point(|level| level.common.is_some())..=index {
             let identity = stack.identity(at, options.same_mount);
             let level = &stack.levels()[at];

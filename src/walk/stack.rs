@@ -164,6 +164,7 @@ impl<S> Stack<S> {
         if index + 1 >= self.levels.len() {
             return false;
         }
+        // While it is still open, or there would be nothing to ask. An error of `statx` is told when the walk comes back.
         self.closed.push(self.identity(index, same_mount));
         self.levels[index].phase = Phase::Closed;
         true

@@ -42,6 +42,7 @@ impl WayBack {
         links: &Links,
         by_names: impl FnOnce() -> (Start<'t>, Levels),
     ) -> Result<OwnedFd, Errno> {
+        // A new way begins at a level that is open; otherwise the last way goes on.
         if below.is_some() {
             *self = Self::default();
         }

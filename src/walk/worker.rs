@@ -92,6 +92,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             if self.cursor.is_unfinished() {
                 self.finish()?;
             }
+            // Once a directory, between two of them: what is pending is complete then.
             if self.handover.is_asked() {
                 self.give();
             }
@@ -108,6 +109,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     #[cold]
     #[inline(never)]
     fn finish(&mut self) -> Result<(), Error> {
+        // `Dir::stop` was called, here or by another thread.
         if self.cursor.is_stopped() {
             self.handover.end();
         }
@@ -150,6 +152,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             self.stop();
         }
         let Self { cursor, handover, .. } = self;
+        // Given before it leaves: with this thread, the last one could leave, and the others would find nothing.
         if cursor.levels.has_work() {
             handover.give(Work::All(cursor.levels));
         } else {

@@ -12,7 +12,7 @@
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_calls`: system calls; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
-//! - `du`, `find`, `pids`, `rm`, `watch`: an example, run as a program.
+//! - `examples`: what all examples do alike; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one, run as a program.
 //!
 //! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when;
 //! `strace` shows system calls.
@@ -28,9 +28,11 @@ mod du;
 mod enter;
 mod entry;
 mod errors;
+mod examples;
 mod find;
 mod fixture;
 mod follow;
+mod grep;
 mod instructions;
 mod jobs;
 mod kept_open;

@@ -1,87 +1,149 @@
 //! A tree walked again, without reading the directories that have not changed: what each holds is known from the first time.
-//!
-//! Times have the grain of a clock tick. A program that must not miss a change reads again what was changed less than a tick
-//! before it was read.
 
 use lendir::{Dir, Error, FileType, Walk};
 use lendir_benches::contender::Contender;
 use lendir_benches::trees::{Answer, Tree};
 use rustix::fs::{AtFlags, Stat, fstat, statat};
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io, mem};
 
-/// The walk before the one that is timed finds everything new.
-pub fn incremental(tree: &Tree) -> Contender<'_> {
-    let mut known = HashMap::new();
-    let mut walk = move || bytes(Walk::open(tree.path())?, &mut known);
-    let mut walk = move || walk().expect("cannot walk the tree");
-    walk();
-    Contender::counting("unchanged directories not read", tree.oracle(Answer::Bytes), walk)
+/// The recipe "Walk again". The walk before the one that is timed finds everything new.
+pub fn lendir(tree: &Tree) -> Contender<'_> {
+    let (mut walk, mut known) = (Walk::default(), HashMap::new());
+    let mut again = move || {
+        walk.reopen(tree.path())?;
+        bytes(&mut walk, &mut known)
+    };
+    let mut again = move || again().expect("cannot walk the tree");
+    again();
+    Contender::counting("lendir, the recipe", tree.oracle(Answer::Bytes), again)
 }
 
-/// By device and inode number.
-type Known = HashMap<(u64, u64), Directory>;
+/// What a program does without `lendir`: one `lstat` for each path that it remembers.
+pub fn std(tree: &Tree) -> Contender<'_> {
+    let mut root = Remembered::at(tree.path().into());
+    let mut again = move || root.bytes().expect("cannot walk the tree");
+    again();
+    Contender::counting("std, one lstat for each path", tree.oracle(Answer::Bytes), again)
+}
 
-/// What was read of one, and when it had last been changed by then.
-struct Directory {
-    stamp: Stamp,
+/// Device and inode number.
+type Id = (u64, u64);
+
+/// Those of the last change of a directory's content, and of its inode, which nobody can set back.
+type Times = [i64; 4];
+
+/// What a directory held when it was read.
+struct Known {
+    times: Times,
     /// Of its own names.
     bytes: u64,
-    below: Vec<CString>,
+    below: Vec<(Vec<u8>, Id)>,
 }
 
-/// Making, removing or renaming an entry changes both times; nobody can set the second one back.
-#[derive(PartialEq, Eq)]
-struct Stamp([i64; 2], [u64; 2]);
-
-impl Stamp {
-    fn of(stat: &Stat) -> Self {
-        Self([stat.st_mtime, stat.st_ctime], [stat.st_mtime_nsec, stat.st_ctime_nsec])
-    }
-}
-
-/// The bytes of all names. A directory that has not changed is not read, and without directories in it not even opened.
-fn bytes(mut walk: Walk, known: &mut Known) -> Result<u64, Error> {
-    let mut bytes = 0;
-    while let Some(mut dir) = walk.next()? {
-        let Ok(stat) = fstat(&dir) else { continue };
-        let (id, stamp) = (id(&stat), Stamp::of(&stat));
-        if known.get(&id).is_none_or(|directory| directory.stamp != stamp) {
-            let read = read(&mut dir, stamp)?;
-            bytes += read.bytes;
-            known.insert(id, read);
-            continue;
-        }
-        let directory = &known[&id];
-        bytes += directory.bytes;
-        dir.skip_all();
-        for name in &directory.below {
-            match leaf(&dir, name, known) {
-                Some(leaf) => bytes += leaf.bytes,
-                None => dir.enter(name.as_bytes()),
-            }
-        }
-    }
-    Ok(bytes)
-}
-
-fn id(stat: &Stat) -> (u64, u64) {
+fn id(stat: &Stat) -> Id {
     (stat.st_dev, stat.st_ino)
 }
 
-/// The directory `name` in `dir`, if it has not changed and has no directories in it.
-fn leaf<'k>(dir: &Dir<'_>, name: &CString, known: &'k Known) -> Option<&'k Directory> {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    known.get(&id(&stat)).filter(|leaf| leaf.below.is_empty() && leaf.stamp == Stamp::of(&stat))
+fn times(stat: &Stat) -> Times {
+    [stat.st_mtime, stat.st_mtime_nsec.cast_signed(), stat.st_ctime, stat.st_ctime_nsec.cast_signed()]
 }
 
-fn read(dir: &mut Dir<'_>, stamp: Stamp) -> Result<Directory, Error> {
-    let (mut bytes, mut below) = (0, Vec::new());
-    while let Some(entry) = dir.next()? {
-        bytes += entry.name().len() as u64;
-        if entry.resolve_file_type()? == FileType::Directory {
-            below.push(entry.name_cstr().into());
+/// Whether all below it is known, and at most `levels` deep.
+fn is_shallow(known: &HashMap<Id, Known>, id: &Id, levels: u32) -> bool {
+    let Some(Known { below, .. }) = known.get(id) else { return false };
+    below.is_empty() || levels > 0 && below.iter().all(|(_, id)| is_shallow(known, id, levels - 1))
+}
+
+/// The bytes of the names in the directory at `path` in `dir`, and of all below it. `None` if one of them has changed.
+fn unopened(known: &HashMap<Id, Known>, dir: &Dir<'_>, path: &mut Vec<u8>, at: &Id) -> Option<u64> {
+    let stat = statat(dir, &*path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let unchanged = known.get(at).filter(|known| id(&stat) == *at && times(&stat) == known.times)?;
+    let (mut bytes, len) = (unchanged.bytes, path.len());
+    for (name, at) in &unchanged.below {
+        path.push(b'/');
+        path.extend_from_slice(name);
+        bytes += unopened(known, dir, path, at)?;
+        path.truncate(len);
+    }
+    Some(bytes)
+}
+
+fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> {
+    let (mut count, mut path) = (0, Vec::new());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+    let settled = i64::try_from((now - Duration::from_secs(2)).as_secs()).expect("it is long before the end of time");
+    while let Some(mut dir) = walk.next()? {
+        let Ok(stat) = fstat(&dir) else { continue };
+        if let Some(unchanged) = known.get(&id(&stat)).filter(|known| known.times == times(&stat)) {
+            count += unchanged.bytes;
+            dir.skip_all();
+            for (name, id) in &unchanged.below {
+                path.clone_from(name);
+                match is_shallow(known, id, 2).then(|| unopened(known, &dir, &mut path, id)).flatten() {
+                    Some(bytes) => count += bytes,
+                    None => dir.enter(name),
+                }
+            }
+            continue;
+        }
+        let (mut bytes, mut below) = (0, Vec::new());
+        while let Some(entry) = dir.next()? {
+            bytes += entry.name().len() as u64;
+            if entry.resolve_file_type()? == FileType::Directory {
+                below.push((entry.name().to_vec(), (stat.st_dev, entry.ino())));
+            }
+        }
+        count += bytes;
+        if stat.st_ctime < settled {
+            known.insert(id(&stat), Known { times: times(&stat), bytes, below });
         }
     }
-    Ok(Directory { stamp, bytes, below })
+    Ok(count)
+}
+
+/// What a directory held when it was read, and those below it.
+struct Remembered {
+    path: PathBuf,
+    times: Times,
+    bytes: u64,
+    below: Vec<Remembered>,
+}
+
+impl Remembered {
+    fn at(path: PathBuf) -> Self {
+        Self { path, times: Times::default(), bytes: 0, below: Vec::new() }
+    }
+
+    fn bytes(&mut self) -> io::Result<u64> {
+        let stat = fs::symlink_metadata(&self.path)?;
+        let times = [stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec()];
+        if times != self.times {
+            self.times = times;
+            self.read()?;
+        }
+        let mut bytes = self.bytes;
+        for dir in &mut self.below {
+            bytes += dir.bytes()?;
+        }
+        Ok(bytes)
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        self.bytes = 0;
+        let mut old = mem::take(&mut self.below);
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            self.bytes += entry.file_name().len() as u64;
+            if entry.file_type()?.is_dir() {
+                let path = entry.path();
+                let known = old.iter().position(|dir| dir.path == path);
+                self.below.push(known.map_or_else(|| Self::at(path), |at| old.swap_remove(at)));
+            }
+        }
+        Ok(())
+    }
 }

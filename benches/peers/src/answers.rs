@@ -3,7 +3,7 @@
 use lendir::{Buffer, Entries, Walk};
 use procfs::process::{FDTarget, all_processes};
 use rustix::buffer::spare_capacity;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat, readlinkat_raw};
 use rustix::io::read;
 use rustix::path::Arg;
@@ -195,9 +195,8 @@ fn numbers_by_std(dir: &Path) -> impl Iterator<Item = (u32, DirEntry)> {
 }
 
 /// Calls `take` for each process with its PID, as a number and as it is written.
-fn each_process(proc: impl AsFd, mut take: impl FnMut(u32, &[u8])) {
+fn each_process(proc: &OwnedFd, mut take: impl FnMut(u32, &[u8])) {
     let mut buffer = Buffer::new();
-    let proc = proc.as_fd();
     let mut processes = Entries::new(proc, &mut buffer);
     while let Some(process) = processes.next().expect("cannot read the directory") {
         if let Some(pid) = process.numeric_name() {

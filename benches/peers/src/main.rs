@@ -122,7 +122,7 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
     let mut again = Table::new("Walk again");
     if asked(&again, "/usr") {
         let tree = trees::Fixture::System("/usr").make();
-        again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::incremental(&tree)]);
+        again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::lendir(&tree), again::std(&tree)]);
     }
     let work = work::table(arguments, bench);
     let tables = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();

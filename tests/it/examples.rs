@@ -1,0 +1,172 @@
+//! What all examples do alike, and the lessons `count` and `sorted`, as programs.
+
+use crate::fixture::{
+    check_broken_pipe, check_full_device, check_help, check_usage_error, example, mixed, run, run_on_terminal,
+    run_unprivileged, while_root_is_swapped,
+};
+use crate::machine::skip;
+use crate::support::tree::Tree;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+/// Whether this system has GNU's program of that name.
+pub fn has_gnu(program: &str, test: &str) -> bool {
+    let version = Command::new(program).arg("--version").output();
+    let has = version.is_ok_and(|output| output.stdout.starts_with(format!("{program} (GNU").as_bytes()));
+    if !has {
+        skip(test, &format!("GNU {program}"));
+    }
+    has
+}
+
+/// Checks, as a user without privileges, that ours, with each of the options `threads`, and GNU's program, with its `own`,
+/// print the same lines in any order and as many errors, and end with the same status. Returns the number of lines.
+pub fn assert_same(program: &str, dir: &Path, threads: &[&str], own: &[&str], args: &[&str]) -> usize {
+    let outcome = |mut command: Command| {
+        let output = run_unprivileged(command.current_dir(dir).env("LC_ALL", "C").args(args));
+        let lines = output.stdout.split_inclusive(|byte| matches!(byte, b'\n' | b'\0'));
+        let mut lines: Vec<_> = lines.map(|line| line.escape_ascii().to_string()).collect();
+        lines.sort_unstable();
+        (lines, String::from_utf8_lossy(&output.stderr).lines().count(), output.status.code())
+    };
+    let mut gnu = Command::new(program);
+    gnu.args(own);
+    let expected = outcome(gnu);
+    for threads in threads {
+        let mut ours = example(program);
+        ours.arg(threads);
+        assert_eq!(outcome(ours), expected, "{program} {threads} {args:?}");
+    }
+    expected.0.len()
+}
+
+#[test]
+fn help_is_the_text_at_the_head_of_a_lesson() {
+    for name in ["du", "find", "grep", "pids", "rm", "watch"] {
+        check_help(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).with_extension("rs");
+        assert!(fs::read_to_string(source).unwrap().lines().count() <= 150, "{name} is too long for a lesson");
+    }
+}
+
+#[test]
+fn wrong_usage_is_named() {
+    let cases: [(&str, &str, &[&[&str]]); 20] = [
+        ("du", "unknown option \"-szx\"", &[&[".", "-szx"]]),
+        ("du", "unknown option \"--summarize\"", &[&["--summarize"]]),
+        ("du", "-d needs a number", &[&["-d"], &["-d", "-1"], &["-dx"]]),
+        ("du", "-j needs a number", &[&["-j", "x"], &["-j2s"], &["-j", ""]]),
+        ("find", "unknown option \"-mindepth\"", &[&[".", "-mindepth", "1"]]),
+        ("find", "unknown option \"!\"", &[&[".", "!", "-name", "x"]]),
+        ("find", "-type needs one of f, d, l", &[&["-type"], &["-type", "fd"], &["-type", "F"]]),
+        ("find", "-name needs a GLOB", &[&["-name"]]),
+        ("find", "-maxdepth needs a number", &[&["-maxdepth"], &["-maxdepth", "-1"], &["-maxdepth", "x", "."]]),
+        ("find", "-j needs a number", &[&["-j"], &["-jx"], &["-j", "-1"]]),
+        ("grep", "unknown option \"-i\"", &[&["-i", "x"]]),
+        ("grep", "TEXT is missing", &[&[], &["-r", "--"]]),
+        ("pids", "unknown option -z", &[&["-qzx", "name"]]),
+        ("pids", "-x needs a NAME", &[&["-x"]]),
+        ("rm", "unknown option \"-ri\"", &[&["-ri", "missing"]]),
+        ("rm", "a PATH is missing", &[&[], &["-x", "--"]]),
+        ("watch", "-n needs a number of seconds", &[&["-n"], &["-nsoon"], &["-n", "-1"], &["-n", "1e300"]]),
+        ("watch", "-c needs a number of scans, 1 or more", &[&["-c", "0"], &["-c1.5"], &["-c", "4294967296"]]),
+        ("watch", "unknown option -z", &[&["-zn1"]]),
+        ("watch", "unexpected argument \"sleep\"", &[&["sleep"], &["--", "sleep"]]),
+    ];
+    for (name, complaint, all_args) in cases {
+        all_args.iter().for_each(|args| check_usage_error(name, args, complaint));
+    }
+}
+
+#[test]
+fn output_that_nobody_reads_ends_the_program_quietly_and_a_full_device_is_reported() {
+    for (name, args) in [
+        ("du", &["-j1", "/sys/class"][..]),
+        ("du", &["-j4", "/etc", "/sys/class"]),
+        ("find", &["/sys/class"]),
+        ("find", &["-j2", "/sys/class"]),
+        ("grep", &["-j2", "", "/proc/self/stat", "/proc/self/maps"]),
+        ("pids", &[]),
+        ("rm", &["--help"]),
+        ("watch", &[]),
+    ] {
+        check_broken_pipe(name, args);
+        check_full_device(name, args);
+    }
+}
+
+#[test]
+fn two_dashes_end_the_options() {
+    let tree = Tree::of(&["-s", "--", "--help"]);
+    for (args, lines) in [
+        (&["du", "-j1", "--", "--help", "--"][..], "0\t--help\n0\t--\n"),
+        (&["grep", "--", "-j", "-s", "--help"], ""),
+        // As with other finds, it does not take what comes after it as paths.
+        (&["find", "--", "./-s", "./--", "-name", "-?"], "./-s\n./--\n"),
+        (&["rm", "--", "-s", "--", "--help"], ""),
+    ] {
+        let output = run(example(args[0]).current_dir(tree.path()).args(&args[1..]));
+        assert_eq!((str::from_utf8(&output.stdout).unwrap(), output.stderr.len()), (lines, 0), "{args:?}");
+    }
+    assert!(fs::read_dir(tree.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn control_characters_are_question_marks_on_a_terminal() {
+    let tree = Tree::of(&["new\nline/"]);
+    fs::write(tree.path().join("new\nline/\x1b[31mred\u{9b}"), "\ttext\x1b[0m\n").unwrap();
+    for (name, args, text) in [
+        ("find", &["new\nline", "miss\x1bing"][..], "new?line\r\nnew?line/?[31mred?\r\n"),
+        ("find", &["-print0", "-type", "d", "new\nline", "miss\x1bing"], "new\r\nline\0"),
+        ("grep", &["text", "new\nline", "miss\x1bing"], "new?line/?[31mred?:\ttext?[0m\r\n"),
+        ("du", &["-s", "new\nline", "miss\x1bing"], "\tnew?line\r\n"),
+        ("rm", &["miss\x1bing"], ""),
+    ] {
+        let mut command = example(name);
+        command.current_dir(tree.path()).args(args);
+        let Some((shown, errors)) = run_on_terminal(command) else {
+            return skip("control_characters_are_question_marks_on_a_terminal", "pseudo-terminals");
+        };
+        let shown = shown.replace("        ", "\t"); // as terminals do
+        assert_eq!(shown.trim_start_matches(|char: char| char.is_ascii_digit()), text, "{name}");
+        assert_eq!(errors, format!("{name}: miss?ing: No such file or directory (os error 2)\n"));
+    }
+}
+
+#[test]
+fn sorted_prints_all_names_by_bytes() {
+    let root = mixed();
+    let mut names: Vec<_> = fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    let lines: Vec<u8> = names.iter().flat_map(|name| [name.as_encoded_bytes(), b"\n"].concat()).collect();
+    assert_eq!(run(example("sorted").arg(root.path())).stdout, lines);
+    assert_eq!(run(example("sorted").current_dir(root.path())).stdout, lines);
+}
+
+#[test]
+fn lessons_say_in_a_readable_line_what_they_cannot_read() {
+    let tree = Tree::of(&["dir/a", "dir/b", "locked/below/", "file"]);
+    let check = |args: &[&str], text: &str, errors: &str| {
+        let output = run_unprivileged(example(args[0]).current_dir(tree.path()).args(&args[1..]));
+        assert_eq!((str::from_utf8(&output.stdout), str::from_utf8(&output.stderr)), (Ok(text), Ok(errors)));
+        assert_eq!(output.status.success(), errors.is_empty());
+    };
+    check(&["count"], "6\n", "");
+    check(&["count", "--help"], "", "count: --help: No such file or directory (os error 2)\n");
+    check(&["sorted", "file"], "", "sorted: file: Not a directory (os error 20)\n");
+    fs::set_permissions(tree.path().join("locked"), Permissions::from_mode(0o000)).unwrap();
+    check(&["count"], "5\n", "count: ./locked: Permission denied (os error 13)\n");
+}
+
+/// What others put in the place of a PATH is not followed.
+#[test]
+fn link_swapped_in_at_the_root_is_not_followed() {
+    let at = Tree::of(&["root/inside/", "outside/outside/"]);
+    symlink("outside", at.path().join("link")).unwrap();
+    for name in ["du", "find"] {
+        let text = while_root_is_swapped(at.path(), || run(example(name).current_dir(at.path()).arg("root")));
+        assert!(text.contains("inside") && !text.contains("outside"), "{name}: {text}");
+    }
+}
