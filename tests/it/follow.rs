@@ -96,13 +96,13 @@ impl Way {
         for path in entries.iter().filter(|_| depth + 1 < self.max_depth).map(fs::DirEntry::path) {
             let what = match fs::metadata(&path) {
                 Ok(metadata) if !metadata.is_dir() => continue,
-                Ok(_) => match above.iter().find(|above| above.0 == id(&path)) {
-                    Some(above) => What::Loop(above.1.clone()),
-                    None => {
+                Ok(_) => {
+                    let Some(above) = above.iter().find(|above| above.0 == id(&path)) else {
                         self.below(&path, above, answers);
                         continue;
-                    }
-                },
+                    };
+                    What::Loop(above.1.clone())
+                }
                 Err(error) => match error.raw_os_error().unwrap() {
                     libc::ENOENT | libc::ENOTDIR => continue,
                     errno => What::Error(errno),

@@ -105,7 +105,9 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
     let mut root = walk.next().unwrap().unwrap();
     if is_link {
         root.skip_all();
-        ["a", "link", "z"].iter().for_each(|name| assert!(root.follow_name(name)));
+        for name in ["a", "link", "z"] {
+            assert!(root.follow_name(name));
+        }
     }
     let (mut visits, mut errors, mut of_walk) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(mut dir) = walk.next_ok(|error| of_walk.push(error)) {
@@ -141,7 +143,9 @@ fn whoever_reads_it_is_told_once() {
         for case in CASES {
             for is_post_order in [false, true] {
                 for same_mount in [false, true] {
-                    [false, true].into_iter().for_each(|is_link| check(case, is_post_order, same_mount, is_link));
+                    for is_link in [false, true] {
+                        check(case, is_post_order, same_mount, is_link);
+                    }
                 }
             }
         }
@@ -229,7 +233,9 @@ fn it_takes_three_calls() {
     let parts = totals(TEST, || {
         as_nobody(|| {
             let tree = Tree::of(&["1/", "2/", "3/"]);
-            ["1", "2", "3"].iter().for_each(|name| forbid(&tree.path().join(name)));
+            for name in ["1", "2", "3"] {
+                forbid(&tree.path().join(name));
+            }
             let mut walk = Walk::open(tree.path()).unwrap();
             let mut root = walk.next().unwrap().unwrap();
             while root.next().unwrap().is_some() {}

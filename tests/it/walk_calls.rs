@@ -161,7 +161,7 @@ fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usiz
         let _others = leave_room(room);
         let _counted = Counted::begin();
         walk_all(Walk::options().max_open(max_open).open(tree.path()).unwrap(), |dir| {
-            dir.read_into(&mut Listing::new()).unwrap()
+            dir.read_into(&mut Listing::new()).unwrap();
         });
     });
     let Some(mut parts) = parts else { return };
