@@ -24,8 +24,7 @@ use std::{fmt, io};
 /// through this descriptor, or a duplicate, moves the walk's position: to read the directory yourself, open `c"."` in it.
 ///
 /// If it is dropped midway, the walk reads it again from the start, to find the directories that it has not seen yet: one
-/// `lseek`, and memory for the names of those that it has. (It cannot resume at a cookie, which on tracefs and ramfs can lead
-/// elsewhere.)
+/// `lseek`, and memory for the names of those that it has.
 ///
 /// Two directories cannot be lent at once, because they share the buffer:
 ///
@@ -106,13 +105,10 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`Entries::next`], and `EACCES` for a directory that may not be read, with the path of this directory: once, then
-    /// `Ok(None)`. The walk then goes below the directories that came before the error.
-    ///
-    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), once, after the last entry, if there was no memory to note the names of all
-    /// directories: the walk goes below those that were noted.
-    ///
-    /// If the `Dir` is dropped before that, [`Walk::next`](super::Walk::next) returns the error.
+    /// Once, then `Ok(None)`; the walk goes below the directories that came before it. If the `Dir` is dropped earlier,
+    /// [`Walk::next`](super::Walk::next) returns it. Those of [`Entries::next`]; `EACCES` for a directory that may not be read;
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), after the last entry, if there was no memory to note the names of all
+    /// directories.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.notes.begin();
@@ -200,11 +196,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::read`], and `EACCES` for a directory that may not be read, with the path of this directory. The listing
-    /// then holds the entries before the error, and the walk goes below these. [`OutOfMemory`](io::ErrorKind::OutOfMemory) also
-    /// where there is no memory to note the names of directories: the walk goes below those that were noted. In
-    /// [`Order::Path`](crate::Order::Path) the first failed `fstatat` of an entry of unknown type, although the listing is
-    /// complete; the walk then tries to enter that entry, and may report it again.
+    /// Those of [`Listing::read`] and of [`next`](Self::next). The listing then holds the entries before the error, and the walk
+    /// goes below these.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
@@ -231,9 +224,8 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Does not go below the entry that was just lent. It does nothing for a file, before the first entry, after the end, or
-    /// after [`read_into`](Self::read_into), which lends none: use [`skip_name`](Self::skip_name) for a listing, and
-    /// [`skip_all`](Self::skip_all) for the whole directory.
+    /// Does not go below the entry that was just lent. It does nothing where none was: before the first entry, after the end,
+    /// after [`read_into`](Self::read_into).
     ///
     /// Costs: nothing.
     #[doc(alias = "prune")]
@@ -244,12 +236,10 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether that changed
-    /// anything: `false` for what the walk would not enter, and for a name that was skipped before. If a broken file system gives
-    /// the name twice, each call skips one of the two.
+    /// anything. If a broken file system gives the name twice, each call skips one of the two.
     ///
-    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Any other name takes
-    /// a binary search, in an index of 8 bytes for each directory in this one that the first such search makes. Before the end of
-    /// the directory it takes a scan of those lent: use [`skip_entry`](Self::skip_entry) there.
+    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Any other takes a
+    /// binary search, in an index of 8 bytes for each directory that the first such search makes, or, before the end, a scan.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
     }
@@ -257,16 +247,15 @@ impl<'a, S> Dir<'a, S> {
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
-    /// leads. Links below it are lent and not followed, as everywhere. Under [`same_mount`](super::WalkOptions::same_mount), a
-    /// link to another mount is not entered.
+    /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another
+    /// mount is not entered.
     ///
-    /// A loop is not entered: a link that leads to the root, or to a directory between the root and the link, or a directory
-    /// below a link that is one of these. It is one error, `ELOOP`, with [the directory that it leads back
-    /// to](Error::loop_ancestor). Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next
-    /// layer, are 524,287 visits. [`max_depth`](super::WalkOptions::max_depth) bounds that.
+    /// A link that leads back to the root, or to a directory on the way here, is a loop, and so is a directory below a link. A
+    /// loop is not entered: it is an error, `ELOOP`, with [that directory](Error::loop_ancestor). Without a loop, links still
+    /// multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
+    /// [`max_depth`](super::WalkOptions::max_depth) bounds that.
     ///
-    /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, after [`skip_all`](Self::skip_all), and at the maximum
-    /// depth.
+    /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, and after [`skip_all`](Self::skip_all).
     ///
     /// ```
     /// use lendir::{FileType, Walk};
@@ -284,21 +273,18 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and of each ancestor that
-    /// the walk has not asked about yet, with an `openat` and a `close` for each; a comparison with each ancestor; and
-    /// meanwhile two descriptors more than [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each
-    /// directory.
+    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
+    /// `close`, of each ancestor that was not asked before; meanwhile two descriptors more than
+    /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {
         self.notes.follow_last();
     }
 
-    /// Goes below the entry of this name even if it is a symbolic link: see [`follow_entry`](Self::follow_entry). The name need
-    /// not be known to the walk: so with [`skip_all`](Self::skip_all), a caller can walk in an order of its own. Returns whether
-    /// that changed anything: `false` for a directory, for a link that was followed or skipped before, and at the maximum depth.
-    ///
-    /// [`Walk::next`](super::Walk::next) has its errors; `EINVAL` for an invalid name, as of [`enter`](Self::enter).
+    /// Goes below the entry of this name even if it is a symbolic link: see [`follow_entry`](Self::follow_entry). It need not have
+    /// been lent: with [`skip_all`](Self::skip_all), a caller can walk in an order of its own. Returns whether that changed
+    /// anything. [`Walk::next`](super::Walk::next) has its errors, as those of [`enter`](Self::enter).
     ///
     /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
@@ -308,10 +294,8 @@ impl<'a, S> Dir<'a, S> {
             || !notes.has(name) && notes.note_name(Kind::FOLLOWED, name)
     }
 
-    /// Goes below the directory `name` in this one, whether it was lent or not. If it is lent as well, and not skipped, it is
-    /// walked twice: call [`skip_all`](Self::skip_all) first.
-    ///
-    /// With `skip_all`, a walk need not read a directory whose entries are already known:
+    /// Goes below the directory `name` in this one, whether it was lent or not. With [`skip_all`](Self::skip_all), a walk need not
+    /// read a directory whose entries are already known. Without it, a directory that is lent as well is walked twice.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -326,17 +310,15 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is
-    /// no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a slash or a NUL. It does
-    /// nothing at the maximum depth.
+    /// no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a slash or a NUL.
     ///
     /// Costs: the name is copied.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) {
         self.notes.note_name(Kind::DIRECTORY, name.as_ref());
     }
 
-    /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries,
-    /// and a walk in post-order the second visit; [`enter`](Self::enter) still enters. It holds wherever it is called: before the
-    /// first entry, after [`read_into`](Self::read_into), at the end.
+    /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries, and
+    /// [`enter`](Self::enter) still enters.
     ///
     /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
@@ -348,9 +330,6 @@ impl<'a, S> Dir<'a, S> {
     /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from now on. [`next`](Self::next) still lends the entries of
     /// this directory. The other threads of [`Walk::spread`](super::Walk::spread) end once this one asks for the next directory
     /// or its closure returns; [`Worker::stop`](super::Worker::stop) ends them at once.
-    ///
-    /// Costs: nothing. The descriptors are closed by the next call of [`Walk::next`](super::Walk::next), or when the walk is
-    /// dropped.
     #[inline]
     pub fn stop(&mut self) {
         self.notes.stop();

@@ -62,11 +62,8 @@ impl<S> WalkOptions<S> {
     /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
     ///
     /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
-    /// not a mount. `find -xdev` does the opposite of both, because it compares `st_dev`.
-    ///
-    /// A directory whose opening is refused with `EXDEV` is skipped silently, even if it is a FUSE server that says so. To name
-    /// such directories, ask each by [`Entry::statx`](crate::Entry::statx) whether it is the root of a mount
-    /// (`STATX_ATTR_MOUNT_ROOT`, since Linux 5.8), as the example `rm -x` does.
+    /// not a mount. `find -xdev` does the opposite of both, because it compares `st_dev`. To name what was not entered, ask for
+    /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
     ///
     /// Costs: nothing, where there is `openat2`: [`RESOLVE_NO_XDEV`] refuses mount points by itself. Elsewhere one `statx` more
     /// for each directory. Before Linux 5.8 that can tell devices only, so bind mounts of the same file system are entered.
@@ -95,19 +92,18 @@ impl<S> WalkOptions<S> {
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do (in post-order, for
-    /// each level). Beyond the limit it closes the shallowest levels, and reopens them by `..` on the way back. It accepts
-    /// `..` only if device, inode number and, where the file system keeps it, birth time are those of the directory that it
-    /// closed, and under [`same_mount`](Self::same_mount) the mount too. Otherwise it goes down by names from the topmost level,
-    /// which stays open. If neither leads there, the level was moved or removed. That is one error: `ENOENT`, `ENOTDIR` if
-    /// something else has its name, `EACCES` if a directory on the way can no longer be searched, or `EMFILE` or `ENFILE` if no
-    /// descriptor is left to reopen it. The rest of that level is skipped, including its second visit.
+    /// each level). Beyond the limit, or when the process (`EMFILE`) or the system (`ENFILE`) has no more, it closes the
+    /// shallowest levels, and reopens them by `..` on the way back. It accepts `..` only if device, inode number and, where the
+    /// file system fixes it, birth time are those of the directory that it closed, and under [`same_mount`](Self::same_mount) the
+    /// mount. Otherwise it goes down by names from the topmost level, which stays open.
     ///
-    /// Birth times are only as fine as the clock's tick. So before the walk closes a level that is less than 11 ms old, it
-    /// sleeps for 11 ms. `SECURITY.md` lists the file systems without a reliable birth time. There, a directory that was removed
-    /// and replaced by one of the same inode number is taken for the same.
+    /// If neither leads there, the level was moved or removed. The rest of it is skipped, including its second visit, with one
+    /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be searched, or
+    /// `EMFILE` or `ENFILE` if no descriptor is left.
     ///
-    /// When the process (`EMFILE`) or the system (`ENFILE`) runs out of descriptors on the way down, the walk does the same,
-    /// and keeps fewer from then on.
+    /// Birth times are only as fine as the clock's tick: before the walk closes a level that is less than 11 ms old, it sleeps for
+    /// 11 ms. `SECURITY.md` lists the file systems that do not fix them. There, a directory that was removed and replaced by one
+    /// of the same inode number is taken for the same.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.max_open = descriptors.max(MIN_OPEN);
         self
@@ -131,8 +127,8 @@ impl<S> WalkOptions<S> {
     /// state, as the caller left it there. [`Dir::state`](crate::Dir::state) and [`Dir::state_mut`](crate::Dir::state_mut) give
     /// it. At its second visit a directory has its own state again.
     ///
-    /// The state follows the work to other threads, and outlives a level's descriptor. In an [`Arc`](std::sync::Arc) it also
-    /// carries sums up, as in the example `du`. Here it carries the depth of the nearest `.git` down:
+    /// In an [`Arc`](std::sync::Arc) it also carries sums up, as in the example `du`. Here it carries the depth of the nearest
+    /// `.git` down:
     ///
     /// ```
     /// use lendir::Walk;
