@@ -1,7 +1,6 @@
 //! Directories that exist and may not be read: they are lent like any other, and whoever reads one is told why, once.
 
 use crate::spread::THREADS;
-use crate::strace::{Counted, totals};
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
@@ -225,29 +224,4 @@ fn sums_are_right_around_it() {
             }
         }
     });
-}
-
-#[test]
-fn it_takes_three_calls() {
-    const TEST: &str = "unreadable::it_takes_three_calls";
-    let parts = totals(TEST, || {
-        as_nobody(|| {
-            let tree = Tree::of(&["1/", "2/", "3/"]);
-            for name in ["1", "2", "3"] {
-                forbid(&tree.path().join(name));
-            }
-            let mut walk = Walk::open(tree.path()).unwrap();
-            let mut root = walk.next().unwrap().unwrap();
-            while root.next().unwrap().is_some() {}
-            let _counted = Counted::begin();
-            let mut errors = 0;
-            while let Some(mut dir) = walk.next_ok(|error| panic!("{error}")) {
-                while dir.next_ok(|_| errors += 1).is_some() {}
-            }
-            assert_eq!(errors, 3);
-        });
-    });
-    let Some(parts) = parts else { return };
-    let expected = [("close", 4), ("openat", 3), ("openat2", 3)].map(|(call, times)| (call.to_owned(), times));
-    assert_eq!(parts[0], BTreeMap::from(expected), "and the root is closed");
 }
