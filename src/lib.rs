@@ -72,7 +72,7 @@
 //!
 //! A small directory takes `openat`, two `getdents64` and `close`, in a [`Walk`] often [one less](Walk#what-it-costs), and
 //! nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`] and a [`Walk`] stop allocating once
-//! they are large enough. `cargo bench --bench counts` counts and `cargo bench --bench ratios` times.
+//! they are large enough. `cargo bench` times, and `cargo bench --bench counts` counts.
 //!
 //! # Under `LD_PRELOAD`
 //!

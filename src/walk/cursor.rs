@@ -42,7 +42,6 @@ impl<S: Clone> Cursor<S> {
     #[inline(never)]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.levels.notes.unread, Unread::Nothing) {
-            Unread::Nothing => {}
             Unread::Stopped => self.levels.clear(),
             Unread::Rest => {
                 // Read from the start: a cookie may lead elsewhere. What was noted before keeps its mark, and comes once.
@@ -51,7 +50,7 @@ impl<S: Clone> Cursor<S> {
             }
             Unread::OutOfMemory => return Err(self.levels.error(io::ErrorKind::OutOfMemory)),
             Unread::Refused { errno, tell: Tell::Always } => return Err(self.levels.error(errno)),
-            Unread::Refused { tell: Tell::IfRead | Tell::NoMore, .. } => {}
+            Unread::Nothing | Unread::Refused { .. } => {}
         }
         Ok(())
     }

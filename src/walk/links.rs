@@ -22,7 +22,7 @@ pub(super) struct Followed {
 }
 
 /// Why a directory is not entered.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Kernel(Errno),
     /// The walk is in it already: it is the directory of this depth.

@@ -39,7 +39,8 @@ impl Roots {
 
     /// Half of them, for another thread: even a single one, if this thread `is_busy` without it.
     pub(super) fn give_half(&mut self, is_busy: bool) -> Option<Self> {
-        let kept = (self.paths.len() + usize::from(!is_busy)) / 2;
+        let all = self.paths.len();
+        let kept = if is_busy { all / 2 } else { all.div_ceil(2) };
         let paths = self.paths.split_off(kept);
         (!paths.is_empty()).then_some(Self { open: None, paths })
     }

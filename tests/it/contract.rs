@@ -128,10 +128,10 @@ fn rewind_discards_the_buffer() {
 #[test]
 fn any_borrow_of_a_descriptor_will_do() {
     let dir = numbered(50);
-    let mut fd = lendir::open(dir.path()).unwrap();
+    let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
     let expected = all(&mut Entries::new(&fd, &mut buffer));
-    assert!(all(&mut Entries::new(&mut fd, &mut buffer)).is_empty(), "its position is not at the end");
+    assert!(all(&mut Entries::new(&fd, &mut buffer)).is_empty(), "its position is not at the end");
     let mut entries = Entries::new(&fd, &mut buffer);
     entries.rewind().unwrap();
     assert_eq!(all(&mut entries), expected);

@@ -4,6 +4,7 @@ use crate::errnos::name_of;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
+use crate::support::tree::in_memory;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order};
 use libc::{
@@ -11,10 +12,9 @@ use libc::{
     SYS_openat, SYS_statx, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, RawDir, StatxFlags};
+use rustix::fs::{CWD, RawDir, SeekFrom, StatxFlags, seek};
 use std::env;
 use std::fs::File;
-use std::io;
 use std::mem::MaybeUninit;
 use std::process::Command;
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ struct Crowd {
 
 impl Crowd {
     fn new() -> Self {
-        let path = tempfile::tempdir().unwrap();
+        let path = in_memory();
         for number in 0..2000 {
             File::create(path.path().join(format!("entry-{number:010}"))).unwrap();
         }
@@ -125,17 +125,21 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
     trapped(TEST, &[SYS_getdents64], || {
         let crowd = Crowd::new();
         let dir = crowd.open();
-        let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
+        let rewound = || {
+            seek(&dir, SeekFrom::Start(0)).unwrap();
+            &dir
+        };
         let mut cases = 0;
         for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
-            listing.read(rewound(&dir, &mut buffer, marker)).unwrap();
+            let mut listing = Listing::new().with_end_marker(marker);
+            listing.read(rewound()).unwrap();
             trap::count(SYS_getdents64);
-            listing.read(rewound(&dir, &mut buffer, marker)).unwrap();
+            listing.read(rewound()).unwrap();
             let calls = trap::made();
             assert!(calls > 2, "only {calls} calls");
             for fault in Fault::sweep(SYS_getdents64, calls) {
                 fault.set();
-                let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
+                let listed = Scan::by_listing(&mut listing, rewound());
                 let mut expected = crowd.all();
                 let mut expected_calls = calls + fault.interruptions();
                 if fault.errno != EINTR {
@@ -148,7 +152,7 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
                 assert!(listed == expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
                 assert_eq!(trap::made(), expected_calls, "{fault}");
                 trap::count(SYS_getdents64);
-                let listed = Scan::by_listing(&mut listing, rewound(&dir, &mut buffer, marker));
+                let listed = Scan::by_listing(&mut listing, rewound());
                 assert!(listed == crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
                 assert_eq!(trap::made(), calls, "{fault}");
                 cases += 1;
@@ -196,7 +200,7 @@ fn failed_seek_keeps_position() {
     });
 }
 
-type Operation<'a> = &'a mut dyn FnMut() -> io::Result<()>;
+type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
 /// Operations that make one call return its exact error, and the next call is not affected.
 #[test]
@@ -214,7 +218,6 @@ fn other_failed_calls_return_their_error() {
         let (mut owned, mut rewinding) = (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
         let entry = owned.next().unwrap().expect("the directory lists no entry");
         entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
-        let cause = Error::into_io_error;
         let mut table: [(&str, c_long, Operation<'_>); 13] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
             ("openat", SYS_openat, &mut || lendir::openat(&parent, name).map(drop)),
@@ -225,18 +228,18 @@ fn other_failed_calls_return_their_error() {
             ("EndMarker::of", SYS_fstatfs, &mut || EndMarker::of(&dir).map(drop)),
             ("Entries::rewind", SYS_lseek, &mut || entries.rewind()),
             ("Entries::seek", SYS_lseek, &mut || Entries::new(&dir, &mut buffer).seek(0)),
-            ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop).map_err(cause)),
-            ("ReadDir::rewind", SYS_lseek, &mut || rewinding.rewind().map_err(cause)),
-            ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop).map_err(cause)),
-            ("Entry::statx", SYS_statx, &mut || entry.statx(StatxFlags::INO).map(drop).map_err(cause)),
-            ("Entry::open", SYS_openat, &mut || entry.open(OFlags::PATH).map(drop).map_err(cause)),
+            ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop)),
+            ("ReadDir::rewind", SYS_lseek, &mut || rewinding.rewind()),
+            ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop)),
+            ("Entry::statx", SYS_statx, &mut || entry.statx(StatxFlags::INO).map(drop)),
+            ("Entry::open", SYS_openat, &mut || entry.open(OFlags::PATH).map(drop)),
             ("Entry::resolve_file_type", SYS_newfstatat, &mut || {
                 trap::hide_types();
                 let (dir, mut buffer) = (crowd.open(), Buffer::new());
                 let mut entries = Entries::new(&dir, &mut buffer);
                 let entry = entries.next()?.expect("the directory lists no entry");
                 assert_eq!(entry.file_type(), FileType::Unknown);
-                assert_eq!(entry.resolve_file_type().map_err(cause)?, FileType::RegularFile);
+                assert_eq!(entry.resolve_file_type()?, FileType::RegularFile);
                 Ok(())
             }),
         ];

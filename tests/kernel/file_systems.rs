@@ -1,4 +1,4 @@
-//! The file systems that tests run on. To add one, add a line to [`FILE_SYSTEMS`]: `suite`, `churn` and `storm` run on it then.
+//! The file systems that tests run on. To add one, add a line to [`FILE_SYSTEMS`]: the `suite` runs on it then.
 //!
 //! A line says what the tables call it, where its entries come from, the cookie of the last entry if that means the end, and
 //! the shell commands that mount it at `at`. They run in an empty directory that has `at`, and `source` for another directory
@@ -15,7 +15,7 @@ pub static FILE_SYSTEMS: [FileSystem; 16] = [
     line("ext2",            Written, HASHED,         "mkfs.ext2 -q image 256M; mount -o loop image at"),
     line("ext4",            Written, HASHED,         "mkfs.ext4 -q image 256M; mount -o loop image at"),
     line("ext4 ^filetype",  Written, HASHED,         "mkfs.ext4 -q -O ^filetype image 256M; mount -o loop image at").without_types(),
-    line("ext4 ^dir_index", Written, NO_MARKER,      "mkfs.ext4 -q -O ^dir_index image 256M; mount -o loop image at").slow_to_fill(),
+    line("ext4 ^dir_index", Written, NO_MARKER,      "mkfs.ext4 -q -O ^dir_index image 256M; mount -o loop image at"),
     line("xfs",             Written, NO_MARKER,      "truncate -s 400M image; mkfs.xfs -q image; mount -o loop image at"),
     line("btrfs",           Written, MAX,            "truncate -s 256M image; mkfs.btrfs -q image; mount -o loop image at"),
     line("squashfs",        Packed,  NO_MARKER,      "mksquashfs source image -quiet -no-progress; mount -o loop image at"),
@@ -83,26 +83,15 @@ pub struct FileSystem {
     marker: Marker,
     /// Whether its directories tell the types of their entries.
     pub has_types: bool,
-    /// Whether the time to fill a directory grows with the square of its entries: 20,000 take seconds.
-    pub is_slow_to_fill: bool,
 }
 
 const fn line(name: &'static str, contents: Contents, marker: Marker, script: &'static str) -> FileSystem {
-    FileSystem { name, contents, script, marker, has_types: true, is_slow_to_fill: false }
+    FileSystem { name, contents, script, marker, has_types: true }
 }
 
 impl FileSystem {
     const fn without_types(self) -> Self {
         Self { has_types: false, ..self }
-    }
-
-    const fn slow_to_fill(self) -> Self {
-        Self { is_slow_to_fill: true, ..self }
-    }
-
-    /// Those whose entries a test makes.
-    pub fn local() -> impl Iterator<Item = &'static Self> {
-        FILE_SYSTEMS.iter().filter(|system| !matches!(system.contents, Kernel { .. }))
     }
 
     pub fn named(name: &str) -> &'static Self {

@@ -1,8 +1,7 @@
 //! Tests that mount, inject faults or serve a hostile file system. They say SKIPPED where they lack root or a program of
 //! `.ci/packages`. Each module is a topic; a new test belongs in
 //!
-//! - `suite`: a case that every file system must pass;
-//! - `churn`: a scan while others change the directory; `storm`: one while signals come;
+//! - `suite`: a case that every file system must pass, alone, while signals come, or while others change it;
 //! - `faults`: a system call that ends with an error;
 //! - `hostile`: a server that answers with whatever it likes;
 //! - `procfs`: processes that come and go, or belong to others;
@@ -17,7 +16,6 @@
 //! its descriptors or its memory, goes into another one by `support::process`. A test that any machine can run belongs in
 //! `tests/it`.
 
-mod churn;
 mod errnos;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
@@ -29,7 +27,6 @@ mod mounted;
 mod procfs;
 mod readers;
 mod signals;
-mod storm;
 mod suite;
 #[path = "../support/mod.rs"]
 mod support;

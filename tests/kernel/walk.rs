@@ -2,15 +2,15 @@
 //! and what it must tell.
 
 mod changes;
-mod churn;
 mod copy_up;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod hostile;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod markers;
-mod mount_costs;
 mod mounts;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod openat2;
 mod procfs;
 mod self_bind;
 mod spread;
@@ -20,7 +20,7 @@ mod twins;
 use crate::support::scan::errno;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
-use lendir::{Error, FileType, Listing, Walk};
+use lendir::{Dir, Error, FileType, Listing, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -44,7 +44,7 @@ pub const WAYS: [Way; 6] = [
 
 impl Way {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
-        let walk = self.set(Walk::new(lendir::open(root.as_ref()).unwrap(), ""));
+        let walk = self.options().from_fd(lendir::open(root.as_ref()).unwrap(), "");
         Run { walk, listing: self.is_sorted.then(Listing::new), told: Told::default() }
     }
 
@@ -107,6 +107,13 @@ impl Told {
         self
     }
 
+    /// The same, if this directory was lent, but could not be read.
+    pub fn unread(mut self, dir: &Path) -> Self {
+        self.entries.retain(|path| !path.parent().is_some_and(|parent| parent.starts_with(dir)));
+        self.visited.retain(|path| path == dir || !path.starts_with(dir));
+        self
+    }
+
     pub fn with_errors<P: Into<PathBuf>>(mut self, errors: impl IntoIterator<Item = (P, c_int)>) -> Self {
         self.errors = errors.into_iter().map(|(path, errno)| (path.into(), errno)).collect();
         self.errors.sort_unstable();
@@ -122,12 +129,12 @@ impl Told {
         self
     }
 
-    /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
-    fn step(&mut self, walk: &mut Walk, listing: Option<&mut Listing>) -> bool {
+    /// Takes the answer of `next`: a directory, with all of its entries, or an error. Returns whether it was one of them.
+    fn take(&mut self, next: Result<Option<Dir<'_>>, Error>, listing: Option<&mut Listing>) -> bool {
         let Told { entries, visited, left, errors } = self;
         assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
-        let mut note = |error: &Error| errors.push((error.path().to_owned(), errno(error.io_error())));
-        let mut dir = match walk.next() {
+        let mut note = |error: &Error| errors.push((error.path().to_owned(), errno(error)));
+        let mut dir = match next {
             Ok(Some(dir)) => dir,
             Ok(None) => return false,
             Err(error) => {
@@ -144,7 +151,7 @@ impl Told {
         }
         visited.push(path.to_owned());
         if let Some(listing) = listing {
-            let _ = dir.read(listing).map_err(|error| note(&error));
+            let _ = dir.read_into(listing).map_err(|error| note(&error));
             entries.extend(listing.iter().map(|entry| path.join(entry.name_os())));
         } else {
             loop {
@@ -168,9 +175,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// As [`Told::step`].
+    /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
     pub fn step(&mut self) -> bool {
-        self.told.step(&mut self.walk, self.listing.as_mut())
+        self.told.take(self.walk.next(), self.listing.as_mut())
     }
 
     /// Goes on until `dir` has been visited.
@@ -182,9 +189,9 @@ impl Run {
 
     /// What is left of it, as several threads tell it.
     fn spread(self, threads: usize) -> Vec<Told> {
-        self.walk.spread(threads, |walk| {
+        self.walk.spread(threads, |worker| {
             let (mut told, mut listing) = (Told::default(), self.listing.is_some().then(Listing::new));
-            while told.step(walk, listing.as_mut()) {}
+            while told.take(worker.next(), listing.as_mut()) {}
             told
         })
     }
@@ -205,7 +212,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
         Err(errno) if !is_of_others(errno) => Err(errno),
         _ => Ok(()),
     };
-    let mut walk = Walk::new(root, "").post_order(true);
+    let mut walk = Walk::options().post_order(true).from_fd(root, "");
     loop {
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, Stat, fstat, statat};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io, mem};
 
 /// The recipe "Walk again". The walk before the one that is timed finds everything new.
@@ -75,7 +75,7 @@ fn unopened(known: &HashMap<Id, Known>, dir: &Dir<'_>, path: &mut Vec<u8>, at: &
 fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> {
     let (mut count, mut path) = (0, Vec::new());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-    let settled = i64::try_from((now - Duration::from_secs(2)).as_secs()).expect("it is long before the end of time");
+    let settled = now.as_secs().cast_signed() - 2; // the next change of a younger one could leave it the same times
     while let Some(mut dir) = walk.next()? {
         let Ok(stat) = fstat(&dir) else { continue };
         if let Some(unchanged) = known.get(&id(&stat)).filter(|known| known.times == times(&stat)) {

@@ -1,28 +1,23 @@
 //! Every error at every system call of a walk: it comes once, with its path, and the rest is complete.
 
-use super::{Run, SORTED, Told, WAYS, comb, level};
+use super::{Run, SORTED, Told, comb, level};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
-use crate::file_systems::FileSystem;
-use crate::mounted::in_own_namespace;
 use crate::support::machine;
-use crate::support::process;
 use crate::support::tree::make;
-use crate::support::way::{PLAIN, Way};
+use crate::support::way::Way;
 use crate::trap;
-use lendir::{FileType, Walk};
-use libc::{EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
-use rustix::fs::{AtFlags, CWD, Mode, StatxFlags, mknodat, statx};
-use rustix::mount::{MountFlags, mount, mount_bind};
-use std::os::unix::fs::symlink;
+use lendir::Walk;
+use libc::{EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::path::{Path, PathBuf};
 
-const OPENAT: c_long = libc::SYS_openat;
-const OPENAT2: c_long = libc::SYS_openat2;
-const GETDENTS64: c_long = libc::SYS_getdents64;
-const STATX: c_long = libc::SYS_statx;
-const NEWFSTATAT: c_long = libc::SYS_newfstatat;
-const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
+pub const OPENAT: c_long = libc::SYS_openat;
+pub const OPENAT2: c_long = libc::SYS_openat2;
+pub const GETDENTS64: c_long = libc::SYS_getdents64;
+pub const STATX: c_long = libc::SYS_statx;
+pub const NEWFSTATAT: c_long = libc::SYS_newfstatat;
+pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 const DEPTH: usize = 6;
 
@@ -95,12 +90,12 @@ impl Sweep<'_> {
                 [] if rest == self.all => {}
                 [] => {
                     let lost = self.opened().into_iter().chain([PathBuf::new()]);
-                    silent.extend(lost.filter(|path| self.losing(call, path) == rest));
+                    silent.extend(lost.filter(|path| self.losing(call, errno, path) == rest));
                 }
                 [(path, error)] => {
                     assert_eq!(*error, told_errno, "{what}");
                     let is_at_end = call == GETDENTS64 && rest == self.all;
-                    assert!(is_at_end || rest == self.losing(call, path), "{what}: {told:?}");
+                    assert!(is_at_end || rest == self.losing(call, errno, path), "{what}: {told:?}");
                     failed.push(path.clone());
                 }
                 several => panic!("{what}: more than one error: {several:?}"),
@@ -133,15 +128,11 @@ impl Sweep<'_> {
     }
 
     /// What is told if `call` fails that is made for `path`.
-    fn losing(&self, call: c_long, path: &Path) -> Told {
+    fn losing(&self, call: c_long, errno: c_int, path: &Path) -> Told {
         match call {
-            GETDENTS64 => {
-                let mut told = self.all.clone();
-                told.entries.retain(|entry| !entry.parent().is_some_and(|dir| dir.starts_with(path)));
-                told.visited.retain(|dir| dir == path || !dir.starts_with(path));
-                told
-            }
+            GETDENTS64 => self.all.clone().unread(path),
             STATX => self.all.clone().without(&[path.join("z")]),
+            OPENAT2 if is_lent(errno) => self.all.clone().unread(path),
             _ => self.all.clone().without(&[path]),
         }
     }
@@ -169,16 +160,20 @@ impl Sweep<'_> {
                 every: with_first.with_errors(first.map(|path| (path, errno))),
                 ..nothing()
             },
-            (OPENAT2, _) => Expected {
-                failed: self.opened(),
-                every: with_first.with_errors(first.map(|path| (path, errno))),
+            (OPENAT2, _) => {
+                let lose = |told: Told, path: &&str| {
+                    if is_lent(errno) { told.unread(path.as_ref()) } else { told.without(&[path]) }
+                };
+                let every = first.iter().fold(self.all.clone(), lose).with_errors(first.map(|path| (path, errno)));
+                Expected { failed: self.opened(), every, ..nothing() }
+            }
+            (GETDENTS64, ENOENT) => Expected {
+                silent: self.all.visited.clone(),
+                every: self.losing(call, errno, Path::new("")),
                 ..nothing()
             },
-            (GETDENTS64, ENOENT) => {
-                Expected { silent: self.all.visited.clone(), every: self.losing(call, Path::new("")), ..nothing() }
-            }
             (GETDENTS64, _) => {
-                let every = self.losing(call, Path::new("")).with_errors([("", errno)]);
+                let every = self.losing(call, errno, Path::new("")).with_errors([("", errno)]);
                 Expected { failed: self.all.visited.clone(), every, ..nothing() }
             }
             (STATX, ENOSYS | EPERM) => {
@@ -204,6 +199,12 @@ impl Sweep<'_> {
         };
         self.opened().into_iter().filter(|path| !is_third_open(path)).collect()
     }
+}
+
+/// Whether a directory that cannot be opened with this error is lent, and then cannot be read. Otherwise it is gone, or there is
+/// no descriptor for it.
+fn is_lent(errno: c_int) -> bool {
+    !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
 }
 
 /// What is lost with an error when each call of a kind fails once, what without one, and what is told if all of them fail.
@@ -242,134 +243,5 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
         }
         let what = "errors of `lseek` in a directory that was dropped midway: one, and the directories seen before are visited";
         machine::passed("walk: a rewind fails", ERRNOS.len(), what);
-    });
-}
-
-/// Old kernels refuse it, and so do the seccomp filters of containers.
-#[test]
-fn mounts_are_told_apart_where_openat2_is_refused() {
-    const TEST: &str = "walk::faults::mounts_are_told_apart_where_openat2_is_refused";
-    trapped(TEST, &CALLS, || {
-        let row = "walk: `openat2` is refused";
-        let outcome = in_own_namespace(|scratch| {
-            let tree = scratch.join("tree");
-            comb(&tree, DEPTH);
-            make(&tree, &["tmpfs/", "bind/", "itself/", "z/tmpfs/"]);
-            mount_bind(tree.join("d"), tree.join("bind")).unwrap();
-            mount_bind(&tree, tree.join("itself")).unwrap();
-            for point in ["tmpfs", "z/tmpfs"] {
-                mount("none", tree.join(point), "tmpfs", MountFlags::empty(), c"").unwrap();
-                make(&tree.join(point), &["directory/file"]);
-            }
-            let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
-            let all = Told::by_std(&tree).unwrap().without(&mount_points);
-            let mut cases = 0;
-            for is_post_order in [false, true] {
-                let way = Way { is_on_one_mount: true, is_post_order, ..SORTED };
-                let run = way.begin(&tree);
-                trap::count(GETDENTS64);
-                assert_eq!(run.finish().sorted(), all);
-                let has_marker = trap::made() as usize == all.visited.len();
-                for errno in [ENOSYS, EPERM] {
-                    let walk = |call, error, failing: Option<u32>| {
-                        let run = way.begin(&tree);
-                        trap::fail(call, error, move |number| Some(number) == failing);
-                        trap::refuse(OPENAT2, errno);
-                        let told = run.finish().sorted();
-                        (told, trap::made())
-                    };
-                    // `statx` says which mount a directory is on. If that fails, the directory cannot be entered.
-                    let (told, calls) = walk(STATX, EIO, None);
-                    assert_eq!(told, all);
-                    for number in 1..=calls {
-                        let (told, _) = walk(STATX, EIO, Some(number));
-                        let rest = Told { errors: vec![], ..told.clone() };
-                        match &told.errors[..] {
-                            [] => assert_eq!(rest, all, "a level is found by its name"),
-                            [(path, error)] => {
-                                assert!([EIO, errno].contains(error));
-                                let lost = [path.clone(), path.join("z")].map(|path| all.clone().without(&[path]));
-                                assert!(lost.contains(&rest), "{told:?}");
-                            }
-                            several => panic!("more than one error: {several:?}"),
-                        }
-                    }
-
-                    // A directory that may not be opened is an error, but not the root of another mount.
-                    let (told, opens) = walk(OPENAT, EACCES, None);
-                    assert_eq!(told, all);
-                    for number in 1..=opens {
-                        let (told, _) = walk(OPENAT, EACCES, Some(number));
-                        let rest = Told { errors: vec![], ..told.clone() };
-                        match &told.errors[..] {
-                            [] => assert_eq!(rest, all, "a mount point, or a way back"),
-                            [(path, EACCES)] => {
-                                assert!(!mount_points.contains(path));
-                                assert_eq!(rest, all.clone().without(&[path]));
-                            }
-                            several => panic!("more than one error: {several:?}"),
-                        }
-                    }
-
-                    let (told, reads) = walk(GETDENTS64, EIO, None);
-                    assert_eq!(told, all);
-                    let saved = usize::from(has_marker); // of the root, which is read first
-                    assert_eq!(
-                        reads as usize,
-                        2 * all.visited.len() - saved,
-                        "a directory below the root is read with a marker"
-                    );
-                    cases += (calls + opens) as usize + 3;
-                    trap::count(GETDENTS64);
-                }
-            }
-            cases
-        });
-        match outcome {
-            Ok(cases) => {
-                let what =
-                    "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
-                machine::passed(row, cases, what);
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
-    });
-}
-
-/// On a file system that tells no types, an entry that is no directory costs one `openat2`.
-#[test]
-fn unknown_types_are_opened_and_never_asked_for() {
-    const TEST: &str = "walk::faults::unknown_types_are_opened_and_never_asked_for";
-    process::run(TEST, 60, || {
-        let row = "walk: unknown types";
-        let fill = |at: &Path, _| {
-            comb(at, DEPTH);
-            symlink("d", at.join("link")).unwrap();
-            symlink("nowhere", at.join("dangling")).unwrap();
-            // Opening one to read would wait for a writer.
-            mknodat(CWD, at.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
-        };
-        // The trap comes last: the programs that mount would not survive it.
-        let outcome = FileSystem::named("ext4 ^filetype").mounted(fill, |mounted| {
-            trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
-            let all = Told::by_std(&mounted.at).unwrap();
-            let entries = u32::try_from(all.entries.len()).expect("BUG: more entries than a `u32` counts");
-            for (call, expected) in [(NEWFSTATAT, 0), (STATX, 0), (OPENAT2, entries)] {
-                let run = PLAIN.begin(&mounted.at);
-                trap::count(call);
-                assert_eq!(run.finish().sorted(), all);
-                assert_eq!(trap::made(), expected, "call {call}");
-            }
-            for way in WAYS {
-                assert_eq!(way.walk(&mounted.at).sorted(), all, "{way:?}");
-            }
-            Ok(3 + WAYS.len())
-        });
-        match outcome.and_then(|cases| cases) {
-            Ok(cases) => {
-                machine::passed(row, cases, "walks on ext4 without types: an `openat2` an entry, and no `stat`");
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
     });
 }

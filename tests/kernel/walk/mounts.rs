@@ -5,7 +5,7 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
-use lendir::{FileType, Walk};
+use lendir::FileType;
 use libc::ENOENT;
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
@@ -41,14 +41,13 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
         // Mounts in mounts, with the tree in itself once more.
         mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
         check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
-        2 * WAYS.len()
+        4 * WAYS.len()
     });
     match outcome {
-        Ok(cases) => machine::passed(
-            row,
-            cases,
-            "walks of a tree with tmpfs, bind mounts and itself in it, once and recursively",
-        ),
+        Ok(cases) => {
+            let what = "walks by one thread and by three of a tree with tmpfs, bind mounts and itself in it, twice";
+            machine::passed(row, cases, what);
+        }
         Err(missing) => machine::skip(row, &missing),
     }
 }
@@ -82,7 +81,10 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
 /// A link to another mount is followed like any other, but not under `same_mount`. What stays on the mount is.
 #[test]
 fn links_to_other_mounts_are_followed_only_if_they_may_be() {
+    const ALL: [&str; 15] =
+        ["", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e", "d/e/1", "z"];
     let row = "walk: links to other mounts";
+    let links = [("d/e/1", "../../z"), ("2", "bind/e"), ("3", "../other"), ("4", "d/e"), ("5", "../other/below")];
     let outcome = in_own_namespace(|scratch| {
         let (tree, other) = (scratch.join("tree"), scratch.join("other"));
         make(&tree, &["d/e/file", "bind/", "z/"]);
@@ -90,42 +92,28 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
         mount_tmpfs(&other);
         make(&other, &["below/file"]);
         mount_bind(tree.join("d"), tree.join("bind")).unwrap();
-        for (name, target) in
-            [("d/e/1", "../../z"), ("2", "bind/e"), ("3", "../other"), ("4", "d/e"), ("5", "../other/below")]
-        {
+        for (name, target) in links {
             symlink(target, tree.join(name)).unwrap();
         }
-        let mut cases = 0;
-        for max_open in [4, 32] {
-            for is_post_order in [false, true] {
-                for (same_mount, expected) in [
-                    (
-                        false,
-                        &[
-                            "", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e",
-                            "d/e/1", "z",
-                        ][..],
-                    ),
-                    (true, &["", "4", "4/1", "d", "d/e", "d/e/1", "z"]),
-                ] {
-                    let walk = Walk::new(lendir::open(&tree).unwrap(), "").same_mount(same_mount);
-                    let mut walk = walk.max_open(max_open).post_order(is_post_order);
-                    let mut paths = Vec::new();
-                    while let Some(mut dir) = walk.next().unwrap() {
-                        if !dir.is_second_visit() {
-                            paths.push(dir.path().to_str().unwrap().to_owned());
-                        }
-                        while dir.next().unwrap().is_some() {
-                            dir.follow_entry();
-                        }
-                    }
-                    paths.sort();
-                    assert_eq!(paths, expected, "same mount {same_mount}, {max_open} open, post order {is_post_order}");
-                    cases += 1;
+        for number in 0..8 {
+            let [has_few, is_post_order, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
+            let way = Way { max_open: if has_few { 4 } else { 32 }, is_post_order, is_on_one_mount, ..PLAIN };
+            let mut walk = way.options().from_fd(lendir::open(&tree).unwrap(), "");
+            let mut paths = Vec::new();
+            while let Some(mut dir) = walk.next().unwrap() {
+                if !dir.is_second_visit() {
+                    paths.push(dir.path().to_str().unwrap().to_owned());
+                }
+                while dir.next().unwrap().is_some() {
+                    dir.follow_entry();
                 }
             }
+            paths.sort();
+            let is_there =
+                |path: &&str| !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at));
+            assert!(paths.iter().eq(ALL.iter().filter(|path| is_there(path))), "{way:?}: {paths:?}");
         }
-        cases
+        8
     });
     match outcome {
         Ok(cases) => {
@@ -143,6 +131,7 @@ fn check_mounts(tree: &Path, points: &[&str]) {
     for way in WAYS {
         let expected = if way.is_on_one_mount { &on_one } else { &all };
         assert_eq!(way.walk(tree).sorted(), *expected, "{way:?}");
+        assert_eq!(way.spread(tree, 3).sorted(), *expected, "{way:?}, three threads");
         // As the root, a mount point is entered.
         for point in points {
             let tree = tree.join(point);
@@ -305,19 +294,11 @@ fn no_mount_is_entered_by_a_race() {
                 for (is_post_order, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
                     let way = Way { is_on_one_mount: true, is_post_order, max_open, ..PLAIN };
                     let told = way.walk(&tree);
-                    for path in told.entries.iter().chain(&told.visited) {
-                        assert!(
-                            all.entries.contains(path) || path == &PathBuf::new(),
-                            "{} is lent from another mount",
-                            path.display()
-                        );
-                    }
+                    let is_ours = |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
+                    let other = told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));
+                    assert!(other.is_none(), "{other:?} is lent from another mount");
                     // Level 0 is never covered.
-                    assert!(
-                        ["d", "z", "z/file"]
-                            .iter()
-                            .all(|path| told.entries.iter().any(|entry| entry == Path::new(path)))
-                    );
+                    assert!(["d", "z", "z/file"].iter().all(|path| told.entries.contains(&PathBuf::from(path))));
                     assert!(told.errors.iter().all(|(_, errno)| *errno == ENOENT), "{:?}", told.errors);
                     walks += 1;
                 }

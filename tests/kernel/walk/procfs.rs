@@ -23,7 +23,7 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
             machine::skip(&format!("walk: all of {root}"), &format!("{root} mounted"));
             continue;
         };
-        let (mut directories, mut errors, mut walks) = (0, 0, 0);
+        let mut walks = 0;
         for round in 0..rounds {
             let way = WAYS[round % WAYS.len()];
             let walk = || {
@@ -42,14 +42,11 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
                 let visited: BTreeSet<_> = told.visited.iter().collect();
                 assert_eq!(visited.len(), told.visited.len(), "{root}: a directory came twice");
                 assert!(visited.len() > 100);
-                directories += visited.len();
-                errors += told.errors.len();
                 walks += 1;
             }
         }
-        let what =
-            format!("walks, as root and as nobody: {directories} directories, {errors} errors that are explained");
-        machine::passed(&format!("walk: all of {root}"), walks, &what);
+        let what = "walks, as root and as nobody, with no error but those of processes that end or belong to others";
+        machine::passed("walk: all of /proc and /sys", walks, what);
     }
 }
 

@@ -1,17 +1,15 @@
-//! Walks by several threads among mounts, while calls fail, and of a server that lies.
+//! Walks by several threads without end, while calls fail, and where threads are refused. Among mounts, and of a server that
+//! lies, the tests of one thread run on several too.
 
-use super::hostile::{endless, scenarios};
+use super::hostile::endless;
 use super::{SORTED, Told, WAYS, comb};
 use crate::fuse::Server;
 use crate::hostile::served;
-use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::process::{self, in_thread};
-use crate::support::tree::make;
 use crate::support::way::{PLAIN, POST, Way};
 use lendir::Walk;
 use rustix::fs::Uid;
-use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 use rustix::thread::set_thread_res_uid;
 use std::fs;
@@ -21,57 +19,14 @@ use std::thread;
 const THREADS: [usize; 3] = [2, 3, 16];
 
 #[test]
-fn mount_points_are_entered_only_if_they_may_be() {
-    let row = "walk by several threads: mount points";
-    let outcome = in_own_namespace(|scratch| {
-        let tree = scratch.join("tree");
-        comb(&tree, 8);
-        make(&tree, &["tmpfs/", "bind/", "d/d/z/tmpfs/"]);
-        for tmpfs in ["tmpfs", "d/d/z/tmpfs"].map(|point| tree.join(point)) {
-            mount("none", &tmpfs, "tmpfs", MountFlags::empty(), c"").unwrap();
-            comb(&tmpfs, 8);
-        }
-        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
-        let all = Told::by_std(&tree).unwrap();
-        let on_one = all.clone().without(&["tmpfs", "bind", "d/d/z/tmpfs"]);
-        for way in WAYS {
-            for threads in THREADS {
-                let expected = if way.is_on_one_mount { &on_one } else { &all };
-                assert_eq!(way.spread(&tree, threads).sorted(), *expected, "{way:?}, {threads} threads");
-            }
-        }
-    });
-    match outcome {
-        Ok(()) => machine::passed(row, WAYS.len() * THREADS.len(), "walks of a tree with tmpfs and bind mounts in it"),
-        Err(missing) => machine::skip(row, &missing),
-    }
-}
-
-#[test]
-fn lies_and_errors_cost_no_more_than_they_must() {
-    served("walk::spread::lies_and_errors_cost_no_more_than_they_must", 120, || {
-        let table = scenarios();
-        let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
-        for (number, scenario) in table.iter().enumerate() {
-            for way in WAYS {
-                let told = way.spread(server.path(number), 3).sorted();
-                assert_eq!(told, scenario.told, "{}, {way:?}", scenario.what);
-            }
-        }
-        let what = format!("walks of {} trees with false types, names twice, and errors", table.len());
-        machine::passed("walk by several threads: a hostile server", table.len() * WAYS.len(), &what);
-    });
-}
-
-#[test]
 fn tree_without_end_is_stopped_for_all() {
     const MOST: usize = 2000;
     served("walk::spread::tree_without_end_is_stopped_for_all", 60, || {
         let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
         for threads in THREADS {
             let visits = AtomicUsize::new(0);
-            Walk::open(server.path(0)).unwrap().post_order(true).spread(threads, |walk| {
-                while let Some(mut dir) = walk.next().unwrap() {
+            Walk::options().post_order(true).open(server.path(0)).unwrap().spread(threads, |worker| {
+                while let Some(mut dir) = worker.next().unwrap() {
                     if visits.fetch_add(1, Relaxed) == MOST {
                         dir.stop();
                     }

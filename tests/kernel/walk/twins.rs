@@ -27,7 +27,9 @@ const WAYS: [Way; 4] = [
 ];
 
 /// How many are made for each way to walk, in the hope that most are within a tick.
-const TWINS: usize = 40;
+fn twins() -> usize {
+    if machine::runs_long() { 40 } else { 10 }
+}
 
 /// What a walk knows a directory by.
 type Identity = (u64, i64, u32);
@@ -78,7 +80,7 @@ impl Place {
 
 /// Whether twins within a tick occur here if nobody waits. If not, the tests would show nothing.
 fn twins_occur(at: &Path) -> bool {
-    (0..TWINS).any(|number| {
+    (0..40).any(|number| {
         let place = Place::new(&at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
         place.make() == place.replace()
     })
@@ -102,7 +104,7 @@ fn twin_made_within_a_tick_is_refused() {
             let expected = all.without(&[lost.join("z")]).with_errors([(&lost, ENOENT)]);
             let (mut refused, mut perfect) = (0, 0);
             for way in WAYS {
-                for number in 0..TWINS {
+                for number in 0..twins() {
                     let at = mounted.at.join(format!("{way:?} {number}"));
                     let place = Place::new(&at, |beside| {
                         comb(&beside.join("d"), DEPTH - 2);
@@ -124,7 +126,7 @@ fn twin_made_within_a_tick_is_refused() {
                     refused += 1;
                 }
             }
-            assert!(refused > TWINS, "only {refused} twins have the inode number");
+            assert!(refused > twins(), "only {refused} twins have the inode number");
             Ok(refused)
         },
     );
@@ -148,7 +150,7 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
                 return Err(MISSING.to_owned());
             }
             let mut refused = 0;
-            for number in 0..5 * TWINS {
+            for number in 0..5 * twins() {
                 refused += usize::from(share_with_twin(&mounted.at.join(number.to_string())));
             }
             if refused == 0 { Err("threads that run at the same time".to_owned()) } else { Ok(refused) }
@@ -167,21 +169,21 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
 fn share_with_twin(at: &Path) -> bool {
     let place = Place::new(at, |beside| make(beside, &["d/1/", "d/2/"]));
     let tree = at.join("tree");
-    let walk = Walk::open(&tree).unwrap().post_order(true);
+    let walk = Walk::options().post_order(true).open(&tree).unwrap();
     let made = place.make();
     let [is_ready, is_shared, is_done, has_number] = [(); 4].map(|()| AtomicBool::new(false));
     let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();
     let caller = thread::current().id();
-    let parts = walk.spread(2, |walk| {
+    let parts = walk.spread(2, |worker| {
         let mut told = Told::default();
         let mut is_first = false;
         is_ready.fetch_or(thread::current().id() != caller, SeqCst);
         loop {
-            let mut dir = match walk.next() {
+            let mut dir = match worker.next() {
                 Ok(Some(dir)) => dir,
                 Ok(None) => return told,
                 Err(error) => {
-                    told.errors.push((relative(error.path()), errno(error.io_error())));
+                    told.errors.push((relative(error.path()), errno(&error)));
                     continue;
                 }
             };

@@ -1,0 +1,257 @@
+//! What the kernel asks of the server, and the bytes that it answers.
+
+use super::{Answer, Batch, Directory, Node, Record};
+use crate::signals;
+use libc::c_int;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+// The operations that a reader causes; <linux/fuse.h> has them and the layouts below.
+const LOOKUP: u32 = 1;
+const FORGET: u32 = 2;
+pub const GETATTR: u32 = 3;
+const STATFS: u32 = 17;
+const INIT: u32 = 26;
+pub const OPENDIR: u32 = 27;
+const READDIR: u32 = 28;
+const RELEASEDIR: u32 = 29;
+const INTERRUPT: u32 = 36;
+const DESTROY: u32 = 38;
+const BATCH_FORGET: u32 = 42;
+const STATX: u32 = 52;
+
+const ROOT: u64 = 1;
+
+pub struct Session {
+    device: File,
+    /// The nodes that the kernel knows, by their numbers.
+    nodes: HashMap<u64, Node>,
+    /// The number of each of them, by that of its directory and its name.
+    numbers: HashMap<(u64, Vec<u8>), u64>,
+    /// How often a number was made up.
+    shifts: u64,
+    open: HashMap<u64, Open>,
+    /// The requests that wait for their interruption.
+    hung: Vec<u64>,
+    reads: Arc<AtomicU64>,
+}
+
+struct Open {
+    directory: Directory,
+    /// The server's own count.
+    place: u64,
+    /// Every [`Answer::Interruption`] and [`Answer::Hang`] before this place has been given.
+    passed: u64,
+}
+
+impl Session {
+    pub fn new(device: File, root: Directory, reads: Arc<AtomicU64>) -> Self {
+        let nodes = HashMap::from([(ROOT, Node::Directory(root))]);
+        let (numbers, open, hung) = (HashMap::new(), HashMap::new(), Vec::new());
+        Self { device, nodes, numbers, shifts: 0, open, hung, reads }
+    }
+
+    /// Answers until the file system is unmounted.
+    pub fn serve(mut self) {
+        let mut request = vec![0; 64 * 1024];
+        loop {
+            match self.device.read(&mut request) {
+                Ok(len) => self.answer(&request[..len]),
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return, // unmounted
+                Err(_) => {}                                                        // the request was taken back
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &[u8]) {
+        let (header, body) = request.split_at(40);
+        let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), u64_at(header, 16));
+        let answer = match operation {
+            INIT => Ok([
+                words(&[7, 31, 0, MAX_PAGES]),
+                words(&[0, 4096, 1]),
+                [256_u16, 0].map(u16::to_ne_bytes).concat(),
+                words(&[0; 8]),
+            ]
+            .concat()),
+            LOOKUP => {
+                let name = CStr::from_bytes_with_nul(body).expect("LOOKUP without a NUL at the end").to_bytes();
+                self.look_up(node, name).map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
+            }
+            GETATTR => match self.known(node) {
+                Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
+                _ => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
+            },
+            // Where it is refused once, the kernel does not come back to it.
+            STATX => match self.known(node) {
+                Node::Directory(Directory { is_reborn: true, .. }) => Ok(self.reborn(node)),
+                _ => Err(libc::ENOSYS),
+            },
+            STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
+            OPENDIR => match self.known(node) {
+                Node::Directory(Directory { refuses: Some((OPENDIR, errno)), .. }) => Err(*errno),
+                Node::Directory(directory) => {
+                    let directory = directory.clone();
+                    self.open.insert(unique, Open { directory, place: 0, passed: 0 });
+                    Ok(longs(&[unique, 0]))
+                }
+                Node::File => unreachable!("OPENDIR of a file"),
+            },
+            READDIR => {
+                self.reads.fetch_add(1, Relaxed);
+                let open = self.open.get_mut(&u64_at(body, 0)).expect("READDIR of a directory that is not open");
+                match open.read(u64_at(body, 8), u32_at(body, 16) as usize) {
+                    Ok(records) => Ok(records),
+                    Err(Answer::Error(errno)) => Err(errno),
+                    Err(Answer::Hang) => {
+                        self.hung.push(unique);
+                        signals::interrupt(u32_at(header, 32));
+                        return;
+                    }
+                    Err(_) => Err(libc::EINTR),
+                }
+            }
+            RELEASEDIR => {
+                self.open.remove(&u64_at(body, 0));
+                Ok(Vec::new())
+            }
+            INTERRUPT => {
+                let interrupted = u64_at(body, 0);
+                if self.hung.contains(&interrupted) {
+                    self.hung.retain(|&hung| hung != interrupted);
+                    self.send(interrupted, Err(libc::EINTR));
+                }
+                return;
+            }
+            FORGET | BATCH_FORGET => return, // nodes are kept to the end
+            DESTROY => Ok(Vec::new()),
+            _ => Err(libc::ENOSYS),
+        };
+        self.send(unique, answer);
+    }
+
+    fn known(&self, number: u64) -> &Node {
+        self.nodes.get(&number).expect("a request about an unknown node")
+    }
+
+    /// The number of the node that `name` leads to, the same one each time.
+    fn look_up(&mut self, directory: u64, name: &[u8]) -> Result<u64, c_int> {
+        let place = (directory, name.to_vec());
+        if let Some(number) = self.numbers.get(&place) {
+            return Ok(*number);
+        }
+        let Node::Directory(parent) = self.known(directory) else { unreachable!("LOOKUP in a file") };
+        let node = (parent.lookup)(name)?;
+        let number = ROOT + self.nodes.len() as u64;
+        self.numbers.insert(place, number);
+        self.nodes.insert(number, node);
+        Ok(number)
+    }
+
+    fn attributes(&mut self, number: u64) -> Vec<u8> {
+        let (mode, is_shifty) = match self.known(number) {
+            Node::File => (libc::S_IFREG, false),
+            Node::Directory(directory) => (libc::S_IFDIR, directory.is_shifty),
+        };
+        self.shifts += u64::from(is_shifty);
+        let ino = if is_shifty { (1 << 32) + self.shifts } else { number };
+        [longs(&[ino, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
+    }
+
+    /// The answer to STATX.
+    fn reborn(&mut self, number: u64) -> Vec<u8> {
+        const ALL_WITH_BIRTH: u32 = 0xfff;
+        const DIRECTORY: u16 = 0o040_755;
+        self.shifts += 1;
+        let time = |seconds| [longs(&[seconds]), words(&[0, 0])].concat();
+        [
+            longs(&[0; 4]),
+            words(&[ALL_WITH_BIRTH, 4096, 0, 0, 1, 0, 0]),
+            [DIRECTORY, 0].map(u16::to_ne_bytes).concat(),
+            longs(&[number, 0, 0, 0]),
+            [time(0), time(self.shifts), time(0), time(0)].concat(),
+            words(&[0; 4]),
+            longs(&[0; 14]),
+        ]
+        .concat()
+    }
+
+    fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {
+        let (error, body) = answer.map_or_else(|errno| (-errno, Vec::new()), |body| (0, body));
+        let len = u32::try_from(16 + body.len()).expect("BUG: an answer of 4 GiB or more");
+        let reply = [&len.to_ne_bytes()[..], &error.to_ne_bytes(), &unique.to_ne_bytes(), &body].concat();
+        let _ = self.device.write_all(&reply); // ENOENT: nobody waits for it any more
+    }
+}
+
+impl Open {
+    /// The next records, at most `size` bytes of them, or the answer that stands there instead.
+    fn read(&mut self, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
+        let directory = self.directory.clone();
+        let mut place = if directory.cookie.is_some() { self.place } else { offset };
+        let mut left = match directory.batch {
+            Batch::Full => u64::MAX,
+            Batch::One => 1,
+        };
+        let mut records = Vec::new();
+        while left > 0 {
+            match (directory.answers)(place) {
+                Answer::Record(record) => {
+                    let cookie = directory.cookie.map_or(place + 1, |cookie| cookie(place));
+                    let record = record.to_bytes(cookie);
+                    if records.len() + record.len() > size {
+                        break;
+                    }
+                    records.extend(record);
+                    left -= 1;
+                }
+                Answer::Interruption | Answer::Hang if place < self.passed => {}
+                _ if !records.is_empty() => break,
+                Answer::End => {
+                    place += 1;
+                    break;
+                }
+                error @ Answer::Error(_) => return Err(error),
+                once => {
+                    self.passed = place + 1;
+                    return Err(once);
+                }
+            }
+            place += 1;
+        }
+        self.place = place;
+        Ok(records)
+    }
+}
+
+impl Record {
+    fn to_bytes(&self, cookie: u64) -> Vec<u8> {
+        let len = u32::try_from(self.name.len()).expect("BUG: a name of 4 GiB or more");
+        let mut bytes = [&longs(&[self.ino, cookie]), &words(&[len, self.d_type.into()]), &self.name[..]].concat();
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+}
+
+/// Lets the kernel ask for a mebibyte at once, and not only 128 KiB.
+const MAX_PAGES: u32 = 1 << 22;
+
+fn longs(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: not 8 bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: not 4 bytes"))
+}

@@ -1,0 +1,126 @@
+//! Cases that scan a directory while signals come, or while others change it: each entry that stays comes exactly once.
+//!
+//! There is one exception, which the last case reproduces: when all entries that the kernel has yet to return are removed
+//! between two batches, tmpfs begins again, and returns those that stay a second time. Elsewhere the churn leaves thousands
+//! of entries in place, and so does not come to it.
+
+use super::contents::most;
+use crate::mounted::Mounted;
+use crate::signals::{self, Storm};
+use crate::support::machine;
+use crate::support::scan::all;
+use lendir::{Buffer, EndMarker, Entries, FileType};
+use rustix::fs::{AtFlags, Mode, mkdirat, mknodat, renameat, unlinkat};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const CAPACITIES: [usize; 4] = [0, Buffer::DEFAULT_CAPACITY, 128 * 1024, 1024 * 1024];
+
+pub fn scans_are_complete_despite_signals(mounted: &Mounted) {
+    let _storm = Storm::begin();
+    let before = signals::received();
+    let scans = scan_until(mounted, Duration::from_secs(if machine::runs_long() { 30 } else { 0 }));
+    assert!(signals::received() > before, "no signal came");
+    machine::passed("signals", scans, "scans complete, with a signal every 300 µs");
+}
+
+pub fn what_stays_comes_once_beside_churn(mounted: &Mounted) {
+    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 200 });
+    let is_over = AtomicBool::new(false);
+    let scans = thread::scope(|scope| {
+        let scans = scope.spawn(|| {
+            let _over = Over(&is_over);
+            scan_until(mounted, duration)
+        });
+        churn(mounted, &is_over);
+        scans.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    machine::passed("churn", scans, "scans in which all that stays comes once, beside entries that come and go");
+}
+
+/// Its drop says that the scans are over, even after a panic.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Scans the largest directory, in which the names of those that stay are numbers. Returns how often, once at least in every way.
+fn scan_until(mounted: &Mounted, duration: Duration) -> usize {
+    let path = mounted.at.join(most().to_string());
+    let marker = EndMarker::of(lendir::open(&path).unwrap()).unwrap();
+    let mut buffers = CAPACITIES.map(Buffer::with_capacity);
+    let (begin, mut scans) = (Instant::now(), 0);
+    loop {
+        for buffer in &mut buffers {
+            for marker in [EndMarker::NONE, marker] {
+                let what = format!("{buffer:?} and {marker:?}");
+                let dir = lendir::open(&path).unwrap();
+                let mut entries = Entries::new(&dir, buffer).with_end_marker(marker);
+                for _ in ["opened", "rewound"] {
+                    let mut times = vec![0_u8; most()];
+                    while let Some(entry) = entries.next().unwrap() {
+                        if let Some(index) = entry.numeric_name() {
+                            times[index as usize] += 1;
+                        }
+                    }
+                    let wrong = times.iter().position(|times| *times != 1);
+                    assert_eq!(wrong, None, "{what}: an entry that stays did not come once");
+                    scans += 1;
+                    entries.rewind().unwrap();
+                }
+            }
+        }
+        if begin.elapsed() > duration {
+            break scans;
+        }
+    }
+}
+
+/// Makes, renames and removes entries, a few hundred at a time, until it is over.
+fn churn(mounted: &Mounted, is_over: &AtomicBool) {
+    let dir = lendir::open(mounted.at.join(most().to_string())).unwrap();
+    // Names of several lengths, which make the file system split and merge records and blocks.
+    let name = |stem: &str, index: usize| format!("{stem}{index:0>width$}", width = index % 7 * 20);
+    for round in 0_usize.. {
+        let indices = || (round * 100..).take(100 + round % 300);
+        for index in indices() {
+            mknodat(&dir, name("made", index), FileType::RegularFile, Mode::RUSR, 0).unwrap();
+        }
+        for index in indices().step_by(2) {
+            renameat(&dir, name("made", index), &dir, name("renamed", index)).unwrap();
+        }
+        for index in indices() {
+            let stem = if (index - round * 100) % 2 == 0 { "renamed" } else { "made" };
+            unlinkat(&dir, name(stem, index), AtFlags::empty()).unwrap();
+        }
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+}
+
+/// Reads one batch, removes everything except its first entry, and reads on.
+pub fn only_tmpfs_begins_again_when_all_the_rest_is_removed(mounted: &Mounted) {
+    const COUNT: u32 = 1500;
+    let at = lendir::open(&mounted.at).unwrap();
+    mkdirat(&at, "emptied", Mode::RWXU).unwrap();
+    let dir = lendir::openat(&at, "emptied").unwrap();
+    for number in 0..COUNT {
+        mknodat(&dir, number.to_string(), FileType::RegularFile, Mode::RUSR, 0).unwrap();
+    }
+    let dir = lendir::openat(&at, "emptied").unwrap(); // btrfs lists nothing that is made after the opening
+    let mut buffer = Buffer::with_capacity(0);
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let stays = entries.next().unwrap().and_then(|entry| entry.numeric_name()).expect("no number came first");
+    for number in (0..COUNT).filter(|number| *number != stays) {
+        unlinkat(&dir, number.to_string(), AtFlags::empty()).unwrap();
+    }
+    let times = 1 + all(&mut entries).iter().filter(|entry| entry.name == stays.to_string().as_bytes()).count();
+    // A kernel may mend it. The overlays lie above a tmpfs.
+    let most = if ["tmpfs", "overlay", "overlay, merged"].contains(&mounted.system.name) { 2 } else { 1 };
+    assert!((1..=most).contains(&times), "the entry that stays came {times} times");
+}

@@ -1,0 +1,173 @@
+//! Cases that read directories which do not change.
+
+use super::contents::{TYPES, counts, files, still};
+use crate::mounted::Mounted;
+use crate::readers::READERS;
+use crate::support::machine;
+use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, SortedEntry};
+use rustix::fs::RawDir;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
+
+pub fn all(dir: &Path) -> Vec<Found> {
+    scan::all(&mut Entries::new(&lendir::open(dir).unwrap(), &mut Buffer::new()))
+}
+
+fn by_name(found: Vec<Found>) -> Vec<Found> {
+    scan::sorted(found, Order::Bytes)
+}
+
+/// These come next, in this order.
+fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
+    for (index, expected) in expected.iter().enumerate() {
+        let entry = entries.next().unwrap();
+        assert!(entry.as_ref().is_some_and(|entry| expected == entry), "{what}: {index}: {expected:?}, not {entry:?}");
+    }
+}
+
+/// These come next, and then no more.
+fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
+    assert_next(entries, expected, what);
+    for _ in 0..2 {
+        let more = entries.next().unwrap();
+        assert!(more.is_none(), "{what}: {more:?} beyond the end");
+    }
+}
+
+pub fn types_are_told_or_resolved(mounted: &Mounted) {
+    let dir = lendir::open(mounted.at.join("types")).unwrap();
+    let mut buffer = Buffer::new();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    let mut seen = BTreeMap::new();
+    while let Some(entry) = entries.next().unwrap() {
+        assert_eq!(entry.file_type() != FileType::Unknown, mounted.system.has_types, "{entry:?}");
+        seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.resolve_file_type().unwrap());
+    }
+    let expected = TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into();
+    assert_eq!(seen, expected);
+    let mut listing = Listing::new();
+    listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
+    let resolved = |entry: SortedEntry<'_>| entry.resolve_file_type(&dir).unwrap();
+    let seen: BTreeMap<_, _> =
+        listing.iter().map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry))).collect();
+    assert_eq!(seen, expected);
+}
+
+pub fn names_come_back_once(mounted: &Mounted) {
+    for (dir, expected) in files() {
+        assert!(names(&by_name(all(&mounted.at.join(&dir)))).into_iter().eq(&expected), "{dir}");
+    }
+    for count in counts() {
+        let dir = lendir::open(mounted.at.join(count.to_string())).unwrap();
+        assert_eq!(Entries::new(&dir, &mut Buffer::new()).count().unwrap(), count as u64);
+    }
+}
+
+pub fn std_reads_the_same(mounted: &Mounted) {
+    for dir in still(mounted) {
+        let ours = all(&dir);
+        let scan = Scan { found: ours.clone(), end: End::Complete };
+        assert_eq!(scan.bare(), Scan::by_std(&dir), "{}", dir.display());
+        let opened = lendir::open(&dir).unwrap();
+        for found in ours {
+            assert!([FileType::Unknown, found.true_type(&opened)].contains(&found.file_type), "{found:?}");
+        }
+    }
+}
+
+pub fn other_readers_read_the_same(mounted: &Mounted) {
+    let dirs: Vec<_> = still(mounted).collect();
+    let ours = by_name(dirs.iter().flat_map(|dir| all(dir)).collect());
+    for reader in READERS.iter().flatten() {
+        let mut told = reader.read(&dirs);
+        told.names.sort_unstable();
+        assert!(told.is_content && told.names == names(&ours), "{}", reader.name);
+    }
+}
+
+pub fn listing_is_sorted(mounted: &Mounted) {
+    for order in ORDERS {
+        for path in still(mounted) {
+            let dir = lendir::open(&path).unwrap();
+            let mut listing = Listing::with_order(order).with_end_marker(EndMarker::of(&dir).unwrap());
+            let scan = Scan { found: all(&path), end: End::Complete };
+            let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(&dir)) } else { scan };
+            let listed = Scan::by_listing(&mut listing, &dir);
+            assert!(listed == scan.sorted(order), "{} by {order:?}", path.display());
+        }
+    }
+}
+
+/// From the floor up to 1 MiB.
+const CAPACITIES: [usize; 5] = [0, 8 * 1024 + 1, Buffer::DEFAULT_CAPACITY, 64 * 1024, 1024 * 1024];
+
+/// The marker is that of the last entry and of no other.
+pub fn every_buffer_reads_the_same_with_and_without_a_marker(mounted: &Mounted) {
+    for path in still(mounted) {
+        let expected = all(&path);
+        for capacity in CAPACITIES {
+            let mut buffer = Buffer::with_capacity(capacity);
+            for is_marked in [false, true] {
+                let dir = lendir::open(&path).unwrap();
+                let marker = if is_marked { EndMarker::of(&dir).unwrap() } else { EndMarker::NONE };
+                let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+                let what = format_args!("{} with {capacity} bytes, {marker:?}", path.display());
+                assert_rest(&mut entries, &expected, &what);
+            }
+        }
+        if let Some(end) = mounted.system.end_cookie() {
+            let cookies = cookies_with_dots(&path);
+            assert_eq!(cookies.iter().position(|cookie| *cookie == end), Some(cookies.len() - 1), "{}", path.display());
+        }
+    }
+}
+
+fn cookies_with_dots(dir: &Path) -> Vec<u64> {
+    let mut cookies = Vec::new();
+    let mut memory = Vec::with_capacity(Buffer::DEFAULT_CAPACITY);
+    let mut records = RawDir::new(lendir::open(dir).unwrap(), memory.spare_capacity_mut());
+    while let Some(record) = records.next() {
+        cookies.push(record.unwrap().next_entry_cookie());
+    }
+    cookies
+}
+
+pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted) {
+    for path in still(mounted) {
+        let expected = all(&path);
+        let dir = lendir::open(&path).unwrap();
+        let mut buffer = Buffer::with_capacity(0);
+        let mut entries = Entries::new(&dir, &mut buffer);
+        for index in (0..expected.len()).step_by(step(&expected)) {
+            entries.seek(expected[index].cookie).unwrap();
+            let (rest, what) = (&expected[index + 1..], format_args!("{} after entry {index}", path.display()));
+            if rest.len() > FEW {
+                assert_next(&mut entries, &rest[..2], &what);
+            } else {
+                assert_rest(&mut entries, rest, &what);
+            }
+        }
+        // Another descriptor: one that first reads at the end of an ext4 directory finds nothing after a rewind either.
+        let dir = lendir::open(&path).unwrap();
+        let mut entries = Entries::new(&dir, &mut buffer);
+        for count in (0..=expected.len()).step_by(step(&expected)) {
+            assert_next(&mut entries, &expected[..count], &format_args!("the first {count} of {}", path.display()));
+            entries.rewind().unwrap();
+        }
+        assert_rest(&mut entries, &expected, &format_args!("{} after the last rewind", path.display()));
+    }
+}
+
+/// Where there are more entries than this, the case looks at some of them.
+const FEW: usize = 400;
+
+fn step(entries: &[Found]) -> usize {
+    match (entries.len(), machine::runs_long()) {
+        (..=20, _) | (..=2000, true) => 1,
+        (..=2000, false) => 37,
+        (_, true) => 17,
+        (_, false) => 499,
+    }
+}

@@ -1,0 +1,102 @@
+//! Cases that remove a directory while it is read, or its entries while they are walked.
+
+use super::contents::{Doomed, remove_directories};
+use super::reading::all;
+use crate::mounted::Mounted;
+use crate::support::scan::{End, Found, Scan};
+use lendir::{Buffer, EndMarker, Entries, FileType, Walk};
+use rustix::fs::{AtFlags, unlinkat};
+use std::fs;
+
+/// The directory is removed once its last entry is lent. An iterator that asks the kernel again finds that out; one that
+/// believes a marker does not ask.
+pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
+    let path = Doomed::path(mounted).join("saved");
+    fs::create_dir(path.join("child")).unwrap();
+    let dir = lendir::open(&path).unwrap();
+    let marker = EndMarker::of(&dir).unwrap();
+    let mut buffer = Buffer::new();
+    let count = Entries::new(&dir, &mut buffer).count().unwrap();
+    let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+    entries.rewind().unwrap();
+    for _ in 0..count {
+        assert!(entries.next().unwrap().is_some());
+    }
+    remove_directories(&path);
+    assert!(entries.next().unwrap().is_none());
+    assert_eq!(entries.removed(), mounted.system.end_cookie().is_none());
+}
+
+/// Before it is read, midway, after its end, and with all above it.
+pub fn removed_directory_says_so(mounted: &Mounted) {
+    let doomed = Doomed::path(mounted);
+    let mut buffer = Buffer::with_capacity(0);
+    let path = doomed.join("before");
+    let dir = lendir::open(&path).unwrap();
+    remove_directories(&path);
+    assert_gone(&mut Entries::new(&dir, &mut buffer));
+
+    let path = doomed.join("midway");
+    let expected = all(&path);
+    let dir = lendir::open(&path).unwrap();
+    let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
+    let mut found = vec![Found::from(&entries.next().unwrap().expect("the directory lists no entry"))];
+    remove_directories(&path);
+    let rest = Scan::of(&mut entries);
+    found.extend(rest.found);
+    assert!(found.len() < expected.len() && expected.starts_with(&found), "not what was in the buffer: {found:?}");
+    assert_eq!(rest.end, End::Removed);
+
+    let path = doomed.join("after");
+    let dir = lendir::open(&path).unwrap();
+    let mut entries = Entries::new(&dir, &mut buffer);
+    while entries.next().unwrap().is_some() {}
+    remove_directories(&path);
+    assert!(entries.next().unwrap().is_none() && !entries.removed(), "the end came before");
+    entries.rewind().unwrap();
+    assert_gone(&mut entries);
+
+    let tree = doomed.join("tree");
+    let dirs = ["", "a", "a/b"].map(|dir| lendir::open(tree.join(dir)).unwrap());
+    remove_directories(&tree);
+    for dir in &dirs {
+        assert_gone(&mut Entries::new(dir, &mut buffer));
+    }
+}
+
+fn assert_gone(entries: &mut Entries<'_>) {
+    for _ in 0..2 {
+        assert!(entries.next().unwrap().is_none());
+        assert!(entries.removed());
+        entries.rewind().unwrap();
+        assert!(!entries.removed());
+    }
+}
+
+/// Cookies need not stay what they were when entries are removed, but what stays is found all the same.
+pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
+    const COUNT: usize = 60;
+    for removed in [1, 10, COUNT / 2] {
+        let path = Doomed::path(mounted).join("half").join(removed.to_string());
+        for number in 0..COUNT {
+            fs::create_dir_all(path.join(number.to_string())).unwrap();
+        }
+        let mut walk = Walk::open(&path).unwrap();
+        let mut root = walk.next().unwrap().expect("the walk did not lend the root");
+        let mut left = removed;
+        while left > 0 {
+            let entry = root.next().unwrap().expect("the directory ended early");
+            // cgroup2 puts files there.
+            if entry.resolve_file_type().unwrap() == FileType::Directory {
+                unlinkat(entry.dir(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
+                root.skip_entry();
+                left -= 1;
+            }
+        }
+        let mut visited = 0;
+        while walk.next().unwrap().is_some() {
+            visited += 1;
+        }
+        assert_eq!(visited, COUNT - removed, "directories left, after {removed} were removed as they were lent");
+    }
+}

@@ -1,0 +1,215 @@
+//! Cases that walk trees, which hold still but for the last two.
+
+use super::churn::Over;
+use super::contents::{DEPTH, WIDTH, fill_tree, still};
+use crate::mounted::Mounted;
+use crate::readers::WALKERS;
+use crate::signals::{self, Storm};
+use crate::support::machine;
+use crate::support::tree::make;
+use crate::support::way::Way;
+use crate::walk::{Told, WAYS, remove_contents};
+use lendir::Walk;
+use libc::ENOENT;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Calls `compare` with each tree and what `std` tells of it, and again if the tree changed meanwhile.
+fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> Result<(), String>) {
+    let trees = if mounted.system.is_ours() { vec![mounted.at.clone()] } else { still(mounted).collect() };
+    for tree in trees {
+        let mut verdict = Ok(());
+        let is_settled = (0..10).any(|_| {
+            let Ok(before) = Told::by_std(&tree) else { return false };
+            verdict = compare(&tree, &before);
+            verdict.is_ok() || Told::by_std(&tree).is_ok_and(|after| after == before)
+        });
+        assert!(is_settled, "{} changed during each of ten comparisons", tree.display());
+        verdict.unwrap();
+    }
+}
+
+pub fn walks_tell_what_std_tells(mounted: &Mounted) {
+    compare_with_std(mounted, |tree, expected| {
+        for way in WAYS {
+            let told = way.walk(tree);
+            if way.is_post_order && told.left.len() != expected.visited.len() {
+                return Err(format!("{way:?}: {} second visits in {}", told.left.len(), tree.display()));
+            }
+            if told.sorted() != *expected {
+                return Err(format!("{way:?} and `std` differ on {}", tree.display()));
+            }
+        }
+        Ok(())
+    });
+}
+
+pub fn other_walkers_tell_the_same(mounted: &Mounted) {
+    compare_with_std(mounted, |tree, expected| {
+        for walker in WALKERS.iter().flatten() {
+            let mut told = walker.read(&[tree]);
+            told.names.sort_unstable();
+            let paths = expected.entries.iter().map(|path| path.as_os_str().as_bytes());
+            if !told.is_content || !told.names.iter().eq(paths) {
+                return Err(format!("{} and `std` differ on {}", walker.name, tree.display()));
+            }
+        }
+        Ok(())
+    });
+}
+
+pub fn half_read_directories_hide_nothing(mounted: &Mounted) {
+    compare_with_std(mounted, |tree, expected| {
+        for is_on_one_mount in [false, true] {
+            let options = Walk::options().max_open(4).same_mount(is_on_one_mount);
+            let mut walk = options.from_fd(lendir::open(tree).unwrap(), "");
+            let mut visited = Vec::new();
+            while let Some(mut dir) = walk.next().map_err(|error| error.to_string())? {
+                visited.push(dir.path().to_owned());
+                // None, one, the first batch, and one more.
+                for _ in 0..[0, 1, 400, 1500][visited.len() % 4] {
+                    dir.next().map_err(|error| error.to_string())?;
+                }
+            }
+            visited.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+            if visited != expected.visited {
+                return Err(format!("{} of {} directories were visited", visited.len(), expected.visited.len()));
+            }
+        }
+        Ok(())
+    });
+}
+
+pub fn walks_are_complete_despite_signals(mounted: &Mounted) {
+    let expected = Told::by_std(&mounted.at).unwrap();
+    let _storm = Storm::begin();
+    let before = signals::received();
+    let rounds = if machine::runs_long() { 100 } else { 1 };
+    for _ in 0..rounds {
+        for way in WAYS {
+            assert_eq!(way.walk(&mounted.at).sorted(), expected, "{way:?}");
+        }
+    }
+    assert!(signals::received() > before, "no signal came");
+    machine::passed("walk: signals", rounds * WAYS.len(), "walks complete, with a signal every 300 µs");
+}
+
+pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
+    let tree = mounted.at.join("tree");
+    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 200 });
+    let is_over = AtomicBool::new(false);
+    let staying = Told::by_std(&tree).unwrap().entries;
+    let walks = thread::scope(|scope| {
+        let churn = scope.spawn(|| churn(&tree, &is_over, |_| {}));
+        let mut walks = 0;
+        {
+            let _over = Over(&is_over);
+            let until = Instant::now() + duration;
+            // At least one whole turn, however slow this machine is.
+            while walks == 0 || Instant::now() < until && !churn.is_finished() {
+                for way in WAYS {
+                    check(way, &tree, &staying);
+                    walks += 1;
+                }
+            }
+        }
+        churn.join().unwrap();
+        walks
+    });
+    machine::passed("walk: churn", walks, "walks that tell all that stays once, beside directories that come and go");
+}
+
+fn check(way: Way, tree: &Path, staying: &[PathBuf]) {
+    let told = way.walk(tree);
+    let mut times: BTreeMap<_, _> = staying.iter().map(|path| (path, 0)).collect();
+    for entry in &told.entries {
+        if let Some(times) = times.get_mut(entry) {
+            *times += 1;
+        }
+    }
+    let wrong = times.iter().find(|(_, times)| **times != 1);
+    assert!(wrong.is_none(), "{way:?}: an entry that stays, and how often it came: {wrong:?}");
+    for (path, errno) in &told.errors {
+        assert!(*errno == ENOENT && !is_staying(path), "{way:?}: {}: {errno}", path.display());
+    }
+}
+
+fn is_staying(path: &Path) -> bool {
+    path.iter().all(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
+}
+
+/// Makes, renames and removes directories at each level until it is over, and calls `besides` at the same places.
+fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
+    for round in 0.. {
+        if is_over.load(Relaxed) {
+            break;
+        }
+        let numbers = [round / 3, round / (3 * WIDTH)].map(|number| (number % WIDTH).to_string());
+        let at: PathBuf = [tree].into_iter().chain(numbers.iter().take(round % 3).map(Path::new)).collect();
+        let [made, renamed] = ["made", "renamed"].map(|name| at.join(format!("{name}-{}", round % 50)));
+        // Whatever fails, another thread has been there.
+        let made_all = [&made, &made.join("a"), &made.join("a/b")].into_iter().try_for_each(fs::create_dir);
+        let _ = made_all.and_then(|()| {
+            fs::write(made.join("a/file"), "")?;
+            fs::rename(made.join("a/b"), made.join("b"))?;
+            fs::rename(&made, &renamed)?;
+            fs::remove_dir_all(renamed.join("a"))
+        });
+        besides(&at);
+        if round % 2 == 0 {
+            let _ = fs::remove_dir_all(&renamed);
+        }
+    }
+}
+
+/// What was there is removed, even while others add to it and swap directories for links; what a link leads to is not.
+pub fn tree_is_removed_while_others_add_remove_and_swap(mounted: &Mounted) {
+    let rounds = if machine::runs_long() { 100 } else { 1 };
+    let [tree, outside] = ["removed", "outside"].map(|name| mounted.at.join(name));
+    for _ in 0..rounds {
+        for dir in [&tree, &outside] {
+            fill_tree(dir, WIDTH, DEPTH, &|_| true);
+        }
+        for dir in Told::by_std(&tree).unwrap().visited {
+            make(&tree.join(dir), &["swapped/file"]);
+        }
+        remove_beside_churn(&tree, &outside);
+        fs::remove_dir_all(&outside).unwrap();
+    }
+    machine::passed("walk: `rm -r`", rounds, "trees removed while others add, remove, and swap directories for links");
+}
+
+fn remove_beside_churn(tree: &Path, outside: &Path) {
+    let all_outside = Told::by_std(outside).unwrap();
+    let is_over = AtomicBool::new(false);
+    let swap = |at: &Path| {
+        let [link, swapped] = ["link", "swapped"].map(|name| at.join(name));
+        let _ = symlink(outside, &link);
+        let _ = renameat_with(CWD, link, CWD, swapped, RenameFlags::EXCHANGE);
+    };
+    let remove = || remove_contents(lendir::open(tree).unwrap()).unwrap();
+    thread::scope(|scope| {
+        let churns = [(); 2].map(|()| scope.spawn(|| churn(tree, &is_over, swap)));
+        {
+            let _over = Over(&is_over);
+            (0..3).for_each(|_| remove());
+        }
+        for churn in churns {
+            churn.join().unwrap();
+        }
+    });
+    let left = Told::by_std(tree).unwrap();
+    // What others made is left, and the directories to which they added.
+    let is_of_others = |path: &&PathBuf| !is_staying(path) || left.visited.contains(path);
+    assert!(left.entries.iter().all(|path| is_of_others(&path)), "{:?}", left.entries);
+    remove();
+    assert_eq!(Told::by_std(tree).unwrap().entries, Vec::<PathBuf>::new());
+    assert_eq!(Told::by_std(outside).unwrap(), all_outside, "something outside was removed");
+}

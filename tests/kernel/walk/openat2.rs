@@ -1,0 +1,195 @@
+//! What a walk asks the kernel by `openat2`, and what it does where that is refused.
+
+use super::faults::{CALLS, GETDENTS64, NEWFSTATAT, OPENAT, OPENAT2, STATX};
+use super::{SORTED, Told, WAYS, comb};
+use crate::faults::trapped;
+use crate::file_systems::FileSystem;
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::process;
+use crate::support::tree::make;
+use crate::support::way::{PLAIN, Way};
+use crate::trap;
+use lendir::{EndMarker, FileType};
+use libc::{EACCES, EIO, ENOSYS, EPERM, c_long};
+use rustix::fs::{CWD, Mode, mknodat};
+use rustix::mount::{MountFlags, mount, mount_bind};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+const DEPTH: usize = 6;
+
+/// Old kernels refuse it, and so do the seccomp filters of containers.
+#[test]
+fn mounts_are_told_apart_where_openat2_is_refused() {
+    const TEST: &str = "walk::openat2::mounts_are_told_apart_where_openat2_is_refused";
+    trapped(TEST, &CALLS, || {
+        let row = "walk: `openat2` is refused";
+        let outcome = in_own_namespace(|scratch| {
+            let tree = scratch.join("tree");
+            comb(&tree, DEPTH);
+            make(&tree, &["tmpfs/", "bind/", "itself/", "z/tmpfs/"]);
+            mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+            mount_bind(&tree, tree.join("itself")).unwrap();
+            for point in ["tmpfs", "z/tmpfs"] {
+                mount("none", tree.join(point), "tmpfs", MountFlags::empty(), c"").unwrap();
+                make(&tree.join(point), &["directory/file"]);
+            }
+            let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
+            let all = Told::by_std(&tree).unwrap().without(&mount_points);
+            let mut cases = 0;
+            for is_post_order in [false, true] {
+                let way = Way { is_on_one_mount: true, is_post_order, ..SORTED };
+                let run = way.begin(&tree);
+                trap::count(GETDENTS64);
+                assert_eq!(run.finish().sorted(), all);
+                let has_marker = trap::made() as usize == all.visited.len();
+                for errno in [ENOSYS, EPERM] {
+                    let walk = |call, error, failing: Option<u32>| {
+                        let run = way.begin(&tree);
+                        trap::fail(call, error, move |number| Some(number) == failing);
+                        trap::refuse(OPENAT2, errno);
+                        let told = run.finish().sorted();
+                        (told, trap::made())
+                    };
+                    // `statx` says which mount a directory is on. If that fails, the directory is not read.
+                    let (told, calls) = walk(STATX, EIO, None);
+                    assert_eq!(told, all);
+                    for number in 1..=calls {
+                        let (told, _) = walk(STATX, EIO, Some(number));
+                        let rest = Told { errors: vec![], ..told.clone() };
+                        match &told.errors[..] {
+                            [] => assert_eq!(rest, all, "a level is found by its name"),
+                            [(path, error)] => {
+                                assert!([EIO, errno].contains(error));
+                                // A directory that cannot be read, or the way back to one.
+                                let lost = [all.clone().unread(path), all.clone().without(&[path.join("z")])];
+                                assert!(lost.contains(&rest), "{told:?}");
+                            }
+                            several => panic!("more than one error: {several:?}"),
+                        }
+                    }
+
+                    // A directory that may not be opened is an error, but not the root of another mount.
+                    let (told, opens) = walk(OPENAT, EACCES, None);
+                    assert_eq!(told, all);
+                    for number in 1..=opens {
+                        let (told, _) = walk(OPENAT, EACCES, Some(number));
+                        let rest = Told { errors: vec![], ..told.clone() };
+                        match &told.errors[..] {
+                            [] => assert_eq!(rest, all, "a mount point, or a way back"),
+                            [(path, EACCES)] => {
+                                assert!(!mount_points.contains(path));
+                                assert_eq!(rest, all.clone().unread(path));
+                            }
+                            several => panic!("more than one error: {several:?}"),
+                        }
+                    }
+
+                    let (told, reads) = walk(GETDENTS64, EIO, None);
+                    assert_eq!(told, all);
+                    let saved = usize::from(has_marker); // of the root, which is read first
+                    assert_eq!(
+                        reads as usize,
+                        2 * all.visited.len() - saved,
+                        "a directory below the root is read with a marker"
+                    );
+                    cases += (calls + opens) as usize + 3;
+                    trap::count(GETDENTS64);
+                }
+            }
+            cases
+        });
+        match outcome {
+            Ok(cases) => {
+                let what =
+                    "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
+                machine::passed(row, cases, what);
+            }
+            Err(missing) => machine::skip(row, &missing),
+        }
+    });
+}
+
+/// On a file system that tells no types, an entry that is no directory costs one `openat2`.
+#[test]
+fn unknown_types_are_opened_and_never_asked_for() {
+    const TEST: &str = "walk::openat2::unknown_types_are_opened_and_never_asked_for";
+    process::run(TEST, 60, || {
+        let row = "walk: unknown types";
+        let fill = |at: &Path, _| {
+            comb(at, DEPTH);
+            symlink("d", at.join("link")).unwrap();
+            symlink("nowhere", at.join("dangling")).unwrap();
+            // Opening one to read would wait for a writer.
+            mknodat(CWD, at.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        };
+        // The trap comes last: the programs that mount would not survive it.
+        let outcome = FileSystem::named("ext4 ^filetype").mounted(fill, |mounted| {
+            trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
+            let all = Told::by_std(&mounted.at).unwrap();
+            let entries = u32::try_from(all.entries.len()).expect("BUG: more entries than a `u32` counts");
+            for (call, expected) in [(NEWFSTATAT, 0), (STATX, 0), (OPENAT2, entries)] {
+                let run = PLAIN.begin(&mounted.at);
+                trap::count(call);
+                assert_eq!(run.finish().sorted(), all);
+                assert_eq!(trap::made(), expected, "call {call}");
+            }
+            for way in WAYS {
+                assert_eq!(way.walk(&mounted.at).sorted(), all, "{way:?}");
+            }
+            Ok(3 + WAYS.len())
+        });
+        match outcome.and_then(|cases| cases) {
+            Ok(cases) => {
+                machine::passed(row, cases, "walks on ext4 without types: an `openat2` an entry, and no `stat`");
+            }
+            Err(missing) => machine::skip(row, &missing),
+        }
+    });
+}
+
+/// By default: the `openat2` that says so, an `openat`, and an `fstatfs` for the end marker.
+#[test]
+fn mount_point_takes_two_calls_more() {
+    const MOUNTS: u32 = 5;
+    const MOUNT_CALLS: [c_long; 4] = [OPENAT, OPENAT2, GETDENTS64, libc::SYS_fstatfs];
+    process::run("walk::openat2::mount_point_takes_two_calls_more", 60, || {
+        let row = "walk: what a mount point costs";
+        let outcome = in_own_namespace(|scratch| {
+            let tree = scratch.join("tree");
+            comb(&tree, 6);
+            let on_tmpfs = u32::try_from(Told::by_std(&tree).unwrap().visited.len()).unwrap();
+            for number in 0..MOUNTS {
+                let point = tree.join(format!("d/d/{number}"));
+                fs::create_dir(&point).unwrap();
+                mount("none", &point, "ramfs", MountFlags::empty(), c"").unwrap();
+                comb(&point, 3);
+            }
+            let all = Told::by_std(&tree).unwrap();
+            let directories = u32::try_from(all.visited.len()).unwrap();
+            trap::set_for_good(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
+            let marked = lendir::open(&tree).and_then(EndMarker::of).unwrap() != EndMarker::NONE;
+            let reads_of_tmpfs = if marked { on_tmpfs } else { 2 * on_tmpfs };
+            for (call, expected) in MOUNT_CALLS.into_iter().zip([
+                MOUNTS,
+                directories - 1,
+                reads_of_tmpfs + 2 * (directories - on_tmpfs),
+                1 + MOUNTS,
+            ]) {
+                let run = PLAIN.begin(&tree);
+                trap::count(call);
+                assert_eq!(run.finish().sorted(), all);
+                assert_eq!(trap::made(), expected, "call {call}");
+            }
+            Ok(MOUNT_CALLS.len())
+        });
+        match outcome.and_then(|outcome| outcome) {
+            Ok(cases) => {
+                machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts");
+            }
+            Err(missing) => machine::skip(row, &missing),
+        }
+    });
+}
