@@ -8,7 +8,7 @@ Prints how many KiB each directory takes on disk with everything below it. PATH 
   -d N    print what is at most N levels below PATH; -s is -d 0
   -h      print sizes as 4.0K, 17.3M or 1.2G, rounded up; -k prints KiB, as always
   -x      do not enter a directory that a file system is mounted on
-  -j N    use N threads; 0, the default, stands for one for each core
+  -j N    use N threads; 0, the default, means one for each core
   --help  print this text
 
 A file with several links, or a directory in two PATHs or mounts, counts once. With several threads, chance decides where, and

@@ -10,7 +10,7 @@ Prints each PATH and the path of everything below it. PATH is . by default. Opti
   -type C      print only this type: f file, d directory, l symbolic link
   -name GLOB   print only names that match as fnmatch(3) has it: * is any bytes, ? one byte, [a-z] one of these
   -print       print a newline after each path, as always; -print0 prints a NUL instead
-  -j N         use N threads, and one by default; 0 stands for one for each core
+  -j N         use N threads: 1 by default; 0 means one for each core
   --help       print this text
 
 All entries of a directory come before those of the directories in it. With several threads, chance decides the order of

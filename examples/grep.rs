@@ -6,11 +6,11 @@ Usage: grep [-r] [-j N] [--] TEXT [PATH]...
 Prints the lines that contain TEXT, in each PATH and in all files below it, after the path of the file. PATH is . by default.
 
   -r      go below directories, as always
-  -j N    use N threads; 0, the default, stands for one for each core
+  -j N    use N threads; 0, the default, means one for each core
   --help  print this text
 
 TEXT is no pattern: it is compared byte by byte. A symbolic link is followed only as PATH. A binary file, which has a NUL in its
-first 32 KiB, is passed over, as by grep -I. With several threads, chance decides the order of files. On a terminal, control
+first 32 KiB, is skipped silently, as by grep -I. With several threads, chance decides the order of files. On a terminal, control
 characters are printed as ?. Exit status: 0 if a line was found, 1 if none was, 2 for an error.
 ";
 

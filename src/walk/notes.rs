@@ -110,15 +110,16 @@ impl Notes {
         let mut is_noted = self.unread.end().is_none(); // or there was no memory for an entry that was lent before
         if self.below == Below::Lent {
             let before = self.pending.copy(self.names_at..self.pending.len());
-            let mut before = kinds(&before);
+            let mut known = kinds(&before);
             self.skip_all();
             self.below = Below::Lent;
             for entry in listing {
                 let Some(kind) = Kind::of(entry.file_type()) else { continue };
                 let name = entry.name_cstr();
-                is_noted = is_noted && self.pending.push(before.remove(name).unwrap_or(kind), name).is_ok();
+                is_noted = is_noted && self.pending.push(known.remove(name).unwrap_or(kind), name).is_ok();
             }
-            for (name, kind) in before {
+            let no_names = before.records().filter(|record| record.kind == Kind::NO_NAME);
+            for (name, kind) in known.into_iter().chain(no_names.map(|record| (record.name, record.kind))) {
                 is_noted = is_noted && self.pending.push(kind, name).is_ok();
             }
         }

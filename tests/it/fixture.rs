@@ -1,6 +1,6 @@
 //! Directories to read, and the examples that read them.
 
-use crate::machine::runs_long;
+use crate::machine::{runs_long, skip};
 use crate::support::process::in_thread;
 use crate::support::tree::in_memory;
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
@@ -64,6 +64,16 @@ pub fn example(name: &str) -> Command {
 
 pub fn run(command: &mut Command) -> Output {
     command.output().expect("cannot run the program")
+}
+
+/// Whether GNU find is installed; if not, reports that `test` is skipped.
+pub fn has_find(test: &str) -> bool {
+    let version = Command::new("find").arg("--version").output();
+    let has = version.is_ok_and(|output| output.stdout.starts_with(b"find (GNU"));
+    if !has {
+        skip(test, "GNU find");
+    }
+    has
 }
 
 /// Runs it without root's privileges: what the permissions refuse is refused.

@@ -1,12 +1,10 @@
 //! Symbolic links that the caller follows: `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
 
-use crate::fixture::run;
-use crate::support::machine::{Watchdog, passed, runs_long, skip};
-use crate::support::process;
+use crate::fixture::{has_find, run};
+use crate::spread::Next;
+use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::Next;
-use crate::walk_bounds::leave_room;
 use lendir::{Error, FileType, Listing, Walk};
 use std::ffi::OsStr;
 use std::fs;
@@ -16,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One answer of the walk: a path, its depth, and what it is.
-type Answer = (PathBuf, usize, What);
+pub type Answer = (PathBuf, usize, What);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+pub enum What {
     First,
     Second,
     Error(i32),
@@ -28,15 +26,15 @@ enum What {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    is_sorted: bool,
-    is_post_order: bool,
-    max_open: usize,
-    max_depth: usize,
+pub struct Way {
+    pub is_sorted: bool,
+    pub is_post_order: bool,
+    pub max_open: usize,
+    pub max_depth: usize,
 }
 
 const PLAIN: Way = Way { is_sorted: false, is_post_order: false, max_open: 32, max_depth: usize::MAX };
-const WAYS: [Way; 7] = [
+pub const WAYS: [Way; 7] = [
     PLAIN,
     Way { max_open: 4, ..PLAIN },
     Way { is_post_order: true, ..PLAIN },
@@ -47,13 +45,13 @@ const WAYS: [Way; 7] = [
 ];
 
 impl Way {
-    fn begin(self, root: &Path) -> Walk {
+    pub fn begin(self, root: &Path) -> Walk {
         let options = Walk::options().post_order(self.is_post_order).max_open(self.max_open).max_depth(self.max_depth);
         options.open(root).unwrap()
     }
 
     /// All that is left of the walk, which follows all links.
-    fn walked(self, walk: &mut impl Next) -> Vec<Answer> {
+    pub fn walked(self, walk: &mut impl Next) -> Vec<Answer> {
         let (mut answers, mut listing) = (Vec::new(), Listing::new());
         loop {
             let mut dir = match walk.next_dir() {
@@ -80,7 +78,7 @@ impl Way {
         }
     }
 
-    fn by_std(self, root: &Path) -> Vec<Answer> {
+    pub fn by_std(self, root: &Path) -> Vec<Answer> {
         let mut answers = Vec::new();
         self.below(root, &mut Vec::new(), &mut answers);
         answers
@@ -98,13 +96,13 @@ impl Way {
         for path in entries.iter().filter(|_| depth + 1 < self.max_depth).map(fs::DirEntry::path) {
             let what = match fs::metadata(&path) {
                 Ok(metadata) if !metadata.is_dir() => continue,
-                Ok(_) => match above.iter().find(|above| above.0 == id(&path)) {
-                    Some(above) => What::Loop(above.1.clone()),
-                    None => {
+                Ok(_) => {
+                    let Some(above) = above.iter().find(|above| above.0 == id(&path)) else {
                         self.below(&path, above, answers);
                         continue;
-                    }
-                },
+                    };
+                    What::Loop(above.1.clone())
+                }
                 Err(error) => match error.raw_os_error().unwrap() {
                     libc::ENOENT | libc::ENOTDIR => continue,
                     errno => What::Error(errno),
@@ -177,7 +175,7 @@ fn seeds() -> u64 {
 }
 
 /// A tree of [`make`], and its root.
-fn made(seed: u64) -> (Tree, PathBuf) {
+pub fn made(seed: u64) -> (Tree, PathBuf) {
     let tree = Tree::new(|at| make(at, seed));
     let root = tree.path().join(ROOT);
     (tree, root)
@@ -227,10 +225,8 @@ fn links_are_followed_by_several_threads() {
 
 #[test]
 fn links_lead_where_find_says() {
-    let has_find =
-        Command::new("find").arg("--version").output().is_ok_and(|output| output.stdout.starts_with(b"find (GNU"));
-    if !has_find {
-        return skip("follow::links_lead_where_find_says", "GNU find");
+    if !has_find("follow::links_lead_where_find_says") {
+        return;
     }
     for seed in 0..seeds() {
         let (_tree, root) = made(seed);
@@ -244,52 +240,4 @@ fn links_lead_where_find_says() {
         paths.sort();
         assert_eq!(paths, found, "seed {seed}");
     }
-}
-
-/// A directory that the walk reaches through a link has other ancestors than one that it reaches directly, as deep.
-#[test]
-fn ancestors_through_a_link_are_forgotten_with_it() {
-    let tree = Tree::of(&["a/", "b/t/"]);
-    let at = |name: &str| tree.path().join(name);
-    symlink("../b/t", at("a/l")).unwrap();
-    symlink("../../a", at("b/t/to_a")).unwrap();
-    symlink("..", at("b/t/to_b")).unwrap();
-    for way in WAYS {
-        let way = Way { is_sorted: true, ..way };
-        assert_eq!(way.walked(&mut way.begin(tree.path())), way.by_std(tree.path()), "{way:?}");
-    }
-}
-
-/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
-#[test]
-fn levels_above_links_are_closed_and_found() {
-    const LEVELS: usize = 40;
-    let parts = Tree::new(|_| ());
-    for level in 0..LEVELS {
-        tree::make(parts.path(), &[format!("{level}/a/"), format!("{level}/z/")]);
-        if level > 0 {
-            symlink(parts.path().join(level.to_string()), parts.path().join(format!("{}/m", level - 1))).unwrap();
-        }
-    }
-    let root = parts.path().join("0");
-    for way in WAYS {
-        assert_eq!(way.walked(&mut way.begin(&root)), way.by_std(&root), "{way:?}");
-    }
-}
-
-/// The way up to the ancestors takes two descriptors at a time; the first level, the current one and the link's target, three.
-#[test]
-fn process_with_few_descriptors_follows_links() {
-    process::run("follow::process_with_few_descriptors_follows_links", 60, || {
-        for seed in 0..8 {
-            let (_tree, root) = made(seed);
-            for way in WAYS {
-                let expected = way.by_std(&root);
-                let others = leave_room(5);
-                let answers = way.walked(&mut way.begin(&root));
-                drop(others);
-                assert_eq!(answers, expected, "seed {seed}, {way:?}");
-            }
-        }
-    });
 }

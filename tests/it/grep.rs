@@ -34,7 +34,7 @@ fn agrees_with_gnu() {
             [&["."][..], &["a/", "missing", "new\nline"], &["link", "link to a directory", "denied"], &["a/text"]]
         {
             let args = [&["-r", "--", text], paths].concat();
-            assert_same("grep", tree.path(), &["-j1", "-j2", "-j8"], &["-HIF"], &args);
+            assert_same("grep", tree.path(), &["-j1", "-j2", "-j8"], "-HIF", &args);
         }
     }
 }

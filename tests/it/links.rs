@@ -1,12 +1,15 @@
-//! Which links are followed: those that the caller says, lent or not.
+//! Which links are followed: those that the caller says, lent or not; and how the walk comes back from there.
 
+use crate::follow::{WAYS, Way, made};
+use crate::support::process;
 use crate::support::scan::errno;
-use crate::support::tree::Tree;
+use crate::support::tree::{self, Tree};
+use crate::walk_bounds::leave_room;
 use lendir::{FileType, Walk};
 use std::os::unix::fs::symlink;
 
 /// Directories, and links to one of them.
-fn tree() -> Tree {
+fn linked() -> Tree {
     let tree = Tree::of(&["a/below/", "b/", "file"]);
     for name in ["1", "2", "3", "4"] {
         symlink("a", tree.path().join(name)).unwrap();
@@ -32,7 +35,7 @@ fn left(walk: &mut Walk) -> (Vec<String>, Vec<(String, i32)>) {
 
 #[test]
 fn only_links_that_the_caller_follows_are_entered() {
-    let tree = tree();
+    let tree = linked();
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     root.follow_entry();
@@ -59,7 +62,7 @@ fn only_links_that_the_caller_follows_are_entered() {
 
 #[test]
 fn link_is_followed_though_its_directory_is_dropped_midway() {
-    let tree = tree();
+    let tree = linked();
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     let link = root.find(|entry| entry.file_type() == FileType::Symlink && entry.name() != b"to_file");
@@ -75,7 +78,7 @@ fn link_is_followed_though_its_directory_is_dropped_midway() {
 /// So a caller can walk in an order of its own, and follow links.
 #[test]
 fn name_that_is_not_noted_is_followed() {
-    let tree = tree();
+    let tree = linked();
     for is_lent in [false, true] {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut root = walk.next().unwrap().unwrap();
@@ -99,7 +102,7 @@ fn name_that_is_not_noted_is_followed() {
 /// A link that is followed before it is lent is entered once.
 #[test]
 fn name_may_be_followed_before_it_is_lent() {
-    let tree = tree();
+    let tree = linked();
     for is_read in [false, true] {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut root = walk.next().unwrap().unwrap();
@@ -109,4 +112,52 @@ fn name_may_be_followed_before_it_is_lent() {
         names.sort();
         assert_eq!((&names[..], errors.len()), (&["1", "a", "b"].map(str::to_owned)[..], 0));
     }
+}
+
+/// A directory that the walk reaches through a link has other ancestors than one that it reaches directly, as deep.
+#[test]
+fn ancestors_through_a_link_are_forgotten_with_it() {
+    let tree = Tree::of(&["a/", "b/t/"]);
+    let at = |name: &str| tree.path().join(name);
+    symlink("../b/t", at("a/l")).unwrap();
+    symlink("../../a", at("b/t/to_a")).unwrap();
+    symlink("..", at("b/t/to_b")).unwrap();
+    for way in WAYS {
+        let way = Way { is_sorted: true, ..way };
+        assert_eq!(way.walked(&mut way.begin(tree.path())), way.by_std(tree.path()), "{way:?}");
+    }
+}
+
+/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
+#[test]
+fn levels_above_links_are_closed_and_found() {
+    const LEVELS: usize = 40;
+    let parts = Tree::new(|_| ());
+    for level in 0..LEVELS {
+        tree::make(parts.path(), &[format!("{level}/a/"), format!("{level}/z/")]);
+        if level > 0 {
+            symlink(parts.path().join(level.to_string()), parts.path().join(format!("{}/m", level - 1))).unwrap();
+        }
+    }
+    let root = parts.path().join("0");
+    for way in WAYS {
+        assert_eq!(way.walked(&mut way.begin(&root)), way.by_std(&root), "{way:?}");
+    }
+}
+
+/// The way up to the ancestors takes two descriptors at a time; the first level, the current one and the link's target, three.
+#[test]
+fn process_with_few_descriptors_follows_links() {
+    process::run("links::process_with_few_descriptors_follows_links", 60, || {
+        for seed in 0..8 {
+            let (_tree, root) = made(seed);
+            for way in WAYS {
+                let expected = way.by_std(&root);
+                let others = leave_room(5);
+                let answers = way.walked(&mut way.begin(&root));
+                drop(others);
+                assert_eq!(answers, expected, "seed {seed}, {way:?}");
+            }
+        }
+    });
 }

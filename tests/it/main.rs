@@ -6,10 +6,11 @@
 //! - `entry`: what an entry asks the file system; `types`: what every public type is (`Send`, covariant);
 //! - `errors`: an error of a call that is made wrongly;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
-//! - `walk`: a promise of `Walk` or `Dir`; `walk_bounds`: a tree that is deep, a walk with few descriptors, or on its way back
-//!   up; `walk_errors`: an error of a walk; `walk_options`: an option, or a walk without a tree; `state`: the value that a walk
-//!   carries down; `enter`, `links`, `follow`: what it enters because the caller says so; `spread`: a promise of `Walk::spread`;
-//! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_calls`: system calls; `instructions`: those of a user's loop;
+//! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;
+//!   `walk_bounds`: a tree that is deep, a walk with few descriptors, or on its way back up; `walk_errors`: an error of a walk;
+//!   `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: if that panics;
+//! - `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`, `jobs`: a walk on several threads;
+//! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
 //! - `examples`: what all examples do alike; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one, run as a program.
@@ -60,10 +61,10 @@ mod unreadable;
 mod visits;
 mod walk;
 mod walk_bounds;
-mod walk_calls;
 mod walk_costs;
 mod walk_errors;
 mod walk_options;
+mod walk_system_calls;
 mod watch;
 
 use support::machine;

@@ -1,4 +1,4 @@
-//! Many roots in one walk, `WalkOptions::open_all`; and roots that are symbolic links.
+//! What a root may be, and many of them in one walk: `WalkOptions::open_all`.
 
 use crate::spread::{THREADS, in_one_order};
 use crate::support::machine::Watchdog;
@@ -6,12 +6,12 @@ use crate::support::process;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Visit, What, by_std, walked};
+use crate::visits::{Plan, Prune, Visit, What, by_std, walked};
 use crate::walk_bounds::leave_room;
-use lendir::Walk;
+use lendir::{Order, Walk};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const TIGHT: Way = Way { max_open: 4, ..POST };
 
@@ -164,4 +164,59 @@ fn unreadable_root_is_an_error() {
         assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
         assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2);
     });
+}
+
+/// The paths begin as the root was written.
+#[test]
+fn root_may_be_written_in_any_way() {
+    fn only(_seed: u64, name: &[u8]) -> Prune {
+        if matches!(name, b"etc" | b"src" | b"d") { Prune::No } else { Prune::SkipName }
+    }
+    let tree = Tree::of(&["d/src/f", "d/etc/src/", "e/"]);
+    symlink("d", tree.path().join("link")).unwrap();
+    symlink("e", tree.path().join("d/etc/link")).unwrap();
+    let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
+    let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
+    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
+        let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
+        let expected = by_std(root, true, |_| plan);
+        let visits = walked(&mut Walk::options().post_order(true).open(root).unwrap(), |_| plan);
+        assert_eq!(visits, expected);
+        // To `Path`, "a//b" equals "a/b".
+        let bytes =
+            |visits: &[Visit]| -> Vec<_> { visits.iter().map(|visit| visit.path.clone().into_os_string()).collect() };
+        assert_eq!(bytes(&visits), bytes(&expected));
+
+        // A descriptor has no path.
+        let relative = |visit: Visit| {
+            let path = visit.path.strip_prefix(root).unwrap().to_owned();
+            Visit { path, ..visit }
+        };
+        let expected: Vec<_> = expected.into_iter().map(relative).collect();
+        assert_eq!(
+            walked(&mut Walk::options().post_order(true).from_fd(lendir::open(root).unwrap(), ""), |_| plan),
+            expected
+        );
+    }
+}
+
+/// A path that nothing looks up may be anything.
+#[test]
+fn root_of_a_descriptor_may_have_any_path() {
+    let tree = Tree::of(&["a/"]);
+    for (path, name, below) in [("x\0y", c"x", "x\0y/a"), ("", c"", "a"), ("a/b", c"a/b", "a/b/a"), ("/", c"/", "/a")] {
+        let root = lendir::open(tree.path()).unwrap();
+        let mut walk = Walk::options().post_order(true).from_fd(root, path);
+        let mut visits = 0;
+        while let Some(dir) = walk.next().unwrap() {
+            visits += 1;
+            if dir.depth() == 0 {
+                assert_eq!((dir.path(), dir.name(), dir.name_os()), (Path::new(path), path.as_bytes(), path.as_ref()));
+                assert_eq!(dir.name_cstr(), name);
+            } else {
+                assert_eq!((dir.path(), dir.name_cstr()), (Path::new(below), c"a"));
+            }
+        }
+        assert_eq!(visits, 4);
+    }
 }

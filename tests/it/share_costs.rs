@@ -105,7 +105,7 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
 fn run_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes to `time`.
-    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) }, 0);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
@@ -138,7 +138,7 @@ fn time_below(levels_above: usize) -> Option<Duration> {
             } else if dir.depth() == below {
                 begin = Some(run_time());
             } else if dir.depth() == below + CHAIN {
-                time = begin.map(|begin| run_time() - begin);
+                time = begin.map(|begin| run_time().saturating_sub(begin));
             }
         }
         time

@@ -13,8 +13,8 @@ mod trouble;
 use crate::stamps::read_all;
 use crate::support::tree::Tree;
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Next, Plan, Visit, What, by_std, walked};
-use lendir::{Dir, Order, Walk};
+use crate::visits::{Plan, Visit, What, by_std, walked};
+use lendir::{Dir, Error, Order, Walk, Worker};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -32,6 +32,23 @@ const WAYS: [Way; 7] = [
     TIGHT,
     Way { is_sorted: true, is_on_one_mount: true, ..TIGHT },
 ];
+
+/// A walk, or one of its threads.
+pub trait Next<S = ()> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
+}
+
+impl<S: Clone> Next<S> for Walk<S> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        self.next()
+    }
+}
+
+impl<S: Clone + Send> Next<S> for Worker<'_, '_, S> {
+    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        self.next()
+    }
+}
 
 impl Way {
     fn begin(self, root: &Path) -> Walk {

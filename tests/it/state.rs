@@ -1,10 +1,10 @@
 //! `WalkOptions::with_state`: with what state a directory begins, and what it has at its second visit, against a model that knows
 //! nothing of orders and threads.
 
+use crate::spread::Next;
 use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::Next;
 use lendir::{Dir, Listing, Walk};
 use std::cell::Cell;
 use std::collections::HashSet;

@@ -1,8 +1,9 @@
 //! What a walk lends, and what it must lend by `std::fs::read_dir`: the order of a walk, stated once for all tests.
 
+use crate::spread::Next;
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
-use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
+use lendir::{Dir, Error, FileType, Listing, Order, Walk};
 use rustix::fs::fstat;
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -97,23 +98,6 @@ fn hash(value: &impl Hash) -> u64 {
 
 pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
     Walk::options().max_open(max_open).post_order(is_post_order).open(root).unwrap()
-}
-
-/// A walk, or one of its threads.
-pub trait Next<S = ()> {
-    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
-}
-
-impl<S: Clone> Next<S> for Walk<S> {
-    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        self.next()
-    }
-}
-
-impl<S: Clone + Send> Next<S> for Worker<'_, '_, S> {
-    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        self.next()
-    }
 }
 
 /// All that is left of `walk`, where each directory is dealt with by the plan for its path.

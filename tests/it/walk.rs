@@ -7,7 +7,6 @@ use lendir::{Dir, FileType, Order, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
@@ -80,40 +79,6 @@ fn agrees_with_std_on_system_trees() {
     assert!(visited > 300, "{visited} directories");
 }
 
-/// The paths begin as the root was written.
-#[test]
-fn root_may_be_written_in_any_way() {
-    fn only(_seed: u64, name: &[u8]) -> Prune {
-        if matches!(name, b"etc" | b"src" | b"d") { Prune::No } else { Prune::SkipName }
-    }
-    let tree = Tree::of(&["d/src/f", "d/etc/src/", "e/"]);
-    symlink("d", tree.path().join("link")).unwrap();
-    symlink("e", tree.path().join("d/etc/link")).unwrap();
-    let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
-    let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
-    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
-        let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
-        let expected = by_std(root, true, |_| plan);
-        let visits = walked(&mut Walk::options().post_order(true).open(root).unwrap(), |_| plan);
-        assert_eq!(visits, expected);
-        // To `Path`, "a//b" equals "a/b".
-        let bytes =
-            |visits: &[Visit]| -> Vec<_> { visits.iter().map(|visit| visit.path.clone().into_os_string()).collect() };
-        assert_eq!(bytes(&visits), bytes(&expected));
-
-        // A descriptor has no path.
-        let relative = |visit: Visit| {
-            let path = visit.path.strip_prefix(root).unwrap().to_owned();
-            Visit { path, ..visit }
-        };
-        let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        assert_eq!(
-            walked(&mut Walk::options().post_order(true).from_fd(lendir::open(root).unwrap(), ""), |_| plan),
-            expected
-        );
-    }
-}
-
 #[test]
 fn stop_ends_the_walk_and_lends_what_is_asked_for() {
     let tree = Tree::of(&["a/b/c/", "a/f", "d/e/"]);
@@ -155,27 +120,6 @@ fn reset_begins_another_tree_wherever_the_walk_is() {
         walk.reopen_fd(lendir::open(other.path()).unwrap(), "");
         assert!(walked(&mut walk, |_| Plan::ALL).iter().map(|visit| &visit.path).eq(&expected));
         walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
-    }
-}
-
-/// A path that nothing looks up may be anything.
-#[test]
-fn root_of_a_descriptor_may_have_any_path() {
-    let tree = Tree::of(&["a/"]);
-    for (path, name, below) in [("x\0y", c"x", "x\0y/a"), ("", c"", "a"), ("a/b", c"a/b", "a/b/a"), ("/", c"/", "/a")] {
-        let root = lendir::open(tree.path()).unwrap();
-        let mut walk = Walk::options().post_order(true).from_fd(root, path);
-        let mut visits = 0;
-        for_each(&mut walk, |dir| {
-            visits += 1;
-            if dir.depth() == 0 {
-                assert_eq!((dir.path(), dir.name(), dir.name_os()), (Path::new(path), path.as_bytes(), path.as_ref()));
-                assert_eq!(dir.name_cstr(), name);
-            } else {
-                assert_eq!((dir.path(), dir.name_cstr()), (Path::new(below), c"a"));
-            }
-        });
-        assert_eq!(visits, 4);
     }
 }
 

@@ -1,10 +1,11 @@
 //! `max_depth` against `find`, and walks without a tree.
 
-use crate::fixture::run;
-use crate::support::machine::{passed, runs_long, skip};
+use crate::fixture::{has_find, run};
+use crate::spread::Next;
+use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Next, Plan, walked};
+use crate::visits::{Plan, walked};
 use lendir::{Listing, Walk};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,8 +33,8 @@ fn entries(walk: &mut impl Next, is_sorted: bool) -> BTreeSet<Vec<u8>> {
 
 #[test]
 fn deepest_level_is_that_of_find() {
-    if !Command::new("find").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return skip("walk_options::deepest_level_is_that_of_find", "find");
+    if !has_find("walk_options::deepest_level_is_that_of_find") {
+        return;
     }
     let mut cases = 0;
     for seed in 0..if runs_long() { 3 } else { 1 } {

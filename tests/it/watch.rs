@@ -34,9 +34,7 @@ fn reports_a_process_that_appears_and_vanishes() {
 
 #[test]
 fn ends_after_a_number_of_scans_and_says_their_cost() {
-    for (args, begin, end) in
-        [(&["-n", "0.01", "-c", "1"][..], "1 scan took ", "s\n"), (&["-c3", "-n.01"], "3 scans took ", "s each\n")]
-    {
+    for (args, begin, end) in [(["-c", "1"], "1 scan took ", "s\n"), (["-c3", "-n.01"], "3 scans took ", "s each\n")] {
         let output = run(example("watch").args(args));
         assert!(output.status.success() && output.stdout.starts_with(b"watching "), "{output:?}");
         let cost = String::from_utf8(output.stderr).unwrap();

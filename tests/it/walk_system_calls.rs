@@ -2,13 +2,15 @@
 
 use crate::strace::{Counted, totals};
 use crate::support::machine::skip;
+use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
 use crate::system_calls::marked;
 use crate::walk_bounds::leave_room;
 use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Walk};
 use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
 use std::iter;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 fn walk_all(mut walk: Walk, mut look: impl FnMut(&mut Dir<'_>)) {
@@ -45,7 +47,7 @@ fn reads_on_disk(test: &str) -> Option<usize> {
 
 #[test]
 fn directory_takes_three_calls_or_four_without_an_end_marker() {
-    const TEST: &str = "walk_calls::directory_takes_three_calls_or_four_without_an_end_marker";
+    const TEST: &str = "walk_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
     const WITHOUT: &str = "/proc/sys/net/ipv4";
     let Some((with, _)) = marked(TEST) else { return };
     let options = [Walk::options(), Walk::options().same_mount(true), Walk::options().post_order(true)];
@@ -72,7 +74,7 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
 /// midway.
 #[test]
 fn unread_directory_is_read_once() {
-    const TEST: &str = "walk_calls::unread_directory_is_read_once";
+    const TEST: &str = "walk_system_calls::unread_directory_is_read_once";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let looks: [fn(&mut Dir<'_>); 4] =
         [read_all, |dir| dir.read_into(&mut Listing::new()).unwrap(), |_| (), |dir| assert!(dir.next().is_ok())];
@@ -100,7 +102,7 @@ fn unread_directory_is_read_once() {
 
 #[test]
 fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
-    const TEST: &str = "walk_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
+    const TEST: &str = "walk_system_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let parts = totals(TEST, || {
         let tree = Tree::of(&["a/b/", "c/d/", "e/f/", "skipped/g/"]);
@@ -119,10 +121,32 @@ fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
     assert_totals(&parts[0], &expected, TEST);
 }
 
+#[test]
+fn directory_that_may_not_be_read_takes_three_calls() {
+    const TEST: &str = "walk_system_calls::directory_that_may_not_be_read_takes_three_calls";
+    let parts = totals(TEST, || {
+        as_nobody(|| {
+            let tree = Tree::of(&["1/", "2/", "3/"]);
+            for name in ["1", "2", "3"] {
+                fs::set_permissions(tree.path().join(name), Permissions::from_mode(0o300)).unwrap();
+            }
+            let mut walk = Walk::open(tree.path()).unwrap();
+            read_all(&mut walk.next().unwrap().unwrap());
+            let _counted = Counted::begin();
+            let mut errors = 0;
+            walk_all(walk, |dir| while dir.next_ok(|_| errors += 1).is_some() {});
+            assert_eq!(errors, 3);
+        });
+    });
+    let Some(parts) = parts else { return };
+    // And the root is closed.
+    assert_totals(&parts[0], &[("close", 4), ("openat", 3), ("openat2", 3)], TEST);
+}
+
 /// The walk does not read the rest of a directory at the deepest level, because it enters nothing there.
 #[test]
 fn rest_of_the_deepest_directories_is_not_read() {
-    const TEST: &str = "walk_calls::rest_of_the_deepest_directories_is_not_read";
+    const TEST: &str = "walk_system_calls::rest_of_the_deepest_directories_is_not_read";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let parts = totals(TEST, || {
         let tree = Tree::of(&["a/below/", "b/below/"]);
@@ -138,7 +162,7 @@ fn rest_of_the_deepest_directories_is_not_read() {
 
 #[test]
 fn links_cost_nothing_unless_they_are_followed() {
-    const TEST: &str = "walk_calls::links_cost_nothing_unless_they_are_followed";
+    const TEST: &str = "walk_system_calls::links_cost_nothing_unless_they_are_followed";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let parts = totals(TEST, || {
         let tree = Tree::of(&["d/e/f/", "x/"]);
@@ -156,12 +180,12 @@ fn links_cost_nothing_unless_they_are_followed() {
 /// A walk with `max_open`, in a process with room for `room` descriptors: on the way back it opens `hops` directories more
 /// than the levels themselves, and `refused` opens fail.
 fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
-    let parts = totals(&format!("walk_calls::{test}"), || {
+    let parts = totals(&format!("walk_system_calls::{test}"), || {
         let tree = Tree::new(make);
         let _others = leave_room(room);
         let _counted = Counted::begin();
         walk_all(Walk::options().max_open(max_open).open(tree.path()).unwrap(), |dir| {
-            dir.read_into(&mut Listing::new()).unwrap()
+            dir.read_into(&mut Listing::new()).unwrap();
         });
     });
     let Some(mut parts) = parts else { return };
