@@ -283,8 +283,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the entry of this name even if it is a symbolic link: see [`follow_entry`](Self::follow_entry). It need not have
-    /// been lent: with [`skip_all`](Self::skip_all), a caller can walk in an order of its own. Returns whether that changed
-    /// anything. [`Walk::next`](super::Walk::next) has its errors, as those of [`enter`](Self::enter).
+    /// been lent: with [`skip_all`](Self::skip_all), a caller can walk in an order of its own. (The name of a file costs a vain
+    /// `openat`.) Returns whether that changed anything. [`Walk::next`](super::Walk::next) has its errors, as those of [`enter`](Self::enter).
     ///
     /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
