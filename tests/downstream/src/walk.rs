@@ -10,8 +10,13 @@ use std::os::fd::AsFd;
 
 pub const BY_HAND: &[(&str, Loop)] = &[("walk", by_hand)];
 
-pub const LOOPS: &[(&str, Loop)] =
-    &[("walk", plain), ("walk_closure", closure), ("walk_boxed", boxed), ("walk_mount", same_mount), ("walk_spread", spread)];
+pub const LOOPS: &[(&str, Loop)] = &[
+    ("walk", plain),
+    ("walk_closure", closure),
+    ("walk_boxed", boxed),
+    ("walk_mount", same_mount),
+    ("walk_spread", spread),
+];
 
 fn walk(input: &Input) -> io::Result<Walk> {
     Ok(Walk::options().from_fd(input.dir.try_clone()?, ""))
