@@ -147,15 +147,16 @@ fn others_swap_directories_for_links_to_the_outside() {
                 swaps += usize::from(swap() && swap());
             }
         });
-        for round in 0..if runs_long() { 5000 } else { 50 } {
-            let next = at.path().join("next");
+        let is_gone = (0..if runs_long() { 5000 } else { 50 }).all(|round| {
+            let (next, tree, kept) =
+                (at.path().join("next"), at.path().join("tree"), at.path().join(round.to_string()));
             tree::make(&next, &paths);
-            fs::rename(next, at.path().join("tree")).unwrap();
-            if !run(example("rm").current_dir(at.path()).args(["-rf", "tree"])).status.success() {
-                fs::rename(at.path().join("tree"), at.path().join(round.to_string())).unwrap();
-            }
-        }
+            let is_gone = fs::rename(next, &tree).is_ok();
+            let output = run(example("rm").current_dir(at.path()).args(["-rf", "tree"]));
+            is_gone && (output.status.success() || fs::rename(tree, kept).is_ok())
+        });
         done.store(true, Relaxed);
+        assert!(is_gone, "`rm` succeeded, and something is left");
     });
     assert!(swaps > 100, "{swaps} swaps");
     assert_eq!(left(&outside), all);
