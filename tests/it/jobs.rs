@@ -95,6 +95,7 @@ fn one_thread_runs_each_at_once() {
     let ran = AtomicUsize::new(0);
     Walk::open(tree.path()).unwrap().spread(1, |worker| {
         let jobs = worker.jobs();
+        assert_eq!(format!("{worker:?}, {jobs:?}"), "Worker { index: 0, .. }, Jobs { is_wanted: false, .. }");
         let mut given = 0;
         while let Some(mut dir) = worker.next().unwrap() {
             while dir.next().unwrap().is_some() {
@@ -105,6 +106,30 @@ fn one_thread_runs_each_at_once() {
             }
         }
     });
+}
+
+/// Both threads return with a directory in hand, so none of them comes back for jobs.
+#[test]
+fn the_last_thread_runs_those_that_are_left() {
+    let tree = Tree::of(&["a/", "b/", "c/", "d/"]);
+    let (here, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    Walk::open(tree.path()).unwrap().spread(2, |worker| {
+        let jobs = worker.jobs();
+        while let Some(dir) = worker.next().unwrap() {
+            if dir.depth() == 0 {
+                thread::sleep(Duration::from_millis(10)); // until the other one waits for directories, and jobs
+                continue;
+            }
+            here.fetch_add(1, SeqCst);
+            let begin = Instant::now();
+            while here.load(SeqCst) < 2 && begin.elapsed() < Duration::from_secs(1) {
+                thread::yield_now();
+            }
+            let ran = &ran;
+            return jobs.run(move || _ = ran.fetch_add(1, SeqCst));
+        }
+    });
+    assert_eq!(ran.into_inner(), here.into_inner());
 }
 
 /// Counts how many there are.

@@ -8,7 +8,7 @@ use crate::support::tree::make;
 use crate::support::way::Way;
 use crate::trap;
 use lendir::Walk;
-use libc::{EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
+use libc::{EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::path::{Path, PathBuf};
 
@@ -212,6 +212,26 @@ struct Expected {
     failed: Vec<PathBuf>,
     silent: Vec<PathBuf>,
     every: Told,
+}
+
+/// To be lent it takes a descriptor, too.
+#[test]
+fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
+    const TEST: &str = "walk::faults::directory_that_may_not_be_read_is_not_lent_without_a_descriptor";
+    trapped(TEST, &CALLS, || {
+        let tree = tempfile::tempdir().unwrap();
+        make(tree.path(), &["a/file", "b/file"]);
+        for errno in [EMFILE, ENFILE] {
+            let run = SORTED.begin(tree.path());
+            trap::fail(OPENAT, errno, |number| number == 1);
+            trap::refuse(OPENAT2, EACCES);
+            let told = run.finish();
+            trap::count(OPENAT);
+            assert_eq!(told.visited, ["", "b"].map(PathBuf::from));
+            assert_eq!(told.errors, [("a", errno), ("b", EACCES)].map(|(path, errno)| (PathBuf::from(path), errno)));
+        }
+        machine::passed("walk: every call fails", 2, "walks without a descriptor for a directory that may not be read");
+    });
 }
 
 /// The walk reads such a directory from its beginning. Where it cannot, the directories that it has not seen are lost.
