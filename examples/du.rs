@@ -121,14 +121,12 @@ impl Du {
         self.seen.lock().unwrap().insert((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
     }
 
-    /// A root that cannot be opened is printed all the same; a file is no error. If printing fails, `flush` has the error.
+    /// A root that is no directory is printed, and no error. If printing fails, `flush` has the error.
     fn error(&self, error: &Error) {
-        let found = statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
-        let found = found.ok().filter(|_| error.depth() == 0);
-        if found.as_ref().is_none_or(|stat| FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory) {
-            self.complain(error);
-        }
-        if let Some(stat) = found.filter(|stat| stat.stx_nlink == 1 || self.is_new(stat)) {
+        let is_file = |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
+        let found = statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok();
+        let Some(stat) = found.filter(|stat| error.depth() == 0 && is_file(stat)) else { return self.complain(error) };
+        if stat.stx_nlink == 1 || self.is_new(&stat) {
             let _ = self.print(stat.stx_blocks, error.path());
         }
     }

@@ -122,15 +122,12 @@ impl<W: Write> Find<W> {
         out.write_all(&[self.end])
     }
 
-    /// A root that cannot be opened is an entry all the same; a file is no error. If printing fails, `flush` has the error.
+    /// A root that is no directory is an entry, and no error. If printing fails, `flush` has the error.
     fn error(&self, error: &Error) {
         let path = error.path().as_os_str().as_bytes();
         match error.path().symlink_metadata() {
-            Ok(found) if error.depth() == 0 => {
+            Ok(found) if error.depth() == 0 && !found.is_dir() => {
                 let _ = self.entry([path, b"", b""], &name(path), || Ok(FileType::from_raw_mode(found.mode())));
-                if found.is_dir() {
-                    self.complain(error);
-                }
             }
             _ => self.complain(error),
         }

@@ -68,10 +68,7 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
             _ if matches!(name, Some(b"." | b"..")) => rm.report(path, Some(Errno::PERM)),
             Ok(found) if (found.st_dev, found.st_ino) == (all.st_dev, all.st_ino) => rm.report(path, Some(Errno::PERM)),
-            Ok(found) if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory => {
-                // An empty one need not be readable.
-                roots.extend(unlinkat(CWD, root, AtFlags::REMOVEDIR).is_err().then_some(root));
-            }
+            Ok(found) if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory => roots.push(root),
             found => rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err()),
         }
     }

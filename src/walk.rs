@@ -50,6 +50,7 @@ use cursor::Cursor;
 use levels::Levels;
 use roots::Roots;
 use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -183,8 +184,9 @@ impl<S> Walk<S> {
     pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.cursor.levels.clear();
         let path = path.as_ref();
-        let root = self.cursor.levels.options.open_root(path.as_os_str().as_bytes())?;
-        self.reopen_fd(root, path);
+        let bytes = path.as_os_str().as_bytes();
+        let root = open::root(bytes, self.cursor.levels.options.follow_roots, OFlags::empty());
+        self.reopen_fd(root.map_err(|errno| Error::new(bytes, 0, errno))?, path);
         Ok(())
     }
 
@@ -215,7 +217,7 @@ impl<S: Clone> Walk<S> {
     ///   link](Dir::follow_entry) that leads back; `EMFILE` or `ENFILE` if no descriptor is left.
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
     /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end.
-    /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all).
+    /// - Those of [`WalkOptions::open`] but `EACCES`, for a root of [`open_all`](WalkOptions::open_all).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.

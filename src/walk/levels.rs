@@ -181,16 +181,16 @@ impl<S: Clone> Levels<S> {
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.links.clear();
         self.mounts.forget();
-        let root = match self.roots.take().expect("BUG: there is no root") {
-            Root::Open(root) => root,
+        let found = match self.roots.take().expect("BUG: there is no root") {
+            Root::Open(root) => Found::ask(root),
             Root::At(path) => {
                 self.path.begin(&path);
-                self.options.open_root(&path)?
+                Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
             }
         };
-        let Found { dir, end_marker, .. } = Found::ask(root);
         let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        self.stack.push(Level::new(dir, spot, end_marker, state));
+        self.stack.push(Level::new(found.dir, spot, found.end_marker, state));
+        self.tell(found.refused);
         Ok(Step::Lend)
     }
 
@@ -325,13 +325,18 @@ impl<S: Clone> Levels<S> {
         }
     }
 
-    /// As [`push`](Self::push). If the directory may not be read, its reader is told why.
+    /// As [`push`](Self::push).
     fn push_found(&mut self, child: Child, found: Found) -> Step {
         let step = self.push(child, found.dir, found.end_marker);
-        if let Some(errno) = found.refused {
+        self.tell(found.refused);
+        step
+    }
+
+    /// The reader of the directory that was just opened is told why it may not be read.
+    fn tell(&mut self, refused: Option<Errno>) {
+        if let Some(errno) = refused {
             self.notes.unread = Unread::Refused { errno, tell: Tell::Always };
         }
-        step
     }
 
     /// `child` is not entered: the error that says why.

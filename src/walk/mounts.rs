@@ -7,6 +7,7 @@ use super::identity::Mount;
 use super::open;
 use crate::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::CStr;
 
@@ -31,6 +32,13 @@ impl Found {
     pub(super) fn ask(dir: OwnedFd) -> Self {
         let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
         Self { dir, end_marker, refused: None }
+    }
+
+    pub(super) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
+        match open::root(path, follow, OFlags::empty()) {
+            Ok(dir) => Ok(Self::ask(dir)),
+            Err(errno) => Self::unreadable(errno, || open::root(path, follow, OFlags::PATH)),
+        }
     }
 
     /// If `errno` is not about the directory itself, opens it with `O_PATH`.

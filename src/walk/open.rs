@@ -9,9 +9,9 @@ use std::ffi::CStr;
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
-/// Opens a root.
-pub(super) fn root(path: &[u8], follow: bool) -> Result<OwnedFd, Errno> {
-    let flags = if follow { DIRECTORY } else { BELOW };
+/// Opens a root, with more flags.
+pub(super) fn root(path: &[u8], follow: bool, extra: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = extra | if follow { DIRECTORY } else { BELOW };
     path.into_with_c_str(|path| retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty())))
 }
 

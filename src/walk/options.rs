@@ -2,7 +2,6 @@
 
 use super::Walk;
 use super::levels::Levels;
-use super::open;
 use super::roots::Roots;
 use crate::error::Error;
 use rustix::fd::OwnedFd;
@@ -169,8 +168,8 @@ impl<S> WalkOptions<S> {
     /// Begins a walk of the trees at `paths`, one after the other; on [several threads](Walk::spread), of all of them at once. A
     /// path that is given twice is walked twice.
     ///
-    /// A root is opened when the walk comes to it. If that fails, [`Walk::next`] has the error, with the path and depth 0, and
-    /// goes on with the next root.
+    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] has the error, with the path
+    /// and depth 0, and goes on with the next root. One that may not be read is lent, as below a root.
     ///
     /// ```
     /// use lendir::Walk;
@@ -202,12 +201,5 @@ impl<S> WalkOptions<S> {
         let mut levels = Levels::new(self.options, self.state);
         levels.begin(roots, path);
         Walk::new(levels)
-    }
-}
-
-impl Options {
-    /// Opens a root.
-    pub(super) fn open_root(self, path: &[u8]) -> Result<OwnedFd, Error> {
-        open::root(path, self.follow_roots).map_err(|errno| Error::new(path, 0, errno))
     }
 }
