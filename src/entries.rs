@@ -169,7 +169,8 @@ impl<'a> Entries<'a> {
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie).
     ///
     /// Drops the entries left in the buffer and starts again, even after the end or an error. Any number other than 0 or a
-    /// cookie of this very directory leads to a place of the file system's choice. On tracefs even its own cookies do.
+    /// cookie of this very directory leads to a place of the file system's choice. On tracefs even its own cookies do. On ext4, a descriptor
+    /// that went to the cookie of the last entry before anything was read reads nothing after a [`rewind`](Self::rewind) either.
     ///
     /// Costs: one `lseek`, and a step over each record left in the buffer.
     ///

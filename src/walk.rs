@@ -186,16 +186,17 @@ impl<S> Walk<S> {
         let path = path.as_ref();
         let bytes = path.as_os_str().as_bytes();
         let root = open::root(bytes, self.cursor.levels.options.follow_roots, OFlags::empty());
-        self.reopen_fd(root.map_err(|errno| Error::new(bytes, 0, errno))?, path);
+        let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
+        self.cursor.levels.begin(Roots::of(root), bytes);
         Ok(())
     }
 
     /// Begins the tree at `root`, as [`WalkOptions::from_fd`] does, in the same memory and with the same options. What is left of
     /// the trees before is abandoned.
     ///
-    /// Costs: the descriptors of the previous tree are closed.
+    /// Costs: those of [`WalkOptions::from_fd`], but for the memory; the descriptors of the previous tree are closed.
     pub fn reopen_fd(&mut self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) {
-        self.cursor.levels.begin(Roots::of(root.into()), path.as_ref().as_os_str().as_bytes());
+        self.cursor.levels.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes());
     }
 }
 
@@ -278,8 +279,8 @@ impl<S: Clone> Walk<S> {
     /// thread at a time: [`Jobs`] share the work on its entries.
     ///
     /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
-    /// [`max_open`](WalkOptions::max_open) descriptors, and one more for what another thread gives it; in post-order, one for
-    /// each root. A thread without work raises a flag, which the others look at once a directory. One of them gives it half of its
+    /// [`max_open`](WalkOptions::max_open) descriptors (set fewer for 64 threads where `ulimit -n` is 1024), and one more for what
+    /// another thread gives it; in post-order, one for each root. A thread without work raises a flag, which the others look at once a directory. One of them gives it half of its
     /// roots, or of the directories left at its shallowest open level, with a copy of their names and path, and a duplicate of
     /// that level's descriptor; in post-order with a `statx` and an allocation for each level above that is not shared yet. If a
     /// thread cannot be started, the walk continues with fewer threads and returns fewer results.

@@ -275,7 +275,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
     /// `close`, of each ancestor that was not asked before; meanwhile two descriptors more than
-    /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory.
+    /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
+    /// was closed early and is above a link, an `openat` and a `statx` for each level from the root to there.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow_entry(&mut self) {
@@ -288,10 +289,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        let name = name.as_ref();
-        let notes = &mut *self.notes;
-        notes.mark(name, Kind::FOLLOWED, |kind| matches!(kind, Kind::LINK | Kind::UNKNOWN))
-            || !notes.has(name) && notes.note_name(Kind::FOLLOWED, name)
+        self.notes.follow_name(name.as_ref())
     }
 
     /// Goes below the directory `name` in this one, whether it was lent or not. With [`skip_all`](Self::skip_all), a walk need not

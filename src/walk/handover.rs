@@ -34,6 +34,8 @@ struct Queue<'env, W> {
     asleep: usize,
     /// Whether a thread has been idle since there were jobs enough.
     lacks_jobs: bool,
+    /// Whether it is over because somebody ended it: then jobs are dropped.
+    is_ended: bool,
 }
 
 /// For an idle thread.
@@ -52,8 +54,15 @@ const PATIENCE: u32 = 32;
 impl<'env, W> Handover<'env, W> {
     /// Without any thread yet.
     pub(crate) fn new() -> Self {
-        let queue =
-            Queue { work: Vec::new(), jobs: VecDeque::new(), threads: 0, idle: 0, asleep: 0, lacks_jobs: false };
+        let queue = Queue {
+            work: Vec::new(),
+            jobs: VecDeque::new(),
+            threads: 0,
+            idle: 0,
+            asleep: 0,
+            lacks_jobs: false,
+            is_ended: false,
+        };
         let [is_asked, is_job_wanted, has_task, is_over] = [(); 4].map(|()| AtomicBool::new(false));
         Self { is_asked, is_job_wanted, has_task, is_over, queue: Mutex::new(queue), changed: Condvar::new() }
     }
@@ -134,6 +143,7 @@ impl<'env, W> Handover<'env, W> {
     pub(crate) fn end(&self) {
         let mut queue = self.lock();
         self.is_over.store(true, Relaxed);
+        queue.is_ended = true;
         let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
         self.settle(&mut queue);
         self.changed.notify_all();
@@ -180,8 +190,10 @@ impl<'env, W: Send> JobQueue<'env> for Handover<'env, W> {
     fn give_job(&self, job: Job<'env>) {
         let mut queue = self.lock();
         if self.is_over() {
+            // No thread takes it any more. A thread of the caller's own can come here once all of the walk's are idle.
+            let is_ended = queue.is_ended;
             drop(queue);
-            return drop(job);
+            return if is_ended { drop(job) } else { job() };
         }
         queue.jobs.push_back(job);
         self.wake_one(&mut queue);

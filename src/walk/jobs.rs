@@ -69,7 +69,7 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     /// Costs: an atomic load; where a thread is idle also an allocation, a lock, and a system call to wake that thread.
     #[inline]
     pub fn run(self, job: impl FnOnce() + Send + 'env) {
-        // A hint is enough: a job that is given when nobody wants it any more waits for the next idle thread, at the latest this one.
+        // A hint is enough: a job that is given when nobody wants it any more waits for the next idle thread.
         if self.is_wanted.load(Relaxed) {
             self.queue.give_job(Box::new(job));
         } else {

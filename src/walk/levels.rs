@@ -254,15 +254,21 @@ impl<S: Clone> Levels<S> {
     #[cold]
     #[inline(never)]
     fn enter_unlike_others(&mut self) -> Result<Step, Error> {
-        let Self { notes, stack, path, .. } = self;
+        let Self { options, mounts, notes, stack, path, .. } = self;
         let top = stack.top();
         let Record { kind, name, end } = notes.pending.at(top.next_at);
         let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
-        if kind == Kind::FOLLOWED {
-            return self.follow(child);
+        match kind {
+            Kind::FOLLOWED => self.follow(child),
+            Kind::ANY => match mounts.open(top.dir(), name, options.same_mount) {
+                Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => self.follow(child),
+                opened => self.enter_otherwise(child, opened),
+            },
+            _ => {
+                self.forget(child);
+                if kind == Kind::NO_NAME { Err(self.error_below(Errno::INVAL)) } else { Ok(Step::More) }
+            }
         }
-        self.forget(child);
-        if kind == Kind::NO_NAME { Err(self.error_below(Errno::INVAL)) } else { Ok(Step::More) }
     }
 
     /// Enters the directory that a link leads to. A link to a file or to nothing is none.
@@ -270,21 +276,20 @@ impl<S: Clone> Levels<S> {
         loop {
             let Self { options, mounts, stack, links, path, .. } = self;
             let top = stack.top();
-            let followed = mounts.follow(top.dir(), path.from(child.name_at), options.same_mount);
-            let followed = followed.map_err(Refusal::Kernel).and_then(|found| {
-                let Some(found) = found else { return Ok(None) };
-                let link = links.follow(top.dir(), top.spot.depth, found.dir.as_fd())?;
-                Ok(Some((found, link)))
-            });
+            let followed = match mounts.follow(top.dir(), path.from(child.name_at), options.same_mount) {
+                Ok(Some(found)) => links.follow(top.dir(), top.spot.depth, found.dir.as_fd()).map(|link| (found, link)),
+                // It leads to another mount, to a file, or to nothing.
+                Ok(None) | Err(Errno::NOTDIR | Errno::NOENT) => {
+                    self.forget(child);
+                    return Ok(Step::More);
+                }
+                Err(errno) => Err(Refusal::Kernel(errno)),
+            };
             match followed {
-                Ok(Some((found, link))) => {
+                Ok((found, link)) => {
                     let step = self.push_found(child, found);
                     self.links.push(link);
                     return Ok(step);
-                }
-                Ok(None) | Err(Refusal::Kernel(Errno::NOTDIR | Errno::NOENT)) => {
-                    self.forget(child);
-                    return Ok(Step::More);
                 }
                 Err(Refusal::Kernel(Errno::MFILE | Errno::NFILE)) if self.keep_fewer_open() => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),

@@ -1,6 +1,6 @@
 //! `Notes`: what the walk notes of the current directory's entries, and what the caller says of them.
 
-use super::pending::{Kind, Pending, Search};
+use super::pending::{Kind, Pending, Record, Search};
 use super::unread::Unread;
 use crate::{Entry, Listing};
 use std::collections::BTreeMap;
@@ -165,8 +165,13 @@ impl Notes {
         self.find(name, wanted).inspect(|at| self.pending.set_kind(*at, mark)).is_some()
     }
 
-    pub(super) fn has(&mut self, name: &[u8]) -> bool {
-        self.find(name, |_| true).is_some()
+    /// Follows the link of this name. Returns whether that changes anything.
+    pub(super) fn follow_name(&mut self, name: &[u8]) -> bool {
+        if let Some(at) = self.find(name, |kind| kind.followed().is_some()) {
+            self.pending.follow(at);
+            return true;
+        }
+        self.find(name, |_| true).is_none() && self.note_name(Kind::ANY, name)
     }
 
     fn find(&mut self, name: &[u8], wanted: fn(Kind) -> bool) -> Option<usize> {
@@ -193,7 +198,14 @@ impl Notes {
     }
 }
 
-/// What the caller said of names. Those that are none are left out.
+/// What the caller said of names. Those that are none are left out. A name that is there twice, and skipped once, is entered.
 pub(super) fn kinds(noted: &Pending) -> BTreeMap<&CStr, Kind> {
-    noted.records().filter(|record| record.kind != Kind::NO_NAME).map(|record| (record.name, record.kind)).collect()
+    let mut kinds = BTreeMap::new();
+    for Record { name, kind, .. } in noted.records().filter(|record| record.kind != Kind::NO_NAME) {
+        let known = kinds.entry(name).or_insert(kind);
+        if known.is_passed_over() {
+            *known = kind;
+        }
+    }
+    kinds
 }

@@ -190,11 +190,9 @@ impl<S> WalkOptions<S> {
     /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
     /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
     ///
-    /// The root is read from its current position: **a descriptor that was read before gives an empty root, without an error**.
-    ///
-    /// Costs: the memory of [`open`](Self::open).
+    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open).
     pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
-        self.begin(Roots::of(root.into()), path.as_ref().as_os_str().as_bytes())
+        self.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes())
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {

@@ -1,6 +1,7 @@
 //! `Roots`: the trees that a walk has not begun yet.
 
 use rustix::fd::OwnedFd;
+use rustix::fs::SeekFrom;
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,6 +22,13 @@ pub(super) enum Root {
 impl Roots {
     pub(super) fn of(root: OwnedFd) -> Self {
         Self { open: Some(root), paths: VecDeque::new() }
+    }
+
+    /// A descriptor of the caller's, which may have been read.
+    pub(super) fn rewound(root: OwnedFd) -> Self {
+        // What cannot be rewound cannot be read, and reading it tells why.
+        let _ = rustix::fs::seek(&root, SeekFrom::Start(0));
+        Self::of(root)
     }
 
     pub(super) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {

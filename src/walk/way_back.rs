@@ -4,7 +4,7 @@
 //! directory only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
 //!
 //! A failed route is not tried again for the levels above, so the number of system calls on the way back grows with the depth,
-//! whatever was moved: `..` goes on from where it led to, and no name is tried again at or below the first that leads elsewhere.
+//! whatever was moved, unless the walk has followed links, which `..` does not go back through: `..` goes on from where it led to, and no name is tried again at or below the first that leads elsewhere.
 
 use super::identity::{FileId, Identity};
 use super::links::Links;

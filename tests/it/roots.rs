@@ -223,3 +223,23 @@ fn root_of_a_descriptor_may_have_any_path() {
         assert_eq!(visits, 4);
     }
 }
+
+/// Wherever the descriptor stands, the whole root is walked, whatever the caller does with it.
+#[test]
+fn root_by_descriptor_is_read_from_its_beginning() {
+    let tree = Tree::new(|at| tree::wide(at, 600, 3));
+    let looks: [fn(&mut lendir::Dir<'_>); 4] = [
+        |_| (),
+        |dir| drop(dir.next().unwrap()),
+        |dir| while dir.next().unwrap().is_some() {},
+        |dir| dir.read_into(&mut lendir::Listing::new()).unwrap(),
+    ];
+    for look in looks {
+        let fd = lendir::open(tree.path()).unwrap();
+        let mut buffer = lendir::Buffer::with_capacity(0);
+        assert!(lendir::Entries::new(&fd, &mut buffer).next().unwrap().is_some());
+        let mut walk = Walk::options().from_fd(fd, "");
+        look(&mut walk.next().unwrap().unwrap());
+        assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 600);
+    }
+}
