@@ -1,7 +1,7 @@
 //! `Jobs`: work that threads without directories do for those that have some.
 
 use crate::spread::THREADS;
-use crate::support::machine::Watchdog;
+use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use lendir::Walk;
@@ -200,4 +200,34 @@ fn what_has_not_begun_is_dropped_at_the_end() {
             assert!(ran.into_inner() <= made.into_inner());
         }
     }
+}
+
+/// A thread of the caller's own can give a job after all threads of the walk have become idle: it runs the job itself.
+#[test]
+fn none_is_lost_that_comes_as_the_walk_ends() {
+    let tree = Tree::of(&["a/", "b/"]);
+    let (given, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    for _ in 0..if runs_long() { 5000 } else { 300 } {
+        let is_done = AtomicBool::new(false);
+        Walk::open(tree.path()).unwrap().spread(2, |worker| {
+            let jobs = worker.jobs();
+            thread::scope(|scope| {
+                if worker.index() == 0 {
+                    scope.spawn(|| {
+                        while !is_done.load(SeqCst) {
+                            given.fetch_add(1, SeqCst);
+                            let ran = &ran;
+                            jobs.run(move || _ = ran.fetch_add(1, SeqCst));
+                            thread::yield_now();
+                        }
+                    });
+                }
+                while worker.next().unwrap().is_some() {}
+                if worker.index() == 0 {
+                    is_done.store(true, SeqCst);
+                }
+            });
+        });
+    }
+    assert_eq!(given.into_inner(), ran.into_inner());
 }

@@ -1,13 +1,16 @@
-//! A closed level that is mounted on itself while the walk is below it: `..` leads to the new mount, whose root has the same
+//! What bind mounts do to `..`. A closed level that is mounted on itself while the walk is below it: `..` leads to the new mount, whose root has the same
 //! device, inode number and birth time. There, the directories that other mounts covered lie bare.
 
 use super::{SORTED, Told, Way, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
+use lendir::{FileType, Walk};
 use libc::ENOENT;
 use rustix::mount::{MountFlags, mount, mount_bind};
-use std::path::Path;
+use std::fs::rename;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 const DEPTH: usize = 8;
 const CLOSED: [usize; 3] = [1, 3, DEPTH - 3];
@@ -60,6 +63,39 @@ fn a_level_that_is_mounted_on_itself_costs_nothing_else() {
     });
     match outcome {
         Ok(cases) => machine::passed(row, cases, "walks: under `same_mount` the level is lost, else nothing but it"),
+        Err(missing) => machine::skip(row, &missing),
+    }
+}
+
+/// `..` of a directory that was moved out of the bind mount of the root is `ENOENT`: the link in it cannot be told from a loop.
+#[test]
+fn a_link_whose_directory_has_left_the_mount_is_an_error() {
+    let row = "walk: a link is followed in a directory that has left the bind mount";
+    let outcome = in_own_namespace(|scratch| {
+        make(scratch, &["a/b/x/sub/", "target/in/", "mount/"]);
+        symlink(scratch.join("target"), scratch.join("a/b/x/link")).unwrap();
+        let root = scratch.join("mount");
+        mount_bind(scratch.join("a/b"), &root).unwrap();
+        let mut walk = Walk::open(&root).unwrap();
+        let (mut paths, mut errors) = (Vec::new(), Vec::new());
+        while let Some(mut dir) = walk.next_ok(|error| errors.push((error.path().to_owned(), error.raw_os_error()))) {
+            paths.push(dir.path().strip_prefix(&root).unwrap().to_owned());
+            if dir.name() == b"x" {
+                rename(scratch.join("a/b/x"), scratch.join("a/x")).unwrap();
+                while let Some(entry) = dir.next().unwrap() {
+                    if entry.file_type() == FileType::Symlink {
+                        dir.follow_entry();
+                    }
+                }
+            }
+        }
+        paths.sort();
+        assert_eq!(paths, ["", "x", "x/sub"].map(PathBuf::from));
+        assert_eq!(errors, [(root.join("x/link"), Some(ENOENT))]);
+        1
+    });
+    match outcome {
+        Ok(cases) => machine::passed(row, cases, "walk: the link is an error, and not passed over"),
         Err(missing) => machine::skip(row, &missing),
     }
 }
