@@ -49,8 +49,7 @@ impl Buffer {
 
     /// 32 KiB, as in glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
     ///
-    /// No size from 8 KiB to 1 MiB reads noticeably faster. From 64 KiB, which overflows most first-level caches, `/proc`
-    /// reads slower. `LENDIR_LONG=1 cargo bench -- capacity` shows it.
+    /// No size from 8 KiB to 1 MiB reads noticeably faster (`LENDIR_LONG=1 cargo bench -- capacity`).
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// `getdents64` answers `EINVAL` to a count above `i32::MAX`.

@@ -75,52 +75,39 @@ use std::path::Path;
 ///
 /// # What holds
 ///
-/// - **Order.** A directory is lent before those below it, depth first, and its entries stand together, as in `ls -R`: in the
-///   kernel's order, or, after [`Dir::read_into`], in that of the [`Listing`].
+/// - **Order.** A directory is lent before those below it, depth first; its entries stand together, in the kernel's order, or,
+///   after [`Dir::read_into`], in that of the [`Listing`].
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
 ///   lent like any other, and reading it is an error.
 /// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
-///   links (`O_NOFOLLOW`), even those that others swap in during the walk. Only [`Dir::follow_entry`] and [`Dir::follow_name`]
-///   follow a link.
-/// - **Unknown types are opened.** Where the directory does not say whether an entry is a directory
-///   ([`FileType::Unknown`](crate::FileType::Unknown)), opening it finds out. An entry that then fails with `ENOTDIR` or `ELOOP`
-///   is skipped silently. For one that was said to be a directory, `ENOTDIR` is an error: it was replaced.
-/// - **Errors end nothing.** Each comes once, as an [`Error`] with its path, after the entries that were read before it.
-/// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors.
+///   links (`O_NOFOLLOW`), even those that others swap in. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one.
+/// - **Unknown types are opened** ([`FileType::Unknown`](crate::FileType::Unknown)): an entry that then fails with `ENOTDIR` or
+///   `ELOOP` is skipped silently. For what was said to be a directory, `ENOTDIR` is an error: it was replaced.
+/// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
+/// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors. Only
+///   [`max_depth`](WalkOptions::max_depth) ends a tree that a FUSE server or another process makes without end.
 ///
 /// While others change the tree, a directory that stays where it is, below directories that stay, is lent exactly once, if the
-/// kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory). If a directory is moved
-/// while the walk is below it, the walk goes on in it, under its old path.
-///
-/// A tree that nobody changes comes to an end. A FUSE server can invent levels without end, and so can a process that makes
-/// directories faster than the walk reads them: [`max_depth`](WalkOptions::max_depth) bounds it.
+/// kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///
 /// # What it costs
 ///
 /// | | system calls |
 /// |---|---|
 /// | a directory that fits into the [`Buffer`], with an [`EndMarker`] on its file system | 3: `openat2`, `getdents64`, `close` |
-/// | one where it has none | 4: a second `getdents64` |
-/// | a root | `openat` instead of `openat2`, and an `fstatfs` more, for its `EndMarker` |
-/// | a directory on another mount | an `openat` and an `fstatfs` more, for the `EndMarker` there |
+/// | one where it has none, or without `openat2` | 4: a second `getdents64` |
+/// | a root, or a directory on another mount | an `openat` and an `fstatfs` more, for its `EndMarker` |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
 /// | an entry of unknown type that is no directory | 1: `openat2` |
 /// | a level closed early, for lack of descriptors | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |
 ///
-/// `openat2` with `RESOLVE_NO_XDEV` tells that a directory is on the mount of the one above it, so the `EndMarker` still holds.
-/// Before Linux 5.6, under seccomp filters that refuse it with `ENOSYS` or `EPERM`, and on Android, `openat` takes its place
-/// and no `EndMarker` is passed down: 4 calls a directory.
+/// `openat2` (`RESOLVE_NO_XDEV`) tells that the `EndMarker` of the directory above still holds. It is missing before Linux 5.6, on
+/// Android, and under some seccomp filters.
 ///
-/// | in memory, which doubles when it grows | bytes |
-/// |---|---|
-/// | the [`Buffer`] | 32 KiB |
-/// | the path of the directory at hand | its length |
-/// | each level above it that has directories left to do; in post-order each level | 64, and the size of its state |
-/// | one of these that was closed early | 56 more |
-/// | the names of directories left to do | their length and 2 each, at most twice as many as are left |
-///
-/// Nothing is allocated once the memory has grown to what the tree takes; [`reopen`](Self::reopen) keeps it for the next tree.
+/// In memory: the [`Buffer`]; the path; for each level above that has directories left to do, in post-order for each level, 64
+/// bytes and its state, and 56 more if it was closed early; the names of directories left to do. Nothing is allocated once this
+/// has grown to what the tree takes; [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias = "fts")]
 #[doc(alias = "nftw")]
 #[doc(alias = "walkdir")]
@@ -242,8 +229,7 @@ impl<S: Clone> Walk<S> {
     /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return.
     ///
     /// [`Worker::next`] lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Which thread gets a directory is left to chance. So is the order, except that a directory is lent before those
-    /// below it, and in [post-order](WalkOptions::post_order) once more after them.
+    /// left. Chance decides which, and in what order; but a directory still comes before those below it.
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -266,24 +252,21 @@ impl<S: Clone> Walk<S> {
     /// ```
     ///
     /// `next` waits while another thread is busy and this one has nothing to do. So do not hold a lock across `next` that
-    /// another closure needs, do not wait for other closures without calling `next`, and do not call `spread` on a pool of
-    /// threads that its closures use.
+    /// another closure needs, nor wait for other closures without calling `next`.
     ///
     /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
     /// thread, not the walk. [`Worker::stop`] ends it for all, and so does a panic, which is passed on once all have returned.
     ///
-    /// `threads` 0 takes one for each core that this process may use, and at least 8, so that cold disks have several requests at
-    /// once. On two cores, 8 threads walk /usr in 0.4 of the time of 2 if nothing is cached, and in the same time if all is
-    /// (`cargo run --release --manifest-path benches/peers/Cargo.toml -- cold`). More help where calls block: on network file
-    /// systems and on FUSE (with 1 ms a call, 16 threads take a tenth of the time of one). One huge directory is read by one
-    /// thread at a time: [`Jobs`] share the work on its entries.
+    /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in 0.4 of
+    /// the time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
+    /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 16 take a tenth of the time of one. One huge
+    /// directory is read by one thread at a time: [`Jobs`] share the work on its entries.
     ///
-    /// Costs: `threads - 1` threads, as one of them is the caller's; for each a [`Buffer`], at most
-    /// [`max_open`](WalkOptions::max_open) descriptors (set fewer for 64 threads where `ulimit -n` is 1024), and one more for what
-    /// another thread gives it; in post-order, one for each root. A thread without work raises a flag, which the others look at once a directory. One of them gives it half of its
-    /// roots, or of the directories left at its shallowest open level, with a copy of their names and path, and a duplicate of
-    /// that level's descriptor; in post-order with a `statx` and an allocation for each level above that is not shared yet. If a
-    /// thread cannot be started, the walk continues with fewer threads and returns fewer results.
+    /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors (set fewer
+    /// for 64 threads where `ulimit -n` is 1024), and one more for what another thread gives it. A thread without work raises a
+    /// flag, which the others look at once a directory. One of them gives it half of its roots, or of the directories left at its
+    /// shallowest open level, with a copy of their names and path; in post-order with a `statx` and an allocation for each level
+    /// above. If a thread cannot be started, there are fewer, and fewer results.
     #[doc(alias = "build_parallel")]
     pub fn spread<'env, R: Send>(
         self,
