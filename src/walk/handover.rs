@@ -32,7 +32,7 @@ struct Queue<'env, W> {
     /// How many of those are idle, and how many of these sleep and have not been woken.
     idle: usize,
     asleep: usize,
-    /// Whether a thread has been idle since there were jobs enough.
+    /// Whether a thread has been idle, or few jobs were left, since there were jobs enough.
     lacks_jobs: bool,
     /// Whether it is over because somebody ended it: then jobs are dropped.
     is_ended: bool,
@@ -203,7 +203,10 @@ impl<'env, W: Send> JobQueue<'env> for Handover<'env, W> {
 
 impl<'env, W> Queue<'env, W> {
     fn take(&mut self) -> Option<Task<'env, W>> {
-        self.jobs.pop_front().map(Task::Job).or_else(|| self.work.pop().map(Task::Work))
+        let Some(job) = self.jobs.pop_front() else { return self.work.pop().map(Task::Work) };
+        // More are asked for before the last one is taken: the thread that gives may be busy with a job of its own.
+        self.lacks_jobs |= self.jobs.len() < self.threads;
+        Some(Task::Job(job))
     }
 }
 #[cfg(test)]
