@@ -134,7 +134,8 @@ impl Walk {
     }
 }
 
-/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen).
+/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen). With others it
+/// is `options.open_all::<&str>([])`.
 impl Default for Walk {
     fn default() -> Self {
         Self::options().open_all::<&Path>([])

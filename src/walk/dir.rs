@@ -130,7 +130,8 @@ impl<'a, S> Dir<'a, S> {
         })
     }
 
-    /// The next entry that is `wanted`, or `None` at the end. See [`Entries::find`]. The walk goes below those before it too.
+    /// The next entry that is `wanted`, or `None` at the end. See [`Entries::find`]. The walk goes below those before it too. With
+    /// `?`, the first directory that may not be read ends the search of the tree.
     ///
     /// Costs: as [`next`](Self::next), as often as it passes over an entry.
     ///

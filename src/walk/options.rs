@@ -116,7 +116,8 @@ impl<S> WalkOptions<S> {
     }
 
     /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
-    /// or `ELOOP` on old kernels. Links in the directories of its path are followed in any case.
+    /// or `ELOOP` on old kernels, even if it is written `link/` or `link/.`. Links in the directories of its path are followed in
+    /// any case.
     pub fn follow_roots(mut self, yes: bool) -> Self {
         self.options.follow_roots = yes;
         self
