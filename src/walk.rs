@@ -258,8 +258,8 @@ impl<S: Clone> Walk<S> {
     /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
     /// thread, not the walk. [`Worker::stop`] ends it for all, and so does a panic, which is passed on once all have returned.
     ///
-    /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in 0.4 of
-    /// the time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
+    /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in half the
+    /// time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
     /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 16 take a tenth of the time of one. One huge
     /// directory is read by one thread at a time: [`Jobs`] share the work on its entries.
     ///
