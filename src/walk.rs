@@ -260,8 +260,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in half the
     /// time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
-    /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 16 take a tenth of the time of one. One huge
-    /// directory is read by one thread at a time: [`Jobs`] share the work on its entries.
+    /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 8 take an eighth of the time of one, and
+    /// 32 a 27th. One huge directory is read by one thread at a time: [`Jobs`] share the work on its entries.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors (set fewer
     /// for 64 threads where `ulimit -n` is 1024), and one more for what another thread gives it. A thread without work raises a
