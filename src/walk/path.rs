@@ -76,7 +76,8 @@ impl TreePath {
 
     /// The path that ends at `end`, for another thread.
     pub(super) fn copy_until(&self, end: usize) -> Self {
-        let mut path = Self { bytes: Vec::with_capacity(end + 1), root: self.root };
+        const NEXT_NAME: usize = 1 + 255; // or entering the first child would take twice the memory once more
+        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), root: self.root };
         path.bytes.extend_from_slice(self.until(end));
         path.bytes.push(0);
         path
