@@ -4,18 +4,14 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::CStr;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const BELOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
 /// Opens a root, with more flags.
 pub(super) fn root(path: &[u8], follow: bool, extra: OFlags) -> Result<OwnedFd, Errno> {
-    // `O_NOFOLLOW` is about the last component, and `link/` and `link/.` have one after the link: without it they are `link`.
-    let without_end = || Path::new(OsStr::from_bytes(path)).components().as_path().as_os_str().as_bytes();
-    let (path, flags) = if follow { (path, extra | DIRECTORY) } else { (without_end(), extra | BELOW) };
+    let flags = extra | if follow { DIRECTORY } else { BELOW };
     path.into_with_c_str(|path| retry_on_intr(|| rustix::fs::openat(CWD, path, flags, Mode::empty())))
 }
 

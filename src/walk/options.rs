@@ -116,8 +116,10 @@ impl<S> WalkOptions<S> {
     }
 
     /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
-    /// or `ELOOP` on old kernels, even if it is written `link/` or `link/.`. Links in the directories of its path are followed in
-    /// any case.
+    /// or `ELOOP` on old kernels.
+    ///
+    /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find -P`. A
+    /// program that removes strips them first: `path.components().as_path()`.
     pub fn follow_roots(mut self, yes: bool) -> Self {
         self.options.follow_roots = yes;
         self
