@@ -1,12 +1,14 @@
 //! Trees to walk. They are made relative to descriptors, because they may be deeper than any path that the kernel takes.
 
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::{env, iter};
 use tempfile::TempDir;
 
@@ -29,7 +31,13 @@ impl Tree {
         Self::on_disk(|at| self::make(at, paths))
     }
 
+    /// Raises the limit of descriptors first: a few tests keep a thousand of them, beside others in the same process.
     fn at(dir: TempDir, make: impl FnOnce(&Path)) -> Self {
+        static RAISED: Once = Once::new();
+        RAISED.call_once(|| {
+            let limit = getrlimit(Resource::Nofile);
+            setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+        });
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         make(dir.path());
         Self(dir)
