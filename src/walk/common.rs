@@ -2,7 +2,7 @@
 //!
 //! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
-//! and then holds the level above.
+//! and then holds the level above. `Arc` counts with an acquire fence at the end, so it sees all that the others did.
 
 use super::identity::Identity;
 use super::spot::Spot;
@@ -13,7 +13,8 @@ use std::iter;
 
 #[derive(Debug)]
 pub(super) struct Common<S> {
-    above: Option<Arc<Self>>,
+    /// `None` for the root.
+    pub(super) above: Option<Arc<Self>>,
     pub(super) spot: Spot,
     /// How to know it again, or the error of `statx`.
     pub(super) identity: Result<Identity, Errno>,
@@ -23,12 +24,6 @@ pub(super) struct Common<S> {
     state: Mutex<S>,
 }
 
-/// What the last thread in a level gets. It makes the second visit.
-pub(super) struct Last<S> {
-    /// The level above, which the thread holds from now on. `None` for the root.
-    pub(super) above: Option<Arc<Common<S>>>,
-}
-
 impl<S> Common<S> {
     pub(super) fn root(root: OwnedFd, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
         Arc::new(Self { above: None, spot, identity, root: Some(root), state: Mutex::new(state) })
@@ -36,12 +31,6 @@ impl<S> Common<S> {
 
     pub(super) fn below(above: Arc<Self>, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
         Arc::new(Self { above: Some(above), spot, identity, root: None, state: Mutex::new(state) })
-    }
-
-    /// Called by a thread that is done here and below.
-    pub(super) fn give_up(this: Arc<Self>) -> Option<Last<S>> {
-        // `Arc` counts with an acquire fence at the end, so the last thread sees all that the others did.
-        Arc::into_inner(this).map(|mut last| Last { above: last.above.take() })
     }
 
     /// The levels from the root to this one.
@@ -70,7 +59,7 @@ impl<S> Drop for Common<S> {
     fn drop(&mut self) {
         let mut above = self.above.take();
         while let Some(level) = above {
-            above = Self::give_up(level).and_then(|last| last.above);
+            above = Arc::into_inner(level).and_then(|mut last| last.above.take());
         }
     }
 }
@@ -103,14 +92,14 @@ mod tests {
             let done = [const { AtomicBool::new(false) }; THREADS];
             let are_done = || done.iter().all(|done| done.load(Relaxed));
             let (last_there, last_at_root) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let work = |number: usize, level, root: Option<Arc<Common<()>>>| {
+            let work = |number: usize, level: Arc<Common<()>>, root: Option<_>| {
                 done[number].store(true, Relaxed);
-                let above = Common::give_up(level).inspect(|_| {
+                let above = Arc::into_inner(level).inspect(|_| {
                     assert!(are_done());
                     last_there.fetch_add(1, Relaxed);
                 });
                 // The thread that came down already has the root.
-                if root.or(above.and_then(|last| last.above)).and_then(Common::give_up).is_some() {
+                if root.or(above.and_then(|mut last| last.above.take())).and_then(Arc::into_inner).is_some() {
                     assert!(are_done());
                     last_at_root.fetch_add(1, Relaxed);
                 }

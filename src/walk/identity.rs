@@ -27,8 +27,9 @@ pub(super) struct Identity {
     id: FileId,
     /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
     birth: Option<(i64, u32)>,
-    /// `Some` if the walk stays on one mount: a mount over a directory has the same root.
-    mount: Option<Mount>,
+    mount: Mount,
+    /// Whether the mount counts, because the walk stays on one: a mount over a directory can have the same root.
+    same_mount: bool,
 }
 
 /// The longest tick of the clock that stamps births, with `CONFIG_HZ=100`, and a margin.
@@ -41,9 +42,8 @@ impl Identity {
     /// of the same inode number and birth, so this waits for the next tick: it sleeps 11 ms if the directory is younger than
     /// that.
     pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
-        let Answer { id, birth, mount } = ask(dir)?;
-        let birth = birth.filter(|_| fixes_births(dir));
-        let identity = Self { id, birth, mount: same_mount.then_some(mount) };
+        let now = ask(dir)?;
+        let identity = Self { birth: now.birth.filter(|_| fixes_births(dir)), same_mount, ..now };
         if identity.is_young() {
             thread::sleep(TICK);
         }
@@ -52,10 +52,10 @@ impl Identity {
 
     /// `ENOENT` if `dir` is another directory.
     pub(super) fn confirm(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-        let Answer { id, birth, mount } = ask(dir)?;
-        let is_same = id == self.id
-            && self.birth.is_none_or(|noted| birth == Some(noted))
-            && self.mount.is_none_or(|noted| mount == noted);
+        let now = ask(dir)?;
+        let is_same = now.id == self.id
+            && (self.birth.is_none() || now.birth == self.birth)
+            && (!self.same_mount || now.mount == self.mount);
         if is_same { Ok(()) } else { Err(Errno::NOENT) }
     }
 
@@ -92,14 +92,9 @@ impl Mount {
     }
 }
 
-struct Answer {
-    id: FileId,
-    birth: Option<(i64, u32)>,
-    mount: Mount,
-}
-
+/// All that the kernel tells.
 #[cold]
-fn ask(dir: BorrowedFd<'_>) -> Result<Answer, Errno> {
+fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
     match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
         Ok(stat) => {
@@ -108,14 +103,14 @@ fn ask(dir: BorrowedFd<'_>) -> Result<Answer, Errno> {
             let birth = has(StatxFlags::BTIME).then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
             let mount =
                 if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
-            Ok(Answer { id: FileId { device, ino: stat.stx_ino }, birth, mount })
+            Ok(Identity { id: FileId { device, ino: stat.stx_ino }, birth, mount, same_mount: false })
         }
         // Before Linux 4.11, and under some seccomp filters.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = retry_on_intr(|| fstat(dir))?;
             let device = (major(stat.st_dev), minor(stat.st_dev));
             let mount = Mount::Device(device.0, device.1);
-            Ok(Answer { id: FileId { device, ino: stat.st_ino }, birth: None, mount })
+            Ok(Identity { id: FileId { device, ino: stat.st_ino }, birth: None, mount, same_mount: false })
         }
         Err(errno) => Err(errno),
     }

@@ -13,7 +13,7 @@
 //! visit.
 
 use super::common::Common;
-use super::links::{Links, Refusal};
+use super::links::{Followed, Links, Refusal};
 use super::mounts::{Found, Mounts};
 use super::notes::Notes;
 use super::options::{MIN_OPEN, Options};
@@ -206,7 +206,7 @@ impl<S: Clone> Levels<S> {
         let top = stack.top();
         let Record { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
-            return self.enter_unlike_others();
+            return self.enter_otherwise(None);
         }
         // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not lost.
         let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
@@ -215,7 +215,7 @@ impl<S: Clone> Levels<S> {
                 let end_marker = mounts.pass_down(top.end_marker);
                 Ok(self.push(child, dir, end_marker))
             }
-            opened => self.enter_otherwise(child, opened),
+            opened => self.enter_otherwise(Some(opened)),
         }
     }
 
@@ -250,91 +250,66 @@ impl<S: Clone> Levels<S> {
         top.next_at = self.notes.pending.forget(top.spot.names_at, child.end);
     }
 
-    /// As [`enter`](Self::enter), for a name that is not just to be opened: that of a link to follow, or one that is skipped.
+    /// As [`enter`](Self::enter), where one call is not enough: for a name that is not plain, below a link, and after an error.
+    /// `opened` is what [`Mounts::open`] answered, if it was asked.
     #[cold]
     #[inline(never)]
-    fn enter_unlike_others(&mut self) -> Result<Step, Error> {
-        let Self { options, mounts, notes, stack, path, .. } = self;
-        let top = stack.top();
-        let Record { kind, name, end } = notes.pending.at(top.next_at);
-        let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
-        match kind {
-            Kind::FOLLOWED => self.follow(child),
-            Kind::ANY => match mounts.open(top.dir(), name, options.same_mount) {
-                Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => self.follow(child),
-                opened => self.enter_otherwise(child, opened),
-            },
-            _ => {
-                self.forget(child);
-                if kind == Kind::NO_NAME { Err(self.error_below(Errno::INVAL)) } else { Ok(Step::More) }
-            }
-        }
-    }
-
-    /// Enters the directory that a link leads to. A link to a file or to nothing is none.
-    fn follow(&mut self, child: Child) -> Result<Step, Error> {
+    fn enter_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
+        let top = self.stack.top();
+        let Record { kind, name, end } = self.notes.pending.at(top.next_at);
+        let child = Child { kind, name_at: self.path.enter(top.spot.path_end, name), end };
         loop {
-            let Self { options, mounts, stack, links, path, .. } = self;
-            let top = stack.top();
-            let followed = match mounts.follow(top.dir(), path.from(child.name_at), options.same_mount) {
-                Ok(Some(found)) => links.follow(top.dir(), top.spot.depth, found.dir.as_fd()).map(|link| (found, link)),
-                // It leads to another mount, to a file, or to nothing.
-                Ok(None) | Err(Errno::NOTDIR | Errno::NOENT) => {
-                    self.forget(child);
-                    return Ok(Step::More);
-                }
-                Err(errno) => Err(Refusal::Kernel(errno)),
-            };
-            match followed {
-                Ok((found, link)) => {
-                    let step = self.push_found(child, found);
-                    self.links.push(link);
+            match self.find(child, opened.take()) {
+                Ok(Some((found, link))) => {
+                    let step = self.push(child, found.dir, found.end_marker);
+                    self.tell(found.refused);
+                    self.links.extend(link);
                     return Ok(step);
                 }
+                Ok(None) => break,
+                Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => break,
                 Err(Refusal::Kernel(Errno::MFILE | Errno::NFILE)) if self.keep_fewer_open() => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
+        self.forget(child);
+        Ok(Step::More)
     }
 
-    /// Enters `child` if [`Mounts::open`] answered `opened`, which may be an error, or if the walk may have followed links.
-    #[cold]
-    #[inline(never)]
-    fn enter_otherwise(&mut self, child: Child, mut opened: Result<OwnedFd, Errno>) -> Result<Step, Error> {
-        loop {
-            let Self { options, mounts, stack, links, path, .. } = self;
-            let top = stack.top();
-            let name = path.from(child.name_at);
-            let found = mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount);
-            let found = found.map_err(Refusal::Kernel).and_then(|found| {
-                if let Some(found) = &found {
-                    links.check(found.dir.as_fd(), top.spot.depth + 1)?;
-                }
-                Ok(found)
-            });
-            match found {
-                Ok(Some(found)) => return Ok(self.push_found(child, found)),
-                Ok(None) => {
-                    self.forget(child);
-                    return Ok(Step::More);
-                }
-                Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => {
-                    self.forget(child);
-                    return Ok(Step::More);
-                }
-                Err(Refusal::Kernel(Errno::MFILE | Errno::NFILE)) if self.keep_fewer_open() => {}
-                Err(refusal) => return Err(self.refuse(child, refusal)),
+    /// The directory that `child` is, and the link that leads there. `None` if there is none to enter.
+    fn find(
+        &mut self,
+        child: Child,
+        opened: Option<Result<OwnedFd, Errno>>,
+    ) -> Result<Option<(Found, Option<Followed>)>, Refusal> {
+        let Self { options, mounts, stack, links, path, .. } = self;
+        let (top, name) = (stack.top(), path.from(child.name_at));
+        let open = || opened.unwrap_or_else(|| mounts.open(top.dir(), name, options.same_mount));
+        let opened = match child.kind {
+            Kind::LINK | Kind::SKIPPED => return Ok(None),
+            Kind::NO_NAME => return Err(Errno::INVAL.into()),
+            Kind::FOLLOWED => None,
+            Kind::ANY => {
+                Some(open()).filter(|opened| !matches!(opened, Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT)))
             }
-            let Self { options, mounts, stack, path, .. } = self;
-            opened = mounts.open(stack.top().dir(), path.from(child.name_at), options.same_mount);
+            _ => Some(open()),
+        };
+        if let Some(opened) = opened {
+            let found = mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount)?;
+            if let Some(found) = &found {
+                links.check(found.dir.as_fd(), top.spot.depth + 1)?;
+            }
+            return Ok(found.map(|found| (found, None)));
         }
-    }
-
-    /// As [`push`](Self::push).
-    fn push_found(&mut self, child: Child, found: Found) -> Step {
-        let step = self.push(child, found.dir, found.end_marker);
-        self.tell(found.refused);
-        step
+        match mounts.follow(top.dir(), name, options.same_mount) {
+            Ok(Some(found)) => {
+                let link = links.follow(top.dir(), top.spot.depth, found.dir.as_fd())?;
+                Ok(Some((found, Some(link))))
+            }
+            // It leads to another mount, to a file, or to nothing.
+            Ok(None) | Err(Errno::NOTDIR | Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// The reader of the directory that was just opened is told why it may not be read.
@@ -429,8 +404,8 @@ impl<S: Clone> Levels<S> {
         let state_above = top.common.as_ref().filter(|_| is_first).and_then(|common| common.state_above());
         // Taken, so that it is given up once, even if coming up fails below and this is called again.
         let Some(common) = top.common.take() else { return Ok(true) };
-        let Some(last) = Common::give_up(common) else { return Ok(false) };
-        match (last.above, state_above) {
+        let Some(mut last) = Arc::into_inner(common) else { return Ok(false) };
+        match (last.above.take(), state_above) {
             // The level held the one above. Now this thread does, and is done there when it has nothing left, as the others are.
             (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
             _ => Ok(true),

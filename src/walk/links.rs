@@ -101,9 +101,9 @@ impl Links {
         Ok(Followed { depth: depth + 1, target })
     }
 
-    /// The walk has entered the directory that this link leads to.
-    pub(super) fn push(&mut self, link: Followed) {
-        self.followed.push(link);
+    /// The walk has entered a directory, and this link leads there.
+    pub(super) fn extend(&mut self, link: Option<Followed>) {
+        self.followed.extend(link);
     }
 
     /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is the root.
@@ -118,7 +118,7 @@ impl Links {
             if depth <= last_link || self.ancestors.get(depth) == Some(&id) {
                 break;
             }
-            reached = Some(open::path_above(here)?);
+            reached = Some(open::path_at(here, c"..", open::THROUGH)?);
             depth -= 1;
         }
         self.ancestors.truncate(depth);
@@ -171,14 +171,14 @@ mod tests {
         }
         assert!(links.follow(b.as_fd(), 2, open("/").as_fd()).is_ok());
         let link = links.follow(b.as_fd(), 2, y.as_fd()).unwrap();
-        links.push(link);
+        links.extend(Some(link));
         assert!(links.is_between(2, 3) && !links.is_between(3, 4));
         // From z/y, entered through the link: a/b and what is above it lead back, and z does not.
         for (depth, above) in [(3, "z/y"), (2, "a/b"), (1, "a"), (0, "")] {
             assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
         }
         let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
-        links.push(link);
+        links.extend(Some(link));
         assert_eq!(links.down_to(3).followed.len(), 1);
         // Below the links, a directory that is above itself.
         assert_eq!(links.check(b.as_fd(), 5), Err(Refusal::Loop(2)));

@@ -89,7 +89,7 @@ impl Mounts {
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), refused: None }),
-            Err(Errno::XDEV) if !same_mount => open::below(dir, name).map(Found::ask),
+            Err(Errno::XDEV) if !same_mount => open::at(dir, name, open::BELOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name, same_mount);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // or `openat` would be refused too
@@ -101,7 +101,7 @@ impl Mounts {
             Ok(found) => Ok(Some(found)),
             Err(Errno::XDEV) if same_mount => Ok(None),
             Err(errno) => {
-                let found = Found::unreadable(errno, || open::path_below(dir, name))?;
+                let found = Found::unreadable(errno, || open::path_at(dir, name, open::BELOW))?;
                 self.on_mount(dir, found, same_mount)
             }
         }
@@ -115,9 +115,9 @@ impl Mounts {
         name: &CStr,
         same_mount: bool,
     ) -> Result<Option<Found>, Errno> {
-        let found = match open::through(dir, name) {
+        let found = match open::at(dir, name, open::THROUGH) {
             Ok(dir) => Found::ask(dir),
-            Err(errno) => Found::unreadable(errno, || open::path_through(dir, name))?,
+            Err(errno) => Found::unreadable(errno, || open::path_at(dir, name, open::THROUGH))?,
         };
         self.on_mount(dir, found, same_mount)
     }
@@ -125,7 +125,7 @@ impl Mounts {
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
-        let opened = open::below(dir, name)?;
+        let opened = open::at(dir, name, open::BELOW)?;
         if same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
     }
 

@@ -81,6 +81,9 @@ pub(super) struct Record<'p> {
     pub(super) end: usize,
 }
 
+/// So many bytes it takes at least when it grows: some 30 names.
+const AT_ONCE: usize = 512;
+
 /// There is no memory left.
 #[derive(Debug)]
 pub(super) struct OutOfMemory;
@@ -119,7 +122,7 @@ impl Pending {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
-        self.records.try_reserve(more).map_err(|_| OutOfMemory)
+        self.records.try_reserve(more.max(AT_ONCE)).map_err(|_| OutOfMemory)
     }
 
     /// The record that begins at `at`.

@@ -111,10 +111,10 @@ impl Names<'_> {
             let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
             (self.at, self.depth) = (end, self.depth + 1);
             self.reached = Some(match links.target(self.depth) {
-                None if is_goal && end == path.len() => open::again_below(self.dir(), &name)?,
-                None => open::path_below(self.dir(), &name)?,
+                None if is_goal && end == path.len() => open::again_at(self.dir(), &name, open::BELOW)?,
+                None => open::path_at(self.dir(), &name, open::BELOW)?,
                 Some(target) => {
-                    let dir = open::again_through(self.dir(), &name)?;
+                    let dir = open::again_at(self.dir(), &name, open::THROUGH)?;
                     if FileId::of(dir.as_fd())? != target {
                         return Err(Errno::NOENT);
                     }
