@@ -39,7 +39,6 @@ impl<S> Cursor<S> {
 impl<S: Clone> Cursor<S> {
     /// Reads what is unread of the current directory.
     #[cold]
-    #[inline(never)]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.levels.notes.unread, Unread::Nothing) {
             Unread::Stopped => self.levels.clear(),

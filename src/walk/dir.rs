@@ -212,7 +212,6 @@ impl<'a, S> Dir<'a, S> {
 
     /// Whether there is anything to read, from the beginning.
     #[cold]
-    #[inline(never)]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
         if let Unread::Refused { errno, .. } = self.notes.unread {

@@ -173,7 +173,6 @@ impl<S: Clone> Levels<S> {
 
     /// Opens the next root.
     #[cold]
-    #[inline(never)]
     fn enter_root(&mut self) -> Result<Step, Error> {
         if self.roots.is_empty() {
             return Ok(Step::Done);
@@ -253,7 +252,6 @@ impl<S: Clone> Levels<S> {
     /// As [`enter`](Self::enter), where one call is not enough: for a name that is not plain, below a link, and after an error.
     /// `opened` is what [`Mounts::open`] answered, if it was asked.
     #[cold]
-    #[inline(never)]
     fn enter_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
         let top = self.stack.top();
         let Record { kind, name, end } = self.notes.pending.at(top.next_at);
@@ -348,7 +346,6 @@ impl<S: Clone> Levels<S> {
 
     /// The current directory is done: reopens the level above it. A level that cannot be found is lost.
     #[cold]
-    #[inline(never)]
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { stack, way_back, links, path, notes, .. } = self;
         let (spot, identity, below) = stack.last_closed();
@@ -371,7 +368,6 @@ impl<S: Clone> Levels<S> {
     /// The current directory is done for its first visit: makes it ready for its second one, with its parent open. If other
     /// threads are still below it, the visit is theirs. A lost level has none.
     #[cold]
-    #[inline(never)]
     fn visit_again(&mut self) -> Result<Step, Error> {
         // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
         if self.stack.is_closed_above_top() {

@@ -136,7 +136,6 @@ impl Mounts {
 
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
     #[cold]
-    #[inline(never)]
     fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
         let only = match self.only {
             Some(only) => only,

@@ -120,7 +120,6 @@ impl Pending {
     }
 
     #[cold]
-    #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
         self.records.try_reserve(more.max(AT_ONCE)).map_err(|_| OutOfMemory)
     }

@@ -158,7 +158,6 @@ impl<S> Stack<S> {
 
     /// Closes the shallowest level but the first, unless it is the top. Returns whether it did.
     #[cold]
-    #[inline(never)]
     pub(super) fn close_shallowest(&mut self, same_mount: bool) -> bool {
         let index = self.first_below_closed();
         if index + 1 >= self.levels.len() {

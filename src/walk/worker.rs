@@ -107,7 +107,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
 
     /// Reads what is unread of the current directory.
     #[cold]
-    #[inline(never)]
     fn finish(&mut self) -> Result<(), Error> {
         // `Dir::stop` was called, here or by another thread.
         if self.cursor.is_stopped() {
@@ -121,7 +120,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
 
     /// Another thread has nothing to do: gives it a part of what is left here. Stops if the walk is over.
     #[cold]
-    #[inline(never)]
     fn give(&mut self) {
         if self.handover.is_over() {
             self.cursor.levels.clear();
@@ -132,7 +130,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
 
     /// Nothing is left here: waits for work of another thread, and runs jobs. Returns whether there is work.
     #[cold]
-    #[inline(never)]
     fn take(&mut self) -> bool {
         loop {
             match self.handover.take() {
