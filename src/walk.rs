@@ -81,15 +81,14 @@ use std::path::Path;
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
 ///   lent like any other, and reading it is an error.
 /// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
-///   links (`O_NOFOLLOW`), even those that others swap in. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one.
-/// - **Unknown types are opened** ([`FileType::Unknown`](crate::FileType::Unknown)): an entry that then fails with `ENOTDIR` or
-///   `ELOOP` is skipped silently. For what was said to be a directory, `ENOTDIR` is an error: it was replaced.
+///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one.
+/// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
+///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
 /// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors. Only
-///   [`max_depth`](WalkOptions::max_depth) ends a tree that a FUSE server or another process makes without end.
-///
-/// While others change the tree, a directory that stays where it is, below directories that stay, is lent exactly once, if the
-/// kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
+///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+/// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent exactly
+///   once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///
 /// # What it costs
 ///
@@ -102,12 +101,11 @@ use std::path::Path;
 /// | an entry of unknown type that is no directory | 1: `openat2` |
 /// | a level closed early, for lack of descriptors | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |
 ///
-/// `openat2` (`RESOLVE_NO_XDEV`) tells that the `EndMarker` of the directory above still holds. It is missing before Linux 5.6, on
-/// Android, and under some seccomp filters.
+/// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
-/// In memory: the [`Buffer`]; the path; for each level above that has directories left to do, in post-order for each level, 64
-/// bytes and its state, and 56 more if it was closed early; the names of directories left to do. Nothing is allocated once this
-/// has grown to what the tree takes; [`reopen`](Self::reopen) keeps it for the next tree.
+/// In memory: the [`Buffer`]; the path; the names of directories left to do; and 64 bytes and the state, or 120 if it was closed
+/// early, for each level above that has directories left to do, in post-order for each level. Nothing is allocated once this has
+/// grown to what the tree takes; [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias = "fts")]
 #[doc(alias = "nftw")]
 #[doc(alias = "walkdir")]
@@ -122,9 +120,7 @@ impl Walk {
         WalkOptions::DEFAULT
     }
 
-    /// A walk of the tree at `path`, with the default options: see [`WalkOptions::open`].
-    ///
-    /// Costs: those of [`WalkOptions::open`].
+    /// A walk of the tree at `path`, with the default options: see [`WalkOptions::open`] for costs and errors.
     ///
     /// # Errors
     ///
@@ -134,8 +130,7 @@ impl Walk {
     }
 }
 
-/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen). With others it
-/// is `options.open_all::<&str>([])`.
+/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen).
 impl Default for Walk {
     fn default() -> Self {
         Self::options().open_all::<&Path>([])
@@ -149,26 +144,11 @@ impl<S> Walk<S> {
 
     /// Begins the tree at `path`, in the same memory and with the same options. What is left of the trees before is abandoned.
     ///
-    /// ```
-    /// use lendir::Walk;
-    ///
-    /// let mut walk = Walk::options().max_depth(2).open("/sys/class")?;
-    /// for path in ["/sys/bus", "/sys/block"] {
-    ///     let mut directories = 0;
-    ///     while let Some(_dir) = walk.next()? {
-    ///         directories += 1;
-    ///     }
-    ///     println!("{directories} directories");
-    ///     walk.reopen(path)?;
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Costs: one `openat`; the descriptors of the previous tree are closed.
+    /// Costs: one `openat`.
     ///
     /// # Errors
     ///
-    /// Those of [`WalkOptions::open`]. The previous tree is abandoned then too, and [`next`](Self::next) is `None`.
+    /// Those of [`WalkOptions::open`]. [`next`](Self::next) is then `None`.
     pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.cursor.levels.clear();
         let path = path.as_ref();
@@ -179,10 +159,7 @@ impl<S> Walk<S> {
         Ok(())
     }
 
-    /// Begins the tree at `root`, as [`WalkOptions::from_fd`] does, in the same memory and with the same options. What is left of
-    /// the trees before is abandoned.
-    ///
-    /// Costs: those of [`WalkOptions::from_fd`], but for the memory; the descriptors of the previous tree are closed.
+    /// As [`reopen`](Self::reopen), for a descriptor: see [`WalkOptions::from_fd`].
     pub fn reopen_fd(&mut self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) {
         self.cursor.levels.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes());
     }
@@ -194,9 +171,8 @@ impl<S: Clone> Walk<S> {
     /// **`while let Ok(Some(dir)) = walk.next()` ends silently at the first error**; `?` ends there too, and returns it.
     /// [`next_ok`](Self::next_ok) is the usual loop.
     ///
-    /// Costs: `openat2`, and `close` for a level that is done; see [the table](Self#what-it-costs). A [`Dir`] that was dropped
-    /// before its end is read to its end first. It allocates only while its memory grows, for an error, and to read such a
-    /// directory again.
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It allocates
+    /// only while its memory grows, for an error, and to read such a directory again.
     ///
     /// # Errors
     ///
@@ -213,9 +189,7 @@ impl<S: Clone> Walk<S> {
         Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
     }
 
-    /// The next directory. `on_error` gets each error before it, and none of them ends the walk.
-    ///
-    /// Costs: as [`next`](Self::next), for each directory that it tries.
+    /// As [`next`](Self::next). `on_error` gets each error before the next directory, and none of them ends the walk.
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
@@ -244,19 +218,14 @@ impl<S: Clone> Walk<S> {
     ///     }
     ///     Ok::<u64, Error>(count)
     /// });
-    /// let mut count = 0;
-    /// for part in parts {
-    ///     count += part?;
-    /// }
+    /// let count = parts.into_iter().sum::<Result<u64, Error>>()?;
     /// # assert!(count > 0);
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// `next` waits while another thread is busy and this one has nothing to do. So do not hold a lock across `next` that
-    /// another closure needs, nor wait for other closures without calling `next`.
-    ///
-    /// If a closure returns early, the directories left to its thread go to the others: an error that `?` returns ends one
-    /// thread, not the walk. [`Worker::stop`] ends it for all, and so does a panic, which is passed on once all have returned.
+    /// A thread without work waits in `next` until another one shares: so do not hold a lock across `next` that another closure
+    /// needs. An error that `?` returns ends one thread, and its directories go to the others; [`Worker::stop`] ends the walk for
+    /// all, and so does a panic, which is passed on once all have returned.
     ///
     /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in half the
     /// time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
@@ -264,10 +233,9 @@ impl<S: Clone> Walk<S> {
     /// 32 a 27th. One huge directory is read by one thread at a time: [`Jobs`] share the work on its entries.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors (set fewer
-    /// for 64 threads where `ulimit -n` is 1024), and one more for what another thread gives it. A thread without work raises a
-    /// flag, which the others look at once a directory. One of them gives it half of its roots, or of the directories left at its
-    /// shallowest open level, with a copy of their names and path; in post-order with a `statx` and an allocation for each level
-    /// above. If a thread cannot be started, there are fewer, and fewer results.
+    /// for 64 threads where `ulimit -n` is 1024), and one more for what another thread gives it: half of that one's roots, or of
+    /// the directories left at its shallowest open level, with a copy of their names and path; in post-order with a `statx` and an
+    /// allocation for each level above. If a thread cannot be started, there are fewer, and fewer results.
     #[doc(alias = "build_parallel")]
     pub fn spread<'env, R: Send>(
         self,
