@@ -15,30 +15,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
-/// An open directory of a [`Walk`](super::Walk), lent until the walk goes on.
-///
-/// It lends the same [`Entry`] as [`Entries`]. In [post-order](super::WalkOptions::post_order), each directory is lent once more,
-/// [without entries](Self::is_second_visit).
+/// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
 /// [`AsFd`] gives its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. Reading
-/// through this descriptor, or a duplicate, moves the walk's position: to read the directory yourself, open `c"."` in it.
+/// through this descriptor moves the walk's position: to read the directory yourself, open `c"."` in it.
 ///
 /// If it is dropped midway, the walk reads it again from the start, to find the directories that it has not seen yet: one
 /// `lseek`, and memory for the names of those that it has.
 ///
-/// Two directories cannot be lent at once, because they share the buffer:
+/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond its turn:
 ///
 /// ```compile_fail,E0499
-/// # fn main() -> Result<(), lendir::Error> {
-/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
 /// let first = walk.next()?;
 /// let second = walk.next()?; // error: `walk` is still borrowed by `first`
 /// drop(first);
 /// # Ok(())
 /// # }
 /// ```
-///
-/// Nor can an entry be kept beyond its turn:
 ///
 /// ```compile_fail,E0499
 /// # fn keep(mut dir: lendir::Dir<'_>) -> Result<(), lendir::Error> {
@@ -99,7 +93,7 @@ impl<'a, S> Dir<'a, S> {
         Self { entries, parent, spot, end_marker: *end_marker, is_second_visit, has_entries, state, path, links, notes }
     }
 
-    /// The next entry of this directory, or `None` at its end. See [`Entries::next`].
+    /// The next entry of this directory, or `None` at its end.
     ///
     /// Costs: as [`Entries::next`]; the name of a directory is copied, that of a file is not.
     ///
@@ -107,8 +101,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Once, then `Ok(None)`; the walk goes below the directories that came before it. If the `Dir` is dropped earlier,
     /// [`Walk::next`](super::Walk::next) returns it. Those of [`Entries::next`]; `EACCES` for a directory that may not be read;
-    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), after the last entry, if there was no memory to note the names of all
-    /// directories.
+    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), after the last entry, if there was no memory for the names of all directories.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.notes.begin();
@@ -130,14 +123,11 @@ impl<'a, S> Dir<'a, S> {
         })
     }
 
-    /// The next entry that is `wanted`, or `None` at the end. See [`Entries::find`]. The walk goes below those before it too. With
-    /// `?`, the first directory that may not be read ends the search of the tree.
-    ///
-    /// Costs: as [`next`](Self::next), as often as it passes over an entry.
+    /// The next entry that is `wanted`, or `None` at the end: see [`Entries::find`]. The walk goes below those before it too.
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next).
+    /// Those of [`next`](Self::next). With `?`, the first directory that may not be read ends the search of the tree.
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let notes = &mut *self.notes;
@@ -183,7 +173,6 @@ impl<'a, S> Dir<'a, S> {
     /// while let Some(mut dir) = walk.next()? {
     ///     dir.read_into(&mut listing)?;
     ///     for entry in &listing {
-    ///         println!("{}", entry.path().display());
     ///         if entry.name() == b"statistics" {
     ///             dir.skip_name(entry.name());
     ///         }
@@ -224,10 +213,8 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Does not go below the entry that was just lent. It does nothing where none was: before the first entry, after the end,
-    /// after [`read_into`](Self::read_into).
-    ///
-    /// Costs: nothing.
+    /// Does not go below the entry that was just lent. It does nothing before the first entry, after the end, and after
+    /// [`read_into`](Self::read_into). Costs nothing.
     #[doc(alias = "prune")]
     #[doc(alias = "filter_entry")]
     #[inline]
@@ -244,7 +231,8 @@ impl<'a, S> Dir<'a, S> {
         self.notes.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
     }
 
-    /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error.
+    /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It does
+    /// nothing where [`skip_entry`](Self::skip_entry) does nothing, and after [`skip_all`](Self::skip_all).
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another
@@ -255,8 +243,6 @@ impl<'a, S> Dir<'a, S> {
     /// multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
     /// [`max_depth`](super::WalkOptions::max_depth) bounds that.
     ///
-    /// It does nothing when [`skip_entry`](Self::skip_entry) does nothing, and after [`skip_all`](Self::skip_all).
-    ///
     /// ```
     /// use lendir::{FileType, Walk};
     ///
@@ -264,7 +250,6 @@ impl<'a, S> Dir<'a, S> {
     /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     let is_root = dir.depth() == 0;
     ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         println!("{}", entry.path().display());
     ///         if is_root && entry.file_type() == FileType::Symlink {
     ///             dir.follow_entry(); // to the devices, and no further
     ///         }
@@ -283,50 +268,44 @@ impl<'a, S> Dir<'a, S> {
         self.notes.follow_last();
     }
 
-    /// Goes below the entry of this name even if it is a symbolic link: see [`follow_entry`](Self::follow_entry). It need not have
-    /// been lent: with [`skip_all`](Self::skip_all), a caller can walk in an order of its own. (The name of a file costs a vain
-    /// `openat`.) Returns whether that changed anything. [`Walk::next`](super::Walk::next) has its errors, as those of [`enter`](Self::enter).
+    /// As [`follow_entry`](Self::follow_entry), by name. The entry need not have been lent: with [`skip_all`](Self::skip_all), a
+    /// caller can walk in an order of its own, where the name of a file costs a vain `openat`. Returns whether that changed
+    /// anything. [`Walk::next`](super::Walk::next) has the errors of [`enter`](Self::enter).
     ///
     /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.follow_name(name.as_ref())
     }
 
-    /// Goes below the directory `name` in this one, whether it was lent or not. With [`skip_all`](Self::skip_all), a walk need not
-    /// read a directory whose entries are already known. Without it, a directory that is lent as well is walked twice.
+    /// Goes below the directory `name` in this one, lent or not. With [`skip_all`](Self::skip_all), a walk need not read a
+    /// directory whose entries are already known. Without it, a directory that is lent as well is walked twice.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::open("/sys/class")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     if dir.depth() == 0 {
-    ///         dir.skip_all(); // and `next` was not called, so nothing is read
-    ///         dir.enter("net");
-    ///     }
-    ///     println!("{}", dir.path().display());
-    /// }
+    /// # let mut walk = lendir::Walk::open("/sys/class")?;
+    /// # let mut dir = walk.next()?.unwrap();
+    /// dir.skip_all(); // and `next` was not called, so nothing is read
+    /// dir.enter("net");
+    /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// [`Walk::next`](super::Walk::next) has its errors, with the path: `ENOENT` if there is no such entry, `ENOTDIR` if it is
-    /// no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a slash or a NUL.
-    ///
-    /// Costs: the name is copied.
+    /// Costs: the name is copied. [`Walk::next`](super::Walk::next) has the errors, with the path: `ENOENT` if there is no such
+    /// entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a
+    /// slash or a NUL.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) {
         self.notes.note_name(Kind::DIRECTORY, name.as_ref());
     }
 
     /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries, and
-    /// [`enter`](Self::enter) still enters.
-    ///
-    /// Costs: nothing, and if the `Dir` is dropped before its end, the rest is not read.
+    /// [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
         self.notes.skip_all();
     }
 
-    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from now on. [`next`](Self::next) still lends the entries of
-    /// this directory. The other threads of [`Walk::spread`](super::Walk::spread) end once this one asks for the next directory
+    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from now on; [`next`](Self::next) still lends the entries of
+    /// this directory. The other threads of a [`spread`](super::Walk::spread) end once this one asks for the next directory
     /// or its closure returns; [`Worker::stop`](super::Worker::stop) ends them at once.
     #[inline]
     pub fn stop(&mut self) {
@@ -347,11 +326,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Its path: that of the root, as it was given to the walk, and the names from there to here. It may be longer than `PATH_MAX`
-    /// (4096 bytes), which no system call takes: use the descriptor.
-    ///
-    /// It borrows from the walk, not from this `Dir`: take it before the inner loop, where an entry borrows the `Dir`.
-    ///
-    /// Costs: nothing, because the walk keeps it.
+    /// (4096 bytes), which no system call takes: use the descriptor. It borrows from the walk, not from this `Dir`: take it before
+    /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
     #[inline]
     #[must_use]
     pub fn path(&self) -> &'a Path {
@@ -386,8 +362,8 @@ impl<'a, S> Dir<'a, S> {
         self.spot.depth
     }
 
-    /// Whether this is its second visit, after everything below it, in a walk in
-    /// [`post_order`](super::WalkOptions::post_order).
+    /// Whether this is its second visit, after everything below it, in [`post_order`](super::WalkOptions::post_order). It has no
+    /// entries then.
     #[inline]
     #[must_use]
     pub fn is_second_visit(&self) -> bool {

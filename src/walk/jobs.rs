@@ -61,10 +61,9 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     /// Runs `job`: on another thread if one has nothing to do, else here and now.
     ///
     /// An idle thread runs it while it waits in [`Worker::next`](super::Worker::next). The job may borrow what outlives the
-    /// `spread`, and own descriptors and buffers. A few jobs are handed over in advance, at most 16 and two for each thread: so many descriptors
-    /// may wait in them. Every job has run when [`spread`](super::Walk::spread) returns, except that
-    /// [`stop`](super::Worker::stop) and a panic drop jobs that have not begun. A panic in a job is one in the closure of the
-    /// thread that runs it.
+    /// `spread`, and own descriptors and buffers. At most 16 jobs and two for each thread wait. Every job has run when
+    /// [`spread`](super::Walk::spread) returns, except that [`stop`](super::Worker::stop) and a panic drop jobs that have not
+    /// begun. A panic in a job is one in the closure of the thread that runs it.
     ///
     /// Costs: an atomic load; where a thread is idle also an allocation, a lock, and a system call to wake that thread.
     #[inline]

@@ -28,10 +28,7 @@ pub struct Worker<'scope, 'env, S = ()> {
 
 impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    ///
-    /// If this thread has nothing to do, it waits until another one gives it directories, and runs [jobs](Self::jobs) meanwhile.
-    ///
-    /// Costs: as [`Walk::next`](super::Walk::next), and two atomic loads.
+    /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Costs two atomic loads more.
     ///
     /// # Errors
     ///
@@ -41,9 +38,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
     }
 
-    /// As [`Walk::next_ok`](super::Walk::next_ok): the next directory. `on_error` gets each error before it.
-    ///
-    /// Costs: as [`next`](Self::next), for each directory that it tries.
+    /// As [`Walk::next_ok`](super::Walk::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
@@ -219,7 +214,7 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
 
 /// What else of a worker the compiler refuses.
 ///
-/// To put it in the place of another:
+/// To put it in the place of another, to move it out of its closure, or to begin another tree:
 ///
 /// ```compile_fail,E0521
 /// lendir::Walk::default().spread(1, |outer| {
@@ -228,8 +223,6 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
 /// });
 /// ```
 ///
-/// To move it out of its closure, or to leave another one there:
-///
 /// ```compile_fail,E0507
 /// lendir::Walk::default().spread(1, |worker| drop::<lendir::Worker<'_, '_>>(*worker));
 /// ```
@@ -237,8 +230,6 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
 /// ```compile_fail,E0277
 /// lendir::Walk::default().spread(1, |worker| drop(std::mem::take(worker)));
 /// ```
-///
-/// To begin another tree:
 ///
 /// ```compile_fail,E0599
 /// lendir::Walk::default().spread(1, |worker| worker.reopen("/sys/class"));
