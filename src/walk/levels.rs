@@ -90,14 +90,6 @@ impl<S> Levels<S> {
         }
     }
 
-    /// No levels and no roots, for another thread of the same walk.
-    pub(super) fn of_another_thread(&self) -> Self
-    where
-        S: Clone,
-    {
-        Self { mounts: self.mounts, ..Self::new(self.options, self.root_state.clone()) }
-    }
-
     /// Abandons what is left. The memory stays for the next tree.
     pub(super) fn clear(&mut self) {
         self.roots = Roots::default();

@@ -4,6 +4,7 @@ use super::cursor::Cursor;
 use super::dir::Dir;
 use super::handover::{Handover, Task};
 use super::jobs::Jobs;
+use super::levels::Levels;
 use super::share::Work;
 use crate::error::Error;
 use crate::thread;
@@ -192,7 +193,7 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
         handover.join();
         let run = &run;
         let start = |index| {
-            let levels = cursor.levels.of_another_thread();
+            let levels = Levels::new(cursor.levels.options, cursor.levels.root_state.clone());
             handover.join();
             let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(levels), index));
             started.inspect_err(|_| drop(handover.leave())).ok()
