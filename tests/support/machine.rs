@@ -23,6 +23,14 @@ pub fn passed(test: &str, cases: usize, what: &str) {
     score("passed", &format!("{test}\t{cases}\t{what}"));
 }
 
+/// Puts a test on the scoreboard: its cases, or what this machine lacks.
+pub fn report(test: &str, outcome: Result<usize, String>, what: &str) {
+    match outcome {
+        Ok(cases) => passed(test, cases, what),
+        Err(missing) => skip(test, &missing),
+    }
+}
+
 /// Puts a table on the scoreboard.
 pub fn table(name: &str, text: &str) {
     for line in text.lines() {

@@ -16,8 +16,8 @@ const DEPTH: usize = 8;
 /// One of the levels that are closed while the walk is at the deepest one.
 const CLOSED: usize = 3;
 
-/// Their order is known.
-const WAYS: [Way; 4] = [
+/// The order of the directories is known.
+pub const WAYS: [Way; 4] = [
     SORTED,
     Way { is_post_order: true, ..SORTED },
     Way { is_on_one_mount: true, ..SORTED },
@@ -129,28 +129,14 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 
 #[test]
 fn whatever_is_moved_away_nothing_from_outside_is_lent() {
-    let row = "walk: changes between two steps";
-    let outcome = in_own_namespace(|scratch| {
-        let changes = changes();
-        for (number, change) in changes.iter().enumerate() {
-            check(change, &scratch.join(number.to_string()));
-        }
-        WAYS.len() * changes.len()
-    });
-    match outcome {
-        Ok(cases) => {
-            let what =
-                "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
-            machine::passed(row, cases, what);
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
+    let what = "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
+    machine::report("walk: changes between two steps", outcome, what);
 }
 
 /// The way back up takes the permissions that are left by then, not those of the way down.
 #[test]
 fn levels_are_found_by_name_where_dots_are_refused() {
-    let row = "walk: no search permission on the way back up";
     let outcome = in_own_namespace(|scratch| {
         as_nobody(|| {
             let changes = [
@@ -172,24 +158,21 @@ fn levels_are_found_by_name_where_dots_are_refused() {
                 })
                 .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
             ];
-            for (number, change) in changes.iter().enumerate() {
-                check(change, &scratch.join(number.to_string()));
-            }
-            WAYS.len() * changes.len()
+            check_all(&changes, scratch)
         })
     });
-    match outcome {
-        Ok(cases) => machine::passed(row, cases, "walks as another user, with the rest complete"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let row = "walk: no search permission on the way back up";
+    machine::report(row, outcome, "walks as another user, with the rest complete");
 }
 
 fn allow(mode: u32, dir: &Path) {
     fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
 }
 
-fn check(change: &Change, scratch: &Path) {
-    for (number, way) in WAYS.into_iter().enumerate() {
+/// Returns how many walks it checked.
+fn check_all(changes: &[Change], scratch: &Path) -> usize {
+    let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
+    for (number, (change, way)) in cases.enumerate() {
         let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
         // It has the names that the walk looks for.
@@ -210,4 +193,5 @@ fn check(change: &Change, scratch: &Path) {
             assert!(left.iter().eq(expected.visited.iter().filter(is_lost)), "{what}: {left:?}");
         }
     }
+    WAYS.len() * changes.len()
 }

@@ -75,11 +75,7 @@ fn levels_that_change_are_known_again() {
             scope.spawn(move || {
                 let row = "walk: closed levels change";
                 match system.mounted(fill, check) {
-                    Ok(cases) => {
-                        let what =
-                            "walks, by one thread and by two, with the levels written to, renamed, and copied up";
-                        machine::passed(row, cases, what);
-                    }
+                    Ok(cases) => machine::passed(row, cases, "walks by one thread and by two"),
                     Err(missing) => machine::skip(&format!("{row}, on {}", system.name), &missing),
                 }
             });
@@ -158,8 +154,5 @@ fn rm_removes_a_lower_layer() {
             fs::remove_dir(&tree).unwrap();
         }
     });
-    match outcome {
-        Ok(()) => machine::passed(row, 2, "trees 60 levels deep, each copied up while it is removed"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    machine::report(row, outcome.map(|()| 2), "trees 60 levels deep, each copied up while it is removed");
 }

@@ -22,7 +22,6 @@ const DEPTH: usize = 6;
 fn mounts_are_told_apart_where_openat2_is_refused() {
     const TEST: &str = "walk::openat2::mounts_are_told_apart_where_openat2_is_refused";
     trapped(TEST, &CALLS, || {
-        let row = "walk: `openat2` is refused";
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
             comb(&tree, DEPTH);
@@ -98,14 +97,8 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
             }
             cases
         });
-        match outcome {
-            Ok(cases) => {
-                let what =
-                    "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
-                machine::passed(row, cases, what);
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
+        let what = "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
+        machine::report("walk: `openat2` is refused", outcome, what);
     });
 }
 
@@ -115,7 +108,6 @@ fn mount_point_takes_two_calls_more() {
     const MOUNTS: u32 = 5;
     const MOUNT_CALLS: [c_long; 4] = [OPENAT, OPENAT2, GETDENTS64, libc::SYS_fstatfs];
     process::run("walk::openat2::mount_point_takes_two_calls_more", 60, || {
-        let row = "walk: what a mount point costs";
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
             comb(&tree, 6);
@@ -144,11 +136,7 @@ fn mount_point_takes_two_calls_more() {
             }
             Ok(MOUNT_CALLS.len())
         });
-        match outcome.and_then(|outcome| outcome) {
-            Ok(cases) => {
-                machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts");
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
+        let what = "calls counted: one `openat` and one `fstatfs` for each of 5 mounts";
+        machine::report("walk: what a mount point costs", outcome.flatten(), what);
     });
 }

@@ -38,10 +38,8 @@ fn nothing_from_outside_is_lent_whoever_swaps_directories() {
         for system in ["tmpfs", "ext4"].map(FileSystem::named) {
             scope.spawn(move || {
                 let row = "walk: directories swapped meanwhile";
-                match system.mounted(|_, _| {}, |mounted| race(&mounted.at, swaps)) {
-                    Ok(walks) => machine::passed(row, walks, "walks, on tmpfs and ext4: nothing from outside is lent"),
-                    Err(missing) => machine::skip(row, &missing),
-                }
+                let outcome = system.mounted(|_, _| {}, |mounted| race(&mounted.at, swaps));
+                machine::report(row, outcome, "walks, on tmpfs and ext4: nothing from outside is lent");
             });
         }
     });
@@ -161,7 +159,6 @@ fn check(mut run: Run) -> usize {
 fn no_mount_is_entered_by_a_race() {
     const LEVELS: usize = 8;
     let _watchdog = machine::watchdog();
-    let row = "walk: mounted and unmounted meanwhile";
     let wanted = if machine::runs_long() { 20_000 } else { 500 };
     let outcome = in_own_namespace(|scratch| {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
@@ -197,10 +194,6 @@ fn no_mount_is_entered_by_a_race() {
             walks
         })
     });
-    match outcome {
-        Ok(walks) => {
-            machine::passed(row, walks, "walks on one mount, beside bind mounts that come and go in the tree");
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "walks on one mount, beside bind mounts that come and go in the tree";
+    machine::report("walk: mounted and unmounted meanwhile", outcome, what);
 }

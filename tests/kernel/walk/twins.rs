@@ -1,7 +1,8 @@
 //! Twins: a directory made in the place of a removed one, with its inode number and, within one tick of the clock, its birth
 //! time. The walk takes none of them for the one that it closed.
 
-use super::{SORTED, Told, Way, comb, level};
+use super::changes::WAYS;
+use super::{Told, comb, level};
 use crate::file_systems::FileSystem;
 use crate::support::machine;
 use crate::support::scan::errno;
@@ -18,13 +19,6 @@ use std::time::{Duration, Instant};
 
 /// The level at this depth is closed when the walk comes to the last.
 const DEPTH: usize = 4;
-
-const WAYS: [Way; 4] = [
-    SORTED,
-    Way { is_post_order: true, ..SORTED },
-    Way { is_on_one_mount: true, ..SORTED },
-    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
-];
 
 /// How many are made for each way to walk, in the hope that most are within a tick.
 fn twins() -> usize {
@@ -90,7 +84,6 @@ const MISSING: &str = "a kernel and a file system that make twins within one tic
 
 #[test]
 fn twin_made_within_a_tick_is_refused() {
-    let row = "walk: twins with the same inode number, within a tick";
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
@@ -130,19 +123,14 @@ fn twin_made_within_a_tick_is_refused() {
             Ok(refused)
         },
     );
-    match outcome.and_then(|outcome| outcome) {
-        Ok(cases) => {
-            machine::passed(row, cases, "walks on ext4, each beside a twin made as soon as the level is closed");
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let row = "walk: twins with the same inode number, within a tick";
+    machine::report(row, outcome.flatten(), "walks on ext4, each beside a twin made as soon as the level is closed");
 }
 
 /// A thread that goes on above a level that others have left knows it by what they noted.
 #[test]
 fn twin_of_a_level_that_several_threads_share_is_refused() {
     let _watchdog = machine::watchdog();
-    let row = "walk by several threads: twins with the same inode number, within a tick";
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
@@ -156,10 +144,8 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
             if refused == 0 { Err("threads that run at the same time".to_owned()) } else { Ok(refused) }
         },
     );
-    match outcome.and_then(|outcome| outcome) {
-        Ok(cases) => machine::passed(row, cases, "walks in post-order on ext4, by two threads"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let row = "walk by several threads: twins with the same inode number, within a tick";
+    machine::report(row, outcome.flatten(), "walks in post-order on ext4, by two threads");
 }
 
 /// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
