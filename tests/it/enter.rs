@@ -28,7 +28,8 @@ fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
 type Case = (&'static str, fn(&mut Dir<'_>), &'static [&'static str]);
 
 const CASES: [Case; 9] = [
-    ("before the first entry", |dir| dir.enter("a"), &["a", "a", "a/b", "a/b", "e"]),
+    // A `Dir` that is dropped midway is read again, without the directories that were entered.
+    ("before the first entry", |dir| dir.enter("a"), &["a", "a/b", "e"]),
     (
         "after all was skipped",
         |dir| {
@@ -107,11 +108,6 @@ const CASES: [Case; 9] = [
 fn directory_that_is_named_is_entered() {
     let tree = Tree::of(&["a/b/", "e/"]);
     for (what, call, expected) in CASES {
-        // A `Dir` that is dropped midway is read again, without what was entered.
-        let expected = match what {
-            "before the first entry" => &["a", "a/b", "e"],
-            _ => expected,
-        };
         for is_post_order in [false, true] {
             let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());

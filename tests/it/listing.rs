@@ -1,7 +1,7 @@
 //! What `Listing` promises.
 
 use crate::fixture::make_file;
-use crate::machine::{runs_long, skip};
+use crate::machine::skip;
 use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
 use crate::support::tree::in_memory;
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, Order};
@@ -220,19 +220,6 @@ fn read_replaces_the_entries() {
 }
 
 #[test]
-fn entries_of_many_batches_are_sorted() {
-    let count = if runs_long() { 100_000_u64 } else { 20_000 };
-    let dir = in_memory();
-    let mut expected: Vec<_> =
-        (0..count).map(|i| format!("{:016x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes()).collect();
-    make(dir.path(), &expected);
-    expected.sort();
-    let mut listing = Listing::new();
-    read(dir.path(), &mut listing).unwrap();
-    assert_eq!(names(&listing), expected);
-}
-
-#[test]
 fn read_begins_where_the_descriptor_stands() {
     let dir = in_memory();
     make(dir.path(), &many_names());
@@ -249,41 +236,4 @@ fn read_begins_where_the_descriptor_stands() {
             assert!(listing.is_empty(), "it is at the end");
         }
     }
-}
-
-#[test]
-fn error_at_once_leaves_nothing() {
-    let dir = in_memory();
-    make(dir.path(), &many_names());
-    let mut listing = Listing::new();
-    read(dir.path(), &mut listing).unwrap();
-    let file = File::open("/dev/null").unwrap();
-    let error = listing.read(&file).unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
-    assert!(listing.is_empty());
-}
-
-#[test]
-fn removed_directory_is_empty_and_reported() {
-    let parent = in_memory();
-    let path = parent.path().join("gone");
-    fs::create_dir(&path).unwrap();
-    let dir = lendir::open(&path).unwrap();
-    fs::remove_dir(&path).unwrap();
-    let mut listing = Listing::new();
-    listing.read(&dir).unwrap();
-    assert!(listing.is_empty() && listing.removed());
-    read(parent.path(), &mut listing).unwrap();
-    assert!(listing.is_empty() && !listing.removed());
-}
-
-#[test]
-fn name_outlives_its_entry() {
-    let mut listing = Listing::new();
-    read(Path::new("/proc/self"), &mut listing).unwrap();
-    let (name, copy) = {
-        let entry = listing.by_name(b"status").unwrap();
-        (entry.name(), entry)
-    };
-    assert_eq!(name, copy.name());
 }

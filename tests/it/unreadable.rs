@@ -221,6 +221,7 @@ fn sums_are_right_around_it() {
                 assert_eq!(sums.len(), 1 + 40 * 4);
                 assert_eq!((sums[tree.path()], sums[&tree.path().join("7")]), (40 * 6000, 6000), "{threads} threads");
                 assert_eq!(top.bytes.load(Relaxed), 40 * 6000);
+                assert_eq!(Arc::strong_count(&top), 1, "a state outlives the walk");
             }
         }
     });

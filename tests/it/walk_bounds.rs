@@ -83,6 +83,11 @@ fn no_more_descriptors_are_open_than_stated() {
                 }
             }
         }
+        // A level without anything left to do is closed once the level below it is open.
+        let chain = Tree::new(|at| tree::chain(at, 300));
+        trace(&mut walk(chain.path(), 32, false), |dir| {
+            assert!(open_descriptors() <= before + 2, "{dir:?} is lent with more than two descriptors open");
+        });
     });
 }
 
