@@ -1,6 +1,6 @@
 //! Symbolic links that the caller follows: `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
 
-use crate::fixture::{has_find, run};
+use crate::fixture::{has_gnu, run};
 use crate::spread::Next;
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::scan::errno;
@@ -225,7 +225,7 @@ fn links_are_followed_by_several_threads() {
 
 #[test]
 fn links_lead_where_find_says() {
-    if !has_find("follow::links_lead_where_find_says") {
+    if !has_gnu("find", "follow::links_lead_where_find_says") {
         return;
     }
     for seed in 0..seeds() {

@@ -1,6 +1,6 @@
 //! `max_depth` against `find`, and walks without a tree.
 
-use crate::fixture::{has_find, run};
+use crate::fixture::{has_gnu, run};
 use crate::spread::Next;
 use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
@@ -33,7 +33,7 @@ fn entries(walk: &mut impl Next, is_sorted: bool) -> BTreeSet<Vec<u8>> {
 
 #[test]
 fn deepest_level_is_that_of_find() {
-    if !has_find("walk_options::deepest_level_is_that_of_find") {
+    if !has_gnu("find", "walk_options::deepest_level_is_that_of_find") {
         return;
     }
     let mut cases = 0;

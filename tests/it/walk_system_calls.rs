@@ -1,12 +1,11 @@
 //! The system calls of a walk: three for a directory where the file system marks the end, four elsewhere.
 
 use crate::strace::{Counted, totals};
-use crate::support::machine::skip;
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
-use crate::system_calls::marked;
+use crate::system_calls::{has_types, marked};
 use crate::walk_bounds::leave_room;
-use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Walk};
+use lendir::{Dir, EndMarker, Listing, Walk};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -35,15 +34,10 @@ fn reads(dir: &Path) -> usize {
     if end_marker == EndMarker::NONE { 2 } else { 1 }
 }
 
-/// That of [`Tree::of`], whose directories must tell types; if they do not, reports that `test` is skipped.
+/// The same for [`Tree::of`]. Its directories must list types; if they do not, reports that `test` is skipped.
 fn reads_on_disk(test: &str) -> Option<usize> {
     let tree = Tree::of(&["f"]);
-    let dir = lendir::open(tree.path()).unwrap();
-    let has_types = Entries::new(&dir, &mut Buffer::new()).next().unwrap().unwrap().file_type() != FileType::Unknown;
-    if !has_types {
-        skip(test, "a temporary directory whose file system has types");
-    }
-    has_types.then(|| reads(tree.path()))
+    has_types(test, tree.path()).then(|| reads(tree.path()))
 }
 
 #[test]
@@ -71,8 +65,7 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
     }
 }
 
-/// Nothing is asked about an entry. What the caller does not read the walk reads, and begins again where the caller stopped
-/// midway.
+/// No call asks about an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
 #[test]
 fn unread_directory_is_read_once() {
     const TEST: &str = "walk_system_calls::unread_directory_is_read_once";
@@ -87,7 +80,7 @@ fn unread_directory_is_read_once() {
         }
     });
     for (look, totals) in parts.into_iter().flatten().enumerate() {
-        let midway = if look == 3 { 5 } else { 0 }; // of six directories one is empty
+        let midway = if look == 3 { 5 } else { 0 }; // one of the six directories is empty
         let mut expected = vec![
             ("close", 6),
             ("fstatfs", 1),
@@ -140,7 +133,7 @@ fn directory_that_may_not_be_read_takes_three_calls() {
         });
     });
     let Some(parts) = parts else { return };
-    // And the root is closed.
+    // The root is closed, too.
     assert_totals(&parts[0], &[("close", 4), ("openat", 3), ("openat2", 3)], TEST);
 }
 
@@ -195,8 +188,7 @@ fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usiz
     let reads = reads(Tree::new(|_| ()).path());
     let (dirs, closed) = (totals["getdents64"] / reads, totals["statx"] / 2);
     let again = closed + hops;
-    // Whether a birth time can be trusted is asked where there is one.
-    // Not by `std`, which does not ask on musl.
+    // Where there is a birth time, `fstatfs` tells whether to trust it. `std` does not ask for it on musl.
     let births = statx(CWD, Tree::new(|_| ()).path(), AtFlags::empty(), StatxFlags::BTIME);
     let has_births = births.is_ok_and(|births| births.stx_mask & StatxFlags::BTIME.bits() != 0);
     let expected = [

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The level at this depth is closed when the walk comes to the last.
 const DEPTH: usize = 4;
@@ -25,7 +25,10 @@ fn twins() -> usize {
     if machine::runs_long() { 40 } else { 10 }
 }
 
-/// What a walk knows a directory by.
+/// For the other thread, at most.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// What identifies a directory to a walk.
 type Identity = (u64, i64, u32);
 
 /// Where a tree gets its directory `d` once the walk has begun. All by descriptors, so it takes only a few microseconds.
@@ -185,12 +188,12 @@ fn share_with_twin(at: &Path) -> bool {
             while dir.next().unwrap().is_some() {}
             is_first |= path.as_os_str().is_empty();
             if path == level(2) {
-                wait(&is_ready);
+                machine::wait(&is_ready, WAIT);
             } else if is_below && is_first {
-                wait(&is_shared);
+                machine::wait(&is_shared, WAIT);
             } else if is_below {
                 is_shared.store(true, SeqCst);
-                wait(&is_done);
+                machine::wait(&is_done, WAIT);
                 has_number.store(place.replace().0 == made.0, SeqCst);
             }
             told.visited.push(path);
@@ -203,16 +206,4 @@ fn share_with_twin(at: &Path) -> bool {
     assert_eq!(told.errors, [(level(1), ENOENT)]);
     assert!(!told.left.contains(&level(1)) && told.left.contains(&level(0)), "{told:?}");
     true
-}
-
-/// Waits for the other thread, and then a little for what it does next. Gives up after a while.
-fn wait(flag: &AtomicBool) {
-    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
-        let begin = Instant::now();
-        while begin.elapsed() < most && !is_over() {
-            thread::yield_now();
-        }
-    };
-    pause(Duration::from_millis(50), &|| flag.load(SeqCst));
-    pause(Duration::from_micros(200), &|| false);
 }
