@@ -1,4 +1,4 @@
-//! `Dir::enter`: what the caller names is entered, whether it was lent or not.
+//! `Dir::enter` enters what the caller names, whether it was lent or not.
 
 use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What is left of a walk: the paths of first visits below `root`, and the errors.
+/// The rest of a walk: the paths of first visits below `root`, and the errors.
 fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
     let (mut paths, mut errors) = (Vec::new(), Vec::new());
     let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(&error)));
@@ -24,7 +24,7 @@ fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
     (paths, errors)
 }
 
-/// What the caller does in the root, and what is entered.
+/// What the caller does in the root, and the directories that are then entered.
 type Case = (&'static str, fn(&mut Dir<'_>), &'static [&'static str]);
 
 const CASES: [Case; 9] = [
@@ -112,18 +112,18 @@ fn directory_that_is_named_is_entered() {
             let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
             let (paths, errors) = left(&mut walk, tree.path());
-            assert_eq!(
-                (&paths[..], errors.len()),
-                (&expected.iter().map(ToString::to_string).collect::<Vec<_>>()[..], 0),
-                "{what}"
-            );
+            assert!(paths.iter().eq(expected) && errors.is_empty(), "{what}: {paths:?}, {errors:?}");
         }
     }
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     root.enter("a");
     while root.next().unwrap().is_some() {}
-    assert_eq!(left(&mut walk, tree.path()).0, ["a", "a", "a/b", "a/b", "e"], "one that is lent as well comes twice");
+    assert_eq!(
+        left(&mut walk, tree.path()).0,
+        ["a", "a", "a/b", "a/b", "e"],
+        "a directory that is lent and entered must come twice"
+    );
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
     }
 }
 
-/// Nothing is read: each directory is skipped, and entered by name.
+/// Nothing is read: the caller skips each directory, and enters those below it by name.
 #[test]
 fn threads_enter_what_is_named() {
     let _watchdog = Watchdog::new(300);
@@ -225,10 +225,8 @@ fn threads_enter_what_is_named() {
                 });
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                 paths.sort();
-                assert!(
-                    paths.iter().eq(below.keys()),
-                    "{threads} threads, {max_open} open, post order {is_post_order}"
-                );
+                let what = format!("{threads} threads, {max_open} open, post order {is_post_order}");
+                assert!(paths.iter().eq(below.keys()), "{what}");
             }
         }
     }

@@ -55,7 +55,7 @@ fn each_order_is_as_stated() {
     }
 }
 
-/// git sorts its index by whole paths, and each tree in the order that keeps the paths below it sorted.
+/// git sorts its index by whole paths, and each tree so that the paths below it stay sorted.
 #[test]
 fn order_path_is_the_order_of_git() {
     const NAMES: [&str; 6] = ["a", "a-", "a.b", "a0", "aa", "a\u{1}"];
@@ -72,7 +72,7 @@ fn order_path_is_the_order_of_git() {
     if git(&["init", "--quiet"]).is_none() {
         return skip("order_path_is_the_order_of_git", "git");
     }
-    // Each name as a file and as a directory, beside each other name as either.
+    // Each name as a file and as a directory, next to each other name as either.
     for dirs in 0..1 << NAMES.len() {
         let parent = work_tree.path().join(format!("{dirs:x}"));
         fs::create_dir(&parent).unwrap();
@@ -97,13 +97,11 @@ fn order_path_is_the_order_of_git() {
     git(&["add", "--all"]);
     assert!(git(&["ls-files", "-z"]).unwrap() == files, "`git ls-files` has another order");
     let tree = String::from_utf8(git(&["write-tree"]).unwrap()).unwrap();
-    assert!(
-        git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]).unwrap() == all,
-        "`git ls-tree` has another order"
-    );
+    let tree = git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]);
+    assert!(tree.unwrap() == all, "`git ls-tree` has another order");
 }
 
-/// Each path below `dir`, in `Order::Path`, followed by what is below it.
+/// Calls `see` with each path below `dir`, in `Order::Path`. What is below a directory comes right after it.
 fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
     let mut listing = Listing::with_order(Order::Path);
     read(dir, &mut listing).unwrap();
@@ -159,13 +157,9 @@ fn entries_agree_with_metadata() {
     assert!(format!("{listing:?}").starts_with("Listing { order: Bytes, entries: [SortedEntry { name: \"17\""));
     let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
     assert_eq!(numbers, [Some(17), None, None, None]);
-    assert_eq!(
-        format!("{:?}", listing.get(0).unwrap()),
-        format!(
-            "SortedEntry {{ name: \"17\", file_type: RegularFile, ino: {} }}",
-            fs::metadata(dir.path().join("17")).unwrap().ino()
-        )
-    );
+    let first = listing.get(0).unwrap();
+    let debug = format!("SortedEntry {{ name: \"17\", file_type: RegularFile, ino: {} }}", first.ino());
+    assert_eq!(format!("{first:?}"), debug);
 }
 
 #[test]
@@ -233,7 +227,7 @@ fn read_begins_where_the_descriptor_stands() {
             listing.read(&fd).unwrap();
             assert!(listed(&listing) == sorted(found[at + 1..].to_vec(), Order::Directory), "after {at}, {marker:?}");
             listing.read(&fd).unwrap();
-            assert!(listing.is_empty(), "it is at the end");
+            assert!(listing.is_empty(), "entries after the end");
         }
     }
 }

@@ -135,11 +135,7 @@ fn directory_begins_with_what_the_one_above_was_left_in() {
             }
         }
     }
-    passed(
-        "walk: a value for each directory",
-        cases,
-        "walks where each begins with what the directory above was left in",
-    );
+    passed("walk: a value for each directory", cases, "walks in which each begins with the value of its parent");
 }
 
 /// Some closures return early: their directories go to the others, with their values.

@@ -102,9 +102,5 @@ fn end_marker_saves_one_call() {
         while entries.next().unwrap().is_some() {}
     });
     let Some(parts) = parts else { return };
-    assert_eq!(
-        parts,
-        [&["openat", "getdents64"], &["lseek", "getdents64"]],
-        "the calls of two readings with an end marker"
-    );
+    assert_eq!(parts, [&["openat", "getdents64"], &["lseek", "getdents64"]], "two readings with an end marker");
 }

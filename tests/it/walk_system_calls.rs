@@ -1,4 +1,4 @@
-//! The system calls of a walk: three for a directory where the file system marks the end, four elsewhere.
+//! The system calls of a walk: three for a directory if its file system marks the end, otherwise four.
 
 use crate::strace::{Counted, totals};
 use crate::support::process::as_nobody;
@@ -171,8 +171,8 @@ fn links_cost_nothing_unless_they_are_followed() {
     assert_totals(&parts[0], &expected, TEST);
 }
 
-/// A walk with `max_open`, in a process with room for `room` descriptors: on the way back it opens `hops` directories more
-/// than the levels themselves, and `refused` opens fail.
+/// Checks a walk with `max_open`, in a process with room for `room` descriptors. On the way back it opens `hops` directories
+/// beyond the levels themselves, and `refused` opens fail.
 fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
     let parts = totals(&format!("walk_system_calls::{test}"), || {
         let tree = Tree::new(make);

@@ -1,4 +1,4 @@
-//! Support for all test binaries. `tests/kernel` uses every item, so the compiler reports there what nobody needs.
+//! Support for all test binaries. `tests/kernel` uses every item, so the compiler reports those that nobody needs.
 
 pub mod machine;
 pub mod process;
