@@ -1,5 +1,5 @@
-//! One suite of cases on every file system, and the table of what passed where. `file_systems` has the list of them, `contents`
-//! what each holds; the other modules have the cases.
+//! One suite of cases on every file system, and the table of results. `file_systems` lists the file systems, `contents` fills them;
+//! the other modules hold the cases.
 
 pub mod churn;
 mod contents;
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-/// A case, run on every file system that has what it asks for.
+/// A case, which runs on every file system that has what it asks for.
 struct Case {
     name: &'static str,
     asks: Asks,

@@ -1,4 +1,4 @@
-//! Mount points in the tree: entered, or not under `same_mount`, whatever is mounted there while the walk is on.
+//! Mount points in the tree: a walk enters them, except under `same_mount`, whatever is mounted there meanwhile.
 
 use super::{SORTED, Told, WAYS, comb, level};
 use crate::mounted::in_own_namespace;
@@ -35,7 +35,7 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
         make(&tree, &["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
         let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
         check_mounts(&tree, &points);
-        // Mounts in mounts, with the tree in itself once more.
+        // Mounts in mounts: the tree once more, in itself.
         mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
         check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
         4 * WAYS.len()
@@ -44,7 +44,7 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
     machine::report("walk: mount points", outcome, what);
 }
 
-/// The directory says what is beneath a mount point, `stat` what is mounted there.
+/// The directory has the type of what is beneath a mount point, `stat` that of what is mounted there.
 #[test]
 fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
     let outcome = in_own_namespace(|scratch| {
@@ -67,7 +67,7 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
     machine::report("walk: types of mount points", outcome.map(|()| 2), what);
 }
 
-/// A link to another mount is followed like any other, but not under `same_mount`. What stays on the mount is.
+/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
 #[test]
 fn links_to_other_mounts_are_followed_only_if_they_may_be() {
     const ALL: [&str; 15] =
@@ -125,19 +125,19 @@ fn check_mounts(tree: &Path, points: &[&str]) {
     }
 }
 
-/// A change of mounts when the walk is at the level `at`.
+/// A mount or an unmount when the walk is at the level `at`.
 struct Change {
     what: &'static str,
     at: usize,
     before: fn(tree: &Path),
     make: fn(tree: &Path),
-    /// What is told of the tree as it was before, and under `same_mount`.
+    /// The result, from that for the tree as it was before; without `same_mount` and with it.
     expected: [fn(Told) -> Told; 2],
 }
 
 const CLOSED: usize = 3;
 
-/// Covers a level and what is below it with the same once more.
+/// Covers a level, and what is below it, with a copy.
 fn mount_comb(tree: &Path) {
     let point = tree.join(level(CLOSED));
     mount_tmpfs(&point);
@@ -192,7 +192,7 @@ fn changes() -> [Change; 7] {
             what: "what is mounted on a closed level is unmounted",
             before: mount_comb,
             make: |tree| detach(&tree.join(level(CLOSED))),
-            // On one mount, the walk has passed it when that is done.
+            // On one mount, the walk is past it by then.
             expected: [same, |told| told.without(&[level(CLOSED)])],
             ..nothing
         },

@@ -1,5 +1,5 @@
-//! Twins: a directory made in the place of a removed one, with its inode number and, within one tick of the clock, its birth
-//! time. The walk takes none of them for the one that it closed.
+//! Twins: directories made in the place of removed ones, with their inode numbers and, within one tick of the clock, their birth
+//! times. The walk takes no twin for the directory that it closed.
 
 use super::changes::WAYS;
 use super::{Told, comb, level};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The level at this depth is closed when the walk comes to the last.
 const DEPTH: usize = 4;
 
-/// How many are made for each way to walk, in the hope that most are within a tick.
+/// How many are made for each way to walk. Most should be made within a tick.
 fn twins() -> usize {
     if machine::runs_long() { 40 } else { 10 }
 }
@@ -31,14 +31,14 @@ const WAIT: Duration = Duration::from_millis(50);
 /// What identifies a directory to a walk.
 type Identity = (u64, i64, u32);
 
-/// Where a tree gets its directory `d` once the walk has begun. All by descriptors, so it takes only a few microseconds.
+/// Where a tree gets its directory `d` once the walk has begun. All of it by descriptors, so it takes only a few microseconds.
 struct Place {
     tree: OwnedFd,
     beside: OwnedFd,
 }
 
 impl Place {
-    /// `fill` makes what the directory has: `d`, and `z` or not.
+    /// `fill` makes what the directory holds: `d`, and perhaps `z`.
     fn new(at: &Path, fill: fn(&Path)) -> Self {
         let [tree, beside] = ["tree", "beside"].map(|name| at.join(name));
         fs::create_dir_all(&tree).unwrap();
@@ -69,13 +69,13 @@ impl Place {
     }
 
     fn identity(&self) -> Identity {
-        // Not the time of change: to ask for it makes the kernel stamp finer from then on.
+        // Not the ctime: whoever asks for it makes the kernel's stamps finer from then on.
         let stat = statx(&self.tree, c"d", AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap();
         (stat.stx_ino, stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)
     }
 }
 
-/// Whether twins within a tick occur here if nobody waits. If not, the tests would show nothing.
+/// Whether twins within a tick are possible here. If not, the tests would show nothing.
 fn twins_occur(at: &Path) -> bool {
     (0..40).any(|number| {
         let place = Place::new(&at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
@@ -130,7 +130,7 @@ fn twin_made_within_a_tick_is_refused() {
     machine::report(row, outcome.flatten(), "walks on ext4, each beside a twin made as soon as the level is closed");
 }
 
-/// A thread that goes on above a level that others have left knows it by what they noted.
+/// A thread that goes on in a level that others have left identifies it by what they noted.
 #[test]
 fn twin_of_a_level_that_several_threads_share_is_refused() {
     let _watchdog = machine::watchdog();
