@@ -17,7 +17,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tempfile::TempDir;
 
-pub use session::{GETATTR, OPENDIR};
+pub use crate::support::fuse::{GETATTR, OPENDIR};
 
 /// A directory of the server. Its entries may differ from the nodes that their names lead to.
 #[derive(Clone)]

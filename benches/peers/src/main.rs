@@ -16,6 +16,8 @@ mod monitors;
 mod picture;
 mod processes;
 mod programs;
+#[path = "../../../tests/support/fuse.rs"]
+mod protocol;
 mod readers;
 mod sleepers;
 mod walkers;

@@ -127,7 +127,8 @@ fn twin_made_within_a_tick_is_refused() {
         },
     );
     let row = "walk: twins with the same inode number, within a tick";
-    machine::report(row, outcome.flatten(), "walks on ext4, each beside a twin made as soon as the level is closed");
+    let what = "walks on ext4, each beside a twin made as soon as the level is closed";
+    machine::report(row, outcome.and_then(|outcome| outcome), what);
 }
 
 /// A thread that goes on in a level that others have left identifies it by what they noted.
@@ -148,7 +149,7 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
         },
     );
     let row = "walk by several threads: twins with the same inode number, within a tick";
-    machine::report(row, outcome.flatten(), "walks in post-order on ext4, by two threads");
+    machine::report(row, outcome.and_then(|outcome| outcome), "walks in post-order on ext4, by two threads");
 }
 
 /// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
