@@ -4,9 +4,8 @@ use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
+use crate::visits::directories;
 use lendir::{Dir, Listing, Walk};
-use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -197,15 +196,7 @@ fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
 fn threads_enter_what_is_named() {
     let _watchdog = Watchdog::new(300);
     let tree = Tree::new(|at| tree::random(at, 11));
-    let mut below = BTreeMap::<PathBuf, Vec<_>>::new();
-    let mut to_do = vec![tree.path().to_owned()];
-    while let Some(dir) = to_do.pop() {
-        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
-        let dirs: Vec<_> =
-            entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path()).collect();
-        to_do.extend(dirs.iter().cloned());
-        below.insert(dir, dirs);
-    }
+    let below = directories(tree.path());
     for max_open in [4, 32] {
         for is_post_order in [false, true] {
             for threads in THREADS {

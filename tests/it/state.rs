@@ -4,11 +4,11 @@
 use crate::spread::{Next, THREADS};
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
+use crate::visits::directories;
 use lendir::{Dir, Listing, Walk};
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
-use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -89,20 +89,9 @@ fn begin(root: &Path, max_open: usize, is_post_order: bool) -> Walk<Value> {
     options.with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
 }
 
-/// All directories, by `std`.
-fn directories(root: &Path) -> HashSet<PathBuf> {
-    let (mut found, mut to_do) = (HashSet::new(), vec![root.to_owned()]);
-    while let Some(dir) = to_do.pop() {
-        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
-        to_do.extend(entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path()));
-        found.insert(dir);
-    }
-    found
-}
-
-fn assert_all(paths: Vec<PathBuf>, expected: &HashSet<PathBuf>) {
-    assert_eq!(paths.len(), expected.len());
-    assert!(paths.into_iter().collect::<HashSet<_>>() == *expected);
+fn assert_all(mut paths: Vec<PathBuf>, expected: &BTreeMap<PathBuf, Vec<PathBuf>>) {
+    paths.sort();
+    assert!(paths.iter().eq(expected.keys()));
 }
 
 fn trees() -> impl Iterator<Item = Tree> {

@@ -5,8 +5,8 @@ use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
 use lendir::{Dir, Error, FileType, Listing, Order, Walk};
 use rustix::fs::fstat;
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -201,6 +201,19 @@ impl From<&Error> for Visit {
     fn from(error: &Error) -> Self {
         Self { path: error.path().into(), depth: error.depth(), what: What::Error(errno(error)) }
     }
+}
+
+/// The directories of a tree, each with those in it, by `std`.
+pub fn directories(root: &Path) -> BTreeMap<PathBuf, Vec<PathBuf>> {
+    let (mut found, mut to_do) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(dir) = to_do.pop() {
+        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
+        let below = entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path());
+        let below: Vec<_> = below.collect();
+        to_do.extend_from_slice(&below);
+        found.insert(dir, below);
+    }
+    found
 }
 
 /// What a walk of `root` must answer: the order of a walk, by `std`.

@@ -7,7 +7,7 @@ use lendir::{Dir, FileType, Order, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
 
@@ -104,22 +104,6 @@ fn stop_ends_the_walk_but_not_its_directory() {
             walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
             assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2 * 6);
         }
-    }
-}
-
-#[test]
-fn reset_begins_another_tree_wherever_the_walk_is() {
-    let tree = Tree::new(|at| tree::comb(at, 10));
-    let other = Tree::of(&["only/"]);
-    let expected = ["", "only"].map(PathBuf::from);
-    let mut walk = walk(tree.path(), 1, false);
-    for steps in 0..31 {
-        for _ in 0..steps {
-            assert!(walk.next().unwrap().is_some());
-        }
-        walk.reopen_fd(lendir::open(other.path()).unwrap(), "");
-        assert!(walked(&mut walk, |_| Plan::ALL).iter().map(|visit| &visit.path).eq(&expected));
-        walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
     }
 }
 

@@ -129,28 +129,19 @@ impl Row {
 }
 
 fn table_of(rows: &[Row]) -> String {
-    let mut table = String::from("| file system |");
-    for case in &CASES {
-        let _ = write!(table, " {} |", case.name);
-    }
-    let _ = write!(table, "\n|---|{}", "---|".repeat(CASES.len()));
+    let heads: Vec<_> = CASES.iter().map(|case| case.name).collect();
+    let mut table = format!("| file system | {} |\n|---|{}", heads.join(" | "), "---|".repeat(CASES.len()));
+    let sign = |verdict: &Verdict| match verdict {
+        Verdict::Passed => "yes",
+        Verdict::Failed => "**no**",
+        Verdict::NotApplicable => "–",
+    };
     for row in rows {
-        let _ = write!(table, "\n| {} |", row.system.name);
-        match &row.outcome {
-            Ok(verdicts) => {
-                for verdict in verdicts {
-                    let sign = match verdict {
-                        Verdict::Passed => "yes",
-                        Verdict::Failed => "**no**",
-                        Verdict::NotApplicable => "–",
-                    };
-                    let _ = write!(table, " {sign} |");
-                }
-            }
-            Err(missing) => {
-                let _ = write!(table, "{} skipped: {missing} |", " |".repeat(CASES.len() - 1));
-            }
-        }
+        let cells = match &row.outcome {
+            Ok(verdicts) => verdicts.iter().map(sign).collect::<Vec<_>>().join(" | "),
+            Err(missing) => format!("{}skipped: {missing}", "| ".repeat(CASES.len() - 1)),
+        };
+        let _ = write!(table, "\n| {} | {cells} |", row.system.name);
     }
     table
 }
