@@ -1,7 +1,7 @@
-//! `cargo bench --bench counts`: the allocations and system calls of one reading, counted and not timed.
+//! `cargo bench --bench counts`: counts the allocations and system calls of one reading.
 //!
-//! Every `malloc` of the process is counted, that of `opendir` too, and the system calls by strace in a child that reads
-//! ten times more than another.
+//! It counts every `malloc` of the process, that of `opendir` included. strace counts system calls, in a child that reads ten times
+//! more often than another one.
 
 use lendir::Listing;
 use lendir_benches::contender::Contender;
@@ -26,7 +26,7 @@ fn main() {
     }
     let has_strace = Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
     if !has_strace {
-        eprintln!("no strace that may trace: system calls are not counted");
+        eprintln!("strace is missing or may not trace: system calls are not counted");
     }
     for count in [16, 1024] {
         let dir = fastest_root().shape(count, Names::Pids).make();
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// Each under a name of its own.
+/// All contenders, under different names.
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
     let again = [readers::lendir_rescan(dir)].into_iter().chain(readers::lendir_marked_rescan(dir));
     let sorted = readers::listing("lendir, sorted", dir, Listing::new());
@@ -82,7 +82,7 @@ fn system_calls(contender: &str, dir: &Directory) -> String {
     calls.join(", ")
 }
 
-/// Counts by taking the place of `malloc`, whoever calls it, and passing the call on to glibc's own.
+/// Replaces `malloc` for every caller, counts, and calls glibc's own.
 #[cfg(target_env = "gnu")]
 mod mallocs {
     use std::ffi::c_void;
@@ -104,7 +104,7 @@ mod mallocs {
     #[unsafe(no_mangle)]
     unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
         COUNT.fetch_add(1, Relaxed);
-        // SAFETY: the caller's call, passed on as it came; the next two likewise.
+        // SAFETY: the caller's call, forwarded unchanged; the next two likewise.
         unsafe { __libc_malloc(size) }
     }
 

@@ -1,4 +1,4 @@
-//! The first lesson of a tree: `count [PATH]` counts its entries. A walk lends directories, and a directory lends entries.
+//! A first lesson on trees: `count [PATH]` counts all entries. A walk lends directories, and each directory lends its entries.
 
 use lendir::{Error, Walk};
 use std::process::ExitCode;

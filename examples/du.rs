@@ -1,18 +1,18 @@
-//! Adds up what trees take on disk, on all cores: `post_order`, and a value that goes down with each directory.
+//! Adds up the disk usage of trees, on all cores: `post_order`, and a state that each directory passes down.
 
 const HELP: &str = "\
 Usage: du [-hksx] [-d N] [-j N] [--] [PATH]...
 
-Prints how many KiB each directory takes on disk with everything below it. PATH is . by default.
+Prints the disk usage of each directory, with everything below it, in KiB. PATH is . by default.
 
-  -d N    print what is at most N levels below PATH; -s is -d 0
-  -h      print sizes as 4.0K, 17.3M or 1.2G, rounded up; -k prints KiB, as always
+  -d N    print only directories at most N levels below PATH; -s means -d 0
+  -h      print sizes as 4.0K, 17.3M or 1.2G, rounded up; -k, the default, prints KiB
   -x      do not enter a directory that a file system is mounted on
   -j N    use N threads; 0, the default, means one for each core
   --help  print this text
 
-A file with several links, or a directory in two PATHs or mounts, counts once. With several threads, chance decides where, and
-the order of lines. Control characters are printed as ?. Exit status: 0, or 1 for an error.
+A file with several links counts once, as does a directory in two PATHs or mounts. With several threads, chance decides where it
+counts, and the order of lines. Control characters are printed as ?. Exit status: 0, or 1 for an error.
 ";
 
 use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for, and returns whether it could read all of it. An error is one of output or of usage.
+/// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
 fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (mut human, mut max_depth, mut threads, mut paths) = (false, usize::MAX, 0, Vec::new());
     let mut options = Walk::options().follow_roots(false).post_order(true);
@@ -64,7 +64,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
     let du = Du { human, out: BufWriter::new(io::stdout()).into(), seen: Mutex::default(), failed: false.into() };
-    // Two sums: of the directory with everything below it, and of the one above. `None` if it was counted before.
+    // The sum of the directory with everything below it, and that of its parent. `None` if it was counted before.
     let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).spread(threads, |walk| {
         while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
             if !dir.is_second_visit() {
@@ -77,7 +77,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                 let mut blocks = stat.stx_blocks;
                 while let Some(entry) = dir.next_ok(|error| du.complain(error)) {
                     if matches!(entry.resolve_file_type(), Ok(FileType::Directory)) {
-                        continue; // it adds itself, when it is visited
+                        continue; // it adds its own size when it is visited
                     }
                     match entry.statx(StatxFlags::BASIC_STATS) {
                         Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => blocks += stat.stx_blocks,
@@ -99,7 +99,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     du.out.into_inner().unwrap().flush().map(|()| !du.failed.into_inner())
 }
 
-/// What follows the option, as in -j2, or else the next argument.
+/// The rest of the option, as in -j2, or else the next argument.
 fn number(option: &str, value: &[u8], args: &mut impl Iterator<Item = OsString>) -> io::Result<usize> {
     let value = if value.is_empty() { args.next() } else { Some(OsStr::from_bytes(value).into()) };
     value.and_then(|value| value.to_str()?.parse().ok()).ok_or_else(|| usage(format!("{option} needs a number")))
@@ -121,7 +121,7 @@ impl Du {
         self.seen.lock().unwrap().insert((stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
     }
 
-    /// A root that is no directory is printed, and no error. If printing fails, `flush` has the error.
+    /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
     fn error(&self, error: &Error) {
         let is_file = |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
         let found = statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok();
@@ -140,7 +140,7 @@ impl Du {
         writeln!(self.out.lock().unwrap(), "{size}\t{}", path.to_string_lossy().replace(char::is_control, "?"))
     }
 
-    /// Control characters in a name could be commands to a terminal.
+    /// Control characters in a name could be terminal commands.
     fn complain(&self, error: impl Display) {
         self.failed.store(true, Relaxed);
         let _ = writeln!(io::stderr(), "du: {}", error.to_string().replace(char::is_control, "?"));

@@ -1,4 +1,4 @@
-//! Walks trees on any number of threads: `Walk` lends directories, and a directory lends its entries.
+//! Walks trees on any number of threads: a walk lends directories, and each directory lends its entries.
 
 const HELP: &str = "\
 Usage: find [PATH]... [-xdev] [-maxdepth N] [-type C] [-name GLOB] [-print] [-print0] [-j N]
@@ -6,16 +6,16 @@ Usage: find [PATH]... [-xdev] [-maxdepth N] [-type C] [-name GLOB] [-print] [-pr
 Prints each PATH and the path of everything below it. PATH is . by default. Options and paths may come in any order.
 
   -xdev        do not enter a directory that a file system is mounted on
-  -maxdepth N  go no more than N levels below PATH; with 0, print PATH alone
-  -type C      print only this type: f file, d directory, l symbolic link
-  -name GLOB   print only names that match as fnmatch(3) has it: * is any bytes, ? one byte, [a-z] one of these
-  -print       print a newline after each path, as always; -print0 prints a NUL instead
+  -maxdepth N  go at most N levels below PATH; 0 prints only PATH
+  -type C      print only entries of this type: f file, d directory, l symbolic link
+  -name GLOB   print only names that match, as in fnmatch(3): * is any bytes, ? is one byte, [a-z] is one of these
+  -print       print a newline after each path, the default; -print0 prints a NUL instead
   -j N         use N threads: 1 by default; 0 means one for each core
   --help       print this text
 
 All entries of a directory come before those of the directories in it. With several threads, chance decides the order of
-directories. All -type and -name must hold: there are no operators. A PATH that begins with - is written ./-... On a terminal,
-control characters are printed as ?. Exit status: 0, or 1 for an error.
+directories. Every -type and -name must match: there are no operators. Write ./-x for a PATH of -x. On a terminal, control
+characters are printed as ?. Exit status: 0, or 1 for an error.
 ";
 
 use lendir::{Error, FileType, Walk};
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for, and returns whether it could read all of it. An error is one of `out` or of usage.
+/// Runs with these arguments, and returns whether it could read everything. The error is one of `out` or of usage.
 pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write + Send) -> io::Result<bool> {
     let (mut types, mut globs, mut end, mut roots) = (Vec::new(), Vec::new(), b'\n', Vec::new());
     let (mut options, mut threads) = (Walk::options().follow_roots(false), 1);
@@ -59,7 +59,7 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
             b"-print" => end = b'\n',
             b"-print0" => end = b'\0',
             [b'-', b'j', value @ ..] => threads = number("-j", value, &mut args)?,
-            // If ! were a path, the test after it would select the opposite of what is asked for.
+            // If ! were taken for a path, the test after it would select the opposite of what was asked for.
             [b'-', _, ..] | b"!" | b"(" => return Err(usage(format!("unknown option {arg:?}"))),
             _ => roots.push(arg),
         }
@@ -85,7 +85,7 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
     find.out.into_inner().unwrap().flush().map(|()| !find.failed.into_inner())
 }
 
-/// What follows the option, as in -j2, or else the next argument.
+/// The rest of the option, as in -j2, or else the next argument.
 fn number(option: &str, value: &[u8], args: &mut impl Iterator<Item = OsString>) -> io::Result<usize> {
     let value = if value.is_empty() { args.next() } else { Some(OsStr::from_bytes(value).into()) };
     value.and_then(|value| value.to_str()?.parse().ok()).ok_or_else(|| usage(format!("{option} needs a number")))
@@ -105,9 +105,9 @@ struct Find<W: Write> {
 }
 
 impl<W: Write> Find<W> {
-    /// Asks for the type only where it matters, because a file system that does not list types takes a system call for each.
+    /// Asks for the type only if it matters: where a file system does not list types, that takes a system call.
     fn entry(&self, path: [&[u8]; 3], name: &CStr, kind: impl Fn() -> Result<FileType, Error>) -> io::Result<()> {
-        // SAFETY: both strings end in a NUL and live until the call returns. It keeps neither, and any thread may make it.
+        // SAFETY: both strings end in a NUL and live until the call returns. It keeps neither, and is thread-safe.
         let matches = |glob: &CString| unsafe { libc::fnmatch(glob.as_ptr(), name.as_ptr(), 0) == 0 };
         let has_type = |wanted: &FileType| kind().map_err(|error| self.complain(error)) == Ok(*wanted);
         if !(self.globs.iter().all(matches) && self.types.iter().all(has_type)) {
@@ -122,7 +122,7 @@ impl<W: Write> Find<W> {
         out.write_all(&[self.end])
     }
 
-    /// A root that is no directory is an entry, and no error. If printing fails, `flush` has the error.
+    /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
     fn error(&self, error: &Error) {
         let path = error.path().as_os_str().as_bytes();
         match error.path().symlink_metadata() {
@@ -133,14 +133,14 @@ impl<W: Write> Find<W> {
         }
     }
 
-    /// Control characters in a name could be commands to a terminal.
+    /// Control characters in a name could be terminal commands.
     fn complain(&self, error: impl Display) {
         self.failed.store(true, Relaxed);
         let _ = writeln!(io::stderr(), "find: {}", error.to_string().replace(char::is_control, "?"));
     }
 }
 
-/// What is after the last slash, but for slashes at the end. That of / is /.
+/// The last component of the path, without slashes at its end. That of / is /.
 fn name(path: &[u8]) -> CString {
     let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or(b"/");
     CString::new(name).expect("BUG: a path with a NUL inside")

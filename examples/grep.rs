@@ -1,17 +1,17 @@
-//! Searches files on all cores. Each file is a job: a thread that has nothing to do runs it, even if all are in one directory.
+//! Searches files on all cores. Each file is a job, which an idle thread runs, even if all files are in one directory.
 
 const HELP: &str = "\
 Usage: grep [-r] [-j N] [--] TEXT [PATH]...
 
 Prints the lines that contain TEXT, in each PATH and in all files below it, after the path of the file. PATH is . by default.
 
-  -r      go below directories, as always
+  -r      go below directories, the default
   -j N    use N threads; 0, the default, means one for each core
   --help  print this text
 
-TEXT is no pattern: it is compared byte by byte. A symbolic link is followed only as PATH. A binary file, which has a NUL in its
-first 32 KiB, is skipped silently, as by grep -I. With several threads, chance decides the order of files. On a terminal, control
-characters are printed as ?. Exit status: 0 if a line was found, 1 if none was, 2 for an error.
+TEXT is not a pattern: it is compared byte by byte. A symbolic link is followed only as a PATH. A binary file, one with a NUL in
+its first 32 KiB, is skipped silently, as by grep -I. With several threads, chance decides the order of files. On a terminal,
+control characters are printed as ?. Exit status: 0 if a line was found, 1 if none was, 2 for an error.
 ";
 
 use lendir::{Error, FileType, Jobs, OFlags, Walk};
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for, and returns the exit status. An error is one of output or of usage.
+/// Runs with these arguments, and returns the exit status. The error is one of output or of usage.
 fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let (mut threads, mut paths) = (0, Vec::new());
     while let Some(arg) = args.next() {
@@ -74,7 +74,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     Ok(if grep.failed.load(Relaxed) { 2 } else { u8::from(!grep.found.load(Relaxed)) })
 }
 
-/// What follows the option, as in -j2, or else the next argument.
+/// The rest of the option, as in -j2, or else the next argument.
 fn number(option: &str, value: &[u8], args: &mut impl Iterator<Item = OsString>) -> io::Result<usize> {
     let value = if value.is_empty() { args.next() } else { Some(OsStr::from_bytes(value).into()) };
     value.and_then(|value| value.to_str()?.parse().ok()).ok_or_else(|| usage(format!("{option} needs a number")))
@@ -92,7 +92,7 @@ struct Grep {
 }
 
 impl Grep {
-    /// A PATH that is no directory is a file to search.
+    /// A PATH that is not a directory is a file to search.
     fn error<'env>(&'env self, jobs: Jobs<'_, 'env>, error: Error) {
         match File::open(error.path()) {
             Ok(file) if error.depth() == 0 => jobs.run(move || self.search(file, error.path())),
@@ -100,7 +100,7 @@ impl Grep {
         }
     }
 
-    /// Prints the lines of one file at a time, as other threads print too. If nobody reads them, the program ends.
+    /// Prints the lines of a file at once, because other threads print too. If nobody reads them, the program ends.
     fn search(&self, file: File, path: &Path) {
         match self.lines(file, path) {
             Ok(lines) if lines.is_empty() => {}
@@ -136,7 +136,7 @@ impl Grep {
         Ok(lines)
     }
 
-    /// Control characters could be commands to a terminal.
+    /// Control characters could be terminal commands.
     fn shown(&self, text: &[u8]) -> Vec<u8> {
         let is_control = |char: char| char.is_control() && char != '\t';
         if self.terminal { String::from_utf8_lossy(text).replace(is_control, "?").into() } else { text.to_vec() }

@@ -1,17 +1,17 @@
-//! Scans procfs: `numeric_name` finds the PIDs, and `/proc/PID/comm` is opened relative to it.
+//! Scans procfs: `numeric_name` finds the PIDs, and `/proc/PID/comm` is opened relative to `/proc`.
 
 const HELP: &str = "\
 Usage: pids [-qx] [--proc DIR] [--] [NAME]...
 
-Lists the processes of this system by ascending PID: the PID and the command name of each.
+Lists the processes of this system by ascending PID, each with its command name.
 
-  NAME        list only processes whose command name contains one of these, and never pids itself
+  NAME        list only processes whose command name contains one of these, but never pids itself
   -x          list only processes whose whole command name is a NAME
-  -q          print PIDs only
-  --proc DIR  read the procfs that is mounted on DIR instead of /proc
+  -q          print only PIDs
+  --proc DIR  read the procfs mounted on DIR instead of /proc
   --help      print this text
 
-A command name is that of /proc/PID/comm, where the kernel keeps 15 bytes of a program's name. Control characters are
+The command name is that of /proc/PID/comm, where the kernel keeps 15 bytes of a program's name. Control characters are
 printed as ?.
 Exit status: 0 if a process was listed, 1 if none was, 2 for an error.
 ";
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to `out` what the arguments ask for. Returns whether it listed a process.
+/// Runs with these arguments, and returns whether it listed a process.
 pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<bool> {
     let (mut exact, mut quiet, mut root, mut names) = (false, false, PathBuf::from("/proc"), Vec::new());
     while let Some(arg) = args.next() {
@@ -77,7 +77,7 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
     let myself = names.first().and_then(|_| read_link(root.join("self")).ok());
     let mut comm = [0; 128];
     let mut found = false;
-    // procfs itself lists processes by ascending PID, so there is nothing to sort.
+    // procfs lists processes by ascending PID, so there is nothing to sort.
     while let Some(entry) = proc.next()? {
         if entry.numeric_name().is_none() || myself.as_ref().is_some_and(|myself| myself == entry.name_os()) {
             continue;
@@ -102,7 +102,7 @@ pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Writ
     Ok(found)
 }
 
-/// Reads `/proc/PID/comm`, without an allocation. `None` if the process is gone, or hidden from this user (`hidepid`).
+/// Reads `/proc/PID/comm` without allocating. `None` if the process is gone, or hidden from this user (`hidepid`).
 fn command_name<'b>(proc: BorrowedFd<'_>, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b mut [u8]>> {
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);

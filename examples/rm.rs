@@ -1,17 +1,17 @@
-//! Removes trees: `post_order`, and every step relative to an open directory, so no link can lead it elsewhere.
+//! Removes trees: `post_order`, and every step relative to an open directory, so no link can lead it out of the tree.
 
 const HELP: &str = "\
 Usage: rm [-rfx] [--] PATH...
 
-Removes each PATH. A symbolic link is removed, not followed. It never asks, so there is no -i. It refuses /, and a PATH that
+Removes each PATH. A symbolic link is removed, not followed. It never asks, so there is no -i. It refuses / and any PATH that
 ends in . or .., with EPERM.
 
   -r, -R  remove directories too, with everything below them
-  -f      say nothing of what is missing
-  -x      do not enter a directory that a file system is mounted on: name it, with EBUSY, and leave it
+  -f      ignore what is missing
+  -x      do not enter a directory that a file system is mounted on: report it with EBUSY, and leave it
   --help  print this text
 
-If others swap directories for links meanwhile, nothing outside of PATH is removed. Control characters are printed as ?.
+Even if others swap directories for links meanwhile, nothing outside of PATH is removed. Control characters are printed as ?.
 Exit status: 0, or 1 for an error.
 ";
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for, and returns whether all of it is removed. An error is one of output or of usage.
+/// Runs with these arguments, and returns whether it removed everything. The error is one of output or of usage.
 fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (mut recursive, mut paths, mut roots) = (false, Vec::new(), Vec::new());
     let mut rm = Rm { force: false, one_mount: false, failed: false };
@@ -72,7 +72,7 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
             found => rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err()),
         }
     }
-    // The state: why a directory could not be read. If it is empty, it can be removed all the same.
+    // The state is the error of reading a directory. If the directory is empty, it can be removed all the same.
     let options = Walk::options().follow_roots(false).post_order(true).same_mount(rm.one_mount).with_state(None);
     let mut walk = options.open_all(roots);
     while let Some(dir) = walk.next_ok(|error| rm.report(error.path(), Errno::from_io_error(error.io_error()))) {
@@ -92,7 +92,7 @@ struct Rm {
 }
 
 impl Rm {
-    /// Removes all but the directories.
+    /// Removes everything but directories.
     fn enter(&mut self, mut dir: Dir<'_, Option<Errno>>) {
         let mut unread = None;
         while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error())) {
@@ -121,7 +121,7 @@ impl Rm {
         self.report(dir.path(), removed.err().map(|errno| dir.state().unwrap_or(errno)));
     }
 
-    /// What is missing is no error under -f. Of a directory that is not empty, the error that came first says why.
+    /// Under -f, what is missing is no error. Why a directory is not empty, an earlier error has said.
     fn report(&mut self, path: &Path, error: Option<Errno>) {
         match error {
             None => {}
@@ -136,7 +136,7 @@ impl Rm {
     }
 }
 
-/// What is above the root may be a link to elsewhere by now: the root must still be there.
+/// The path above the root may lead elsewhere by now, so this checks that the root is still there.
 fn remove_root(root: &Dir<'_, Option<Errno>>) -> Result<(), Errno> {
     let (above, name) = (root.path().parent().unwrap_or(Path::new("")), root.path().file_name().unwrap_or_default());
     let above = openat(CWD, Path::new(".").join(above), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;

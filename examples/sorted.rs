@@ -1,4 +1,4 @@
-//! The first lesson of one directory: `sorted [PATH]` prints the names in it, sorted by bytes.
+//! A first lesson on directories: `sorted [PATH]` prints the names in one, sorted by their bytes.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

@@ -1,15 +1,15 @@
-//! Opens /proc once and scans it by `rewind`: a scan allocates nothing once there is room for every PID.
+//! Opens /proc once and rescans it by `rewind`: once there is room for every PID, a scan allocates nothing.
 
 const HELP: &str = "\
 Usage: watch [-n SECONDS] [-c COUNT]
 
 Reports processes that appear (+ PID NAME) and vanish (- PID) between two scans of /proc, until Ctrl-C.
 
-  -n SECONDS  wait that long between two scans, 1 second by default
-  -c COUNT    end after COUNT scans and print to standard error how long they took
+  -n SECONDS  wait this long between two scans, 1 second by default
+  -c COUNT    end after COUNT scans, and print to standard error how long they took
   --help      print this text
 
-A process that has just been started may still have the name of its parent. Control characters are printed as ?.
+A process that has just started may still have the name of its parent. Control characters are printed as ?.
 Exit status: 0, or 2 for an error.
 ";
 
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments ask for.
+/// Runs with these arguments.
 fn run(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<()> {
     let (mut interval, mut count) = (Duration::from_secs(1), None);
     while let Some(arg) = args.next() {

@@ -1,6 +1,6 @@
-//! `Listing` when memory runs out: an error, with what was read before it, and never an abort.
+//! When memory runs out, `Listing` returns an error, with what it read before, and never aborts.
 //!
-//! One test in a process of its own, because its allocator refuses any thread. No other test belongs here.
+//! One test in a process of its own, because its allocator refuses memory to any thread. No other test belongs here.
 
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
@@ -36,7 +36,7 @@ impl Refusing {
     }
 }
 
-// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory.
+// SAFETY: every call is forwarded unchanged to `System`, or returns null, which means that there is no memory.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if Self::refuses() { ptr::null_mut() } else { unsafe { System.alloc(layout) } }
@@ -71,12 +71,9 @@ fn each_refused_allocation_is_an_error() {
                 if let Err(error) = &answer {
                     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
                     assert!(was_refused);
-                    // The memory for the last entries holds about as many of the first, whose names are of other lengths.
-                    assert!(
-                        (already / 2..COUNT).contains(&listing.len()),
-                        "{order:?}, allocation {number}: {} entries",
-                        listing.len()
-                    );
+                    // The memory of the last entries has room for about as many of the first, whose names have other lengths.
+                    let len = listing.len();
+                    assert!((already / 2..COUNT).contains(&len), "{order:?}, allocation {number}: {len} entries");
                 } else {
                     assert_eq!(listing.len(), COUNT);
                 }
@@ -92,14 +89,12 @@ fn each_refused_allocation_is_an_error() {
         }
     }
     cases += one_refusal_and_two_readings();
-    machine::passed(
-        "limits: out of memory",
-        cases,
-        "allocations refused: `OutOfMemory`, what came before is listed, and all once there is memory again",
-    );
+    let what = "allocations refused: `OutOfMemory`, what came before is listed, and all once there is memory again";
+    machine::passed("limits: out of memory", cases, what);
 }
 
-/// Memory of the listing may have grown in part. The next directories, larger or smaller, are read and sorted as ever.
+/// After a refusal, only a part of the listing's memory may have grown. It must still read and sort the next directories, larger
+/// or smaller.
 fn one_refusal_and_two_readings() -> usize {
     // Many entries need many places, and long names an arena to hold them.
     let dirs = [(1, 1), (340, 4), (700, 4), (1300, 4), (1500, 4), (2600, 4), (4000, 4), (400, 200), (150, 200)];
@@ -136,7 +131,7 @@ fn one_refusal_and_two_readings() -> usize {
     cases
 }
 
-/// What `work` answers if its allocation of this `number` is refused, and whether it came so far.
+/// The result of `work` if its allocation of this `number` is refused, and whether it made so many.
 fn refused<T>(number: usize, for_good: bool, work: impl FnOnce() -> T) -> (T, bool) {
     FOR_GOOD.store(for_good, Relaxed);
     LEFT.store(number, Relaxed);
@@ -162,14 +157,14 @@ impl Directory {
         Self { _made: made, fd, all }
     }
 
-    /// Without the first `without` entries.
+    /// Reads it without its first `without` entries.
     fn read(&self, listing: &mut Listing, without: usize) -> Result<(), Error> {
         let cookie = if without == 0 { 0 } else { self.all[without - 1].cookie };
         seek(&self.fd, SeekFrom::Start(cookie)).unwrap();
         listing.read(&self.fd)
     }
 
-    /// The listing holds the first `count` entries.
+    /// Checks that the listing holds the first `count` entries.
     fn check(&self, listing: &Listing, count: usize, order: Order) {
         assert!(listed(listing) == sorted(self.all[..count].to_vec(), order), "{order:?}");
     }

@@ -12,11 +12,11 @@ pub struct Contender<'a> {
 
 /// Knows the answer that a contender must give.
 pub struct Oracle<'a> {
-    /// What is read, for the message of a failure.
+    /// What is read, for messages.
     subject: &'a str,
     /// Whether other processes change it while it is read, as they do `/proc`.
     changes: bool,
-    /// How many directories take turns.
+    /// How many directories are read in turn.
     many: usize,
     answer: Box<dyn Fn() -> u64 + 'a>,
 }
@@ -25,21 +25,21 @@ pub struct Oracle<'a> {
 pub trait Work {
     /// Does it `times` times, and returns how long that took.
     fn time(&mut self, times: u64) -> Duration;
-    /// Does it once, and answers.
+    /// Does it once, and returns the answer.
     fn answer(&mut self) -> u64;
 }
 
 /// Reads a directory or a tree.
 pub trait Reader {
-    /// Gives the name of each entry to `take`, and leaves out `.` and `..`.
+    /// Calls `take` with the name of each entry, except `.` and `..`.
     fn read(&mut self, take: impl FnMut(&[u8]));
 }
 
-/// Is timed while it sums up the lengths of the names, and answers with their hash.
+/// When timed, it sums up the lengths of the names. Its answer is their hash.
 struct Reading<R>(R);
 
 impl<R: Reader> Work for Reading<R> {
-    // Monomorphised: so the reader, the loop over the names and the timed loop can be one frame.
+    // Monomorphised, so the reader, the loop over the names and the timed loop can be one frame.
     fn time(&mut self, times: u64) -> Duration {
         let begin = Instant::now();
         for _ in 0..times {
@@ -57,7 +57,7 @@ impl<R: Reader> Work for Reading<R> {
     }
 }
 
-/// Fills `memory`; `answer` looks at it, untimed.
+/// Fills `memory`. `answer`, which is not timed, looks at it.
 struct Filling<M, F, A> {
     memory: M,
     fill: F,
@@ -105,7 +105,7 @@ impl<'a> Contender<'a> {
         Self { name, oracle, work: Box::new(work) }
     }
 
-    /// The oracle is one that answers with a hash of names.
+    /// `oracle` must answer with a hash of names.
     pub fn reading(name: &'static str, oracle: Oracle<'a>, reader: impl Reader + 'a) -> Self {
         Self::new(name, oracle, Reading(reader))
     }
@@ -115,7 +115,7 @@ impl<'a> Contender<'a> {
         Self::filling(name, oracle, 0, move |counted| *counted = count(), |counted| *counted)
     }
 
-    /// Fills the same memory each time. `answer`, which is not timed, looks at what is in it.
+    /// Fills the same memory each time. `answer`, which is not timed, looks at it.
     pub fn filling<M: 'a>(
         name: &'static str,
         oracle: Oracle<'a>,
@@ -136,15 +136,15 @@ impl<'a> Contender<'a> {
         self.work.time(times)
     }
 
-    /// Panics unless it answers as the oracle does, the second time too, and of each directory that takes turns.
+    /// Panics unless it gives the oracle's answers, the second time too, and for each directory that is read in turn.
     ///
-    /// Where other processes change what is read, a difference means something only if the oracle answers the same before
-    /// and after. Three of five such tries must agree: in between, a process may have come and gone.
+    /// If other processes change what is read, a comparison counts only if the oracle gives the same answer before and after it.
+    /// Three of five must match: a process may come and go in between.
     pub fn check(&mut self) {
         let Oracle { subject, changes, many, answer: expected } = &self.oracle;
         let (tries, needed) = if *changes { (5, 3) } else { (1 + many, 1 + many) };
         let (mut done, mut agreed) = (0, 0);
-        // Of a single one that nobody changes, the answer is always the same.
+        // For a single directory that nobody changes, the answer is always the same.
         let always = (!changes && *many == 1).then(expected);
         for _ in 0..1000 * many {
             let before = always.unwrap_or_else(expected);
@@ -166,7 +166,7 @@ impl<'a> Oracle<'a> {
         Self { subject, changes, many: 1, answer: Box::new(answer) }
     }
 
-    /// This many take turns: the answer is that of the one whose turn is next.
+    /// This many directories are read in turn. The answer is that of the next one.
     #[must_use]
     pub fn of_many(self, many: usize) -> Self {
         Self { many, ..self }

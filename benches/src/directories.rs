@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An existing directory, or many alike that take turns. What was made for a benchmark is removed on drop.
+/// An existing directory, or many similar ones that are read in turn. Directories made for a benchmark are removed on drop.
 pub struct Directory {
     pub label: String,
     pub path: CString,
@@ -31,7 +31,7 @@ pub enum Answer {
 }
 
 impl Directory {
-    /// One that exists already.
+    /// An existing directory.
     pub fn at(label: String, path: &str) -> Self {
         Self::new(label, vec![CString::new(path).expect("a NUL inside the path")])
     }
@@ -41,7 +41,7 @@ impl Directory {
         Self { label, path, others: paths, turn: Cell::new(0), _made: None, _processes: None }
     }
 
-    /// The path of the one whose turn it is. Then it is the turn of the next.
+    /// The path of the directory whose turn it is. Advances to the next one.
     #[inline]
     pub fn turn(&self) -> &CStr {
         let path = self.path_in_turn();
@@ -50,8 +50,7 @@ impl Directory {
         path
     }
 
-    /// As [`turn`](Self::turn) this many times, for a program that has all the [`paths`](Self::paths). Returns the index of the
-    /// first one.
+    /// Advances this many times, for a program that has all the [`paths`](Self::paths). Returns the index of the first directory.
     pub fn turns(&self, times: u64) -> usize {
         let (first, count) = (self.turn.get(), 1 + self.others.len() as u64);
         self.turn.set(usize::try_from((first as u64 + times) % count).expect("BUG: an index beyond `usize`"));
@@ -64,7 +63,7 @@ impl Directory {
         as_path(self.turn())
     }
 
-    /// In the order in which they take turns.
+    /// In the order of their turns.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.others.iter().chain([&self.path]).map(|path| as_path(path))
     }
@@ -78,7 +77,7 @@ impl Directory {
         as_path(&self.path)
     }
 
-    /// Other processes come and go in it.
+    /// Whether other processes come and go in it.
     pub fn is_proc(&self) -> bool {
         self.path() == Path::new("/proc")
     }
@@ -133,12 +132,12 @@ impl Fixture {
         }
     }
 
-    /// As [`make`](Self::make), but many alike where it is made.
+    /// As [`make`](Self::make), but many similar directories if they are made.
     pub fn make_many(&self) -> Option<Directory> {
         if let Self::Made(shape) = self { Some(shape.make_many()) } else { self.make() }
     }
 
-    /// `None` where the system lacks it.
+    /// `None` if the system lacks it.
     pub fn make(&self) -> Option<Directory> {
         let label = self.label();
         match self {
@@ -161,10 +160,10 @@ pub struct Shape {
     made: Made,
 }
 
-/// In which order the entries are made. tmpfs lists the newest first, most others the oldest.
+/// The order in which the entries are made. tmpfs lists the newest first, most others the oldest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
-    /// So the names are read in order, or in the opposite order.
+    /// The names are then read in order, or backwards.
     InOrder,
     Shuffled,
 }
@@ -180,12 +179,12 @@ impl Shape {
         format!("{}, {} {}{shuffled}", self.root.file_system, self.count, self.names.describe())
     }
 
-    /// One directory. A processor that reads it over and over predicts all its branches.
+    /// One directory. If it is read over and over, the processor predicts all branches.
     pub fn make(&self) -> Directory {
         self.take_turns(1)
     }
 
-    /// As many alike as it takes for the branch predictor to memorise none.
+    /// So many similar directories that the branch predictor memorises none.
     pub fn make_many(&self) -> Directory {
         self.take_turns((16_384 / self.count.max(1)).clamp(1, 1024))
     }
@@ -229,7 +228,7 @@ pub struct Root {
     path: PathBuf,
 }
 
-/// The temporary directory's file system, and tmpfs beside it unless that is it already.
+/// The temporary directory's file system, and tmpfs unless that is it.
 pub fn roots() -> Vec<Root> {
     let mut roots = vec![std::env::temp_dir()];
     if file_system(&roots[0]) != "tmpfs" {
@@ -274,9 +273,9 @@ pub enum Names {
     Sixteen,
     /// `IMG_20240101_000001.jpg`: 13 bytes are the same in all.
     Photos,
-    /// 16 hexadecimal digits without order.
+    /// 16 hexadecimal digits, unsorted.
     Hex,
-    /// One to three words and mostly an ending, without order.
+    /// One to three words, mostly with an ending, unsorted.
     Source,
 }
 
@@ -297,7 +296,7 @@ fn source_name(number: u64) -> String {
 }
 
 impl Names {
-    /// Without end. Of directory 0, those that a single directory has.
+    /// An endless iterator. A single directory has the names of number 0.
     fn of_directory(self, number: usize) -> impl Iterator<Item = String> {
         let mut given = HashSet::new();
         let name = move |index: usize| match self {
@@ -321,7 +320,7 @@ impl Names {
     }
 }
 
-/// The finalizer of `SplitMix64`: a bijection without visible order.
+/// The finalizer of `SplitMix64`: a bijection that shuffles.
 fn mix(index: u64) -> u64 {
     let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -329,7 +328,7 @@ fn mix(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Children that wait to be killed, which they are on drop.
+/// Children that sleep. They are killed on drop.
 struct Processes(Vec<libc::pid_t>);
 
 impl Processes {
@@ -356,7 +355,7 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for pid in &self.0 {
-            // SAFETY: they are our children, not waited for yet, so the numbers are still theirs.
+            // SAFETY: they are our children and not yet reaped, so the PIDs are still theirs.
             unsafe {
                 libc::kill(*pid, libc::SIGKILL);
                 libc::waitpid(*pid, std::ptr::null_mut(), 0);

@@ -14,14 +14,14 @@ pub mod readers;
 pub mod trees;
 pub mod walkers;
 
-/// The arguments of the program: options, and words that choose rows.
+/// The arguments of the program: options, and words that select rows.
 pub struct Arguments {
     options: Vec<String>,
     words: Vec<String>,
 }
 
 impl Arguments {
-    /// What follows an option of criterion is that option's value.
+    /// The argument after an option of criterion is the option's value.
     pub fn read() -> Self {
         let mut all = Self { options: Vec::new(), words: Vec::new() };
         let mut is_value = false;
@@ -40,19 +40,19 @@ impl Arguments {
         self.options.iter().any(|it| it == option)
     }
 
-    /// One of the words is in the title of the table or the label of the row, or there are no words.
+    /// Whether one of the words is in the table's title or the row's label, or there are no words.
     pub fn ask_for(&self, title: &str, label: &str) -> bool {
         let id = format!("{title}: {label}");
         self.words.is_empty() || self.words.iter().any(|word| id.contains(word))
     }
 
-    /// Whether rows and contenders are asked for that take long: by words, or by `LENDIR_LONG=1`.
+    /// Whether slow rows and contenders are selected: by words, or by `LENDIR_LONG=1`.
     pub fn is_long(&self) -> bool {
         !self.words.is_empty() || std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
     }
 }
 
-/// Processor, cores, kind of machine and kernel, as far as procfs tells.
+/// Processor, cores, kind of machine and kernel, from procfs.
 pub fn machine() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/cpuinfo");

@@ -1,4 +1,4 @@
-//! The one way to measure: criterion, whose samples are ratios.
+//! How everything is measured: by criterion, with ratios for samples.
 //!
 //! A contender and the base, such as the bare loop, take turns of some 200 µs each, so the drift of a busy machine affects both
 //! alike. A sample is the ratio of the medians of their turns.
@@ -11,7 +11,7 @@ use criterion::{Criterion, SamplingMode, Throughput};
 use std::fmt;
 use std::time::Duration;
 
-/// Long enough for the clock, short enough for the machine not to drift.
+/// Long enough for the clock, and short enough that the machine does not drift.
 const TURN: Duration = Duration::from_micros(200);
 
 /// A contender that takes longer gets fewer samples.
@@ -65,26 +65,26 @@ impl ValueFormatter for Ratio {
     }
 }
 
-/// Measures contenders, each beside the first of its row.
+/// Measures contenders, each against the first of its row.
 pub struct Bench {
-    /// `None` for a test: whether each answers rightly, not how fast.
+    /// `None` for a test, which checks the answers and measures nothing.
     criterion: Option<Criterion<Ratio>>,
 }
 
 impl Bench {
-    /// `criterion` as its own arguments configure it. Its filter means nothing here, as words choose whole rows.
+    /// `criterion` is configured from its own arguments. Its filter has no effect, because words select whole rows.
     pub fn new(criterion: Criterion, is_test: bool) -> Self {
         let criterion = criterion.with_measurement(Ratio).with_filter("").nresamples(5000);
         Self { criterion: (!is_test).then_some(criterion) }
     }
 
-    /// Checks and measures the contenders. Criterion shows what it found, in a group that is named by title and label.
+    /// Checks and measures the contenders. Criterion prints its results, in a group named by title and label.
     pub fn measure(&mut self, title: &str, label: &str, mut contenders: Vec<Contender<'_>>) -> Row {
         contenders.iter_mut().for_each(Contender::check);
         let (base, others) = contenders.split_first_mut().expect("BUG: a row without contenders");
         let mut row = Row { label: label.into(), base: (base.name, f64::NAN), ratios: Vec::new() };
         let Some(criterion) = &mut self.criterion else {
-            println!("{title}: {label}: all {} answer rightly", 1 + others.len());
+            println!("{title}: {label}: all {} answers are right", 1 + others.len());
             row.ratios = others.iter().map(|it| (it.name, f64::NAN)).collect();
             return row;
         };
@@ -96,12 +96,12 @@ impl Bench {
             let once = base.time(1) + it.time(1);
             let samples = if once < LONG { 30 } else { 10 };
             group.sample_size(samples).warm_up_time(Duration::from_millis(100));
-            // For twice as many readings as samples, at least.
+            // Long enough for at least twice as many readings as samples.
             group.measurement_time((once * samples as u32 * 3 / 2).max(Duration::from_millis(600)));
             let readings = (TURN.as_nanos() / base.time(1).as_nanos()).max(1) as u64;
             let mut pair = Pair { contenders: [base, it], readings, samples: Vec::new(), random: 1 };
             group.bench_function(name, |bencher| bencher.iter_custom(|times| pair.sample(times)));
-            // The first ones were to warm up.
+            // Not the first ones, which were for warming up.
             let measured = &pair.samples[pair.samples.len().saturating_sub(samples)..];
             row.ratios.push((name, median(measured.iter().map(|[base, it]| it / base).collect())));
             base_seconds.extend(measured.iter().map(|[base, _]| *base));
@@ -117,7 +117,7 @@ struct Pair<'p, 'a> {
     contenders: [&'p mut Contender<'a>; 2],
     /// In one turn.
     readings: u64,
-    /// Seconds for each reading by both.
+    /// Seconds for each reading, by both.
     samples: Vec<[f64; 2]>,
     random: u64,
 }
@@ -131,7 +131,7 @@ impl Pair<'_, '_> {
             for index in self.order() {
                 let contender = &mut *self.contenders[index];
                 if self.readings > 1 {
-                    // Not timed: it would pay for what the other one left in the caches.
+                    // Not timed, because it pays for what the other one left in the caches.
                     contender.time(1);
                 }
                 turns[index].push(contender.time(readings).as_secs_f64() / readings as f64);
@@ -143,14 +143,14 @@ impl Pair<'_, '_> {
         sample[1] / sample[0] * times as f64
     }
 
-    /// At random: a strict alternation can keep step with the scheduler, which then interrupts the same one every time.
+    /// Random, because strict alternation can keep step with the scheduler, which then always interrupts the same contender.
     fn order(&mut self) -> [usize; 2] {
         self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
         if self.random >> 63 == 0 { [0, 1] } else { [1, 0] }
     }
 }
 
-/// Not a number if there are none, as where criterion was asked for a list.
+/// NaN if there are none, as when criterion was asked for a list.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let above = values.len() / 2;
@@ -164,7 +164,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// What was measured of one directory or tree.
 pub struct Row {
     pub label: String,
-    /// Its name, and seconds a reading.
+    /// Its name, and the seconds for a reading.
     pub base: (&'static str, f64),
     pub ratios: Vec<(&'static str, f64)>,
 }
@@ -195,7 +195,7 @@ impl Table {
         self.rows.iter().find(|row| row.label == label)
     }
 
-    /// A contender that only some rows have, such as the one with an `EndMarker`, comes after the one that it follows there.
+    /// A contender that only some rows have, such as the one with an `EndMarker`, comes after its predecessor in these rows.
     fn columns(&self) -> Vec<&'static str> {
         let mut columns = Vec::new();
         for row in &self.rows {
@@ -226,12 +226,12 @@ impl fmt::Display for Table {
     }
 }
 
-/// The ratio as a table has it; a dash for none.
+/// The ratio for a table; a dash for none.
 pub fn cell(ratio: Option<f64>) -> String {
     ratio.filter(|ratio| !ratio.is_nan()).map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"))
 }
 
-/// Three digits of it.
+/// The time with three digits.
 pub fn time(seconds: f64) -> String {
     if seconds.is_nan() {
         return cell(None);

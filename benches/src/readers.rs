@@ -18,7 +18,7 @@ pub fn is_dots(name: &[u8]) -> bool {
     matches!(name, b"." | b"..")
 }
 
-/// Calls `getdents64` until it returns 0, and looks at nothing.
+/// Calls `getdents64` until it returns 0, and looks at no entry.
 #[inline]
 pub fn bare(dir: &OwnedFd, buffer: &mut [u8]) -> u64 {
     let mut bytes = 0;
@@ -57,18 +57,13 @@ fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_getdents64, dir.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) }
 }
 
-/// open, `getdents64` until it returns 0, close: what every other contender is measured against.
+/// `open`, `getdents64` until it returns 0, `close`: the base of every other contender.
 pub fn bare_loop(dir: &Directory) -> Contender<'_> {
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
     Contender::counting("bare loop", dir.oracle(Answer::Records), move || bare(&open(dir.turn()), &mut buffer))
 }
 
 /// `RawDir` of rustix, with a caller that skips the dots.
-pub fn raw_dir(dir: &Directory) -> Contender<'_> {
-    let buffer = Vec::with_capacity(Buffer::DEFAULT_CAPACITY);
-    Contender::reading("RawDir", dir.oracle(Answer::Names), Raw { dir, buffer })
-}
-
 struct Raw<'a> {
     dir: &'a Directory,
     buffer: Vec<u8>,
@@ -99,15 +94,16 @@ pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
     Some(lending("lendir, EndMarker", dir, Buffer::DEFAULT_CAPACITY, move |entries| entries.with_end_marker(marker)))
 }
 
-/// With each capacity that may be worth choosing, and with a buffer that is not reused.
-pub fn lendir_by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
+/// The bare loop, `lendir` with each capacity that may be worth choosing, and with a buffer that is not reused.
+pub fn by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
     let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
-    let mut all: Vec<_> = named.map(|(kib, name)| lending(name, dir, kib * 1024, |entries| entries)).into();
+    let mut all = vec![bare_loop(dir)];
+    all.extend(named.map(|(kib, name)| lending(name, dir, kib * 1024, |entries| entries)));
     all.push(Contender::reading("32 KiB, not reused", dir.oracle(Answer::Names), NotReused(dir)));
     all
 }
 
-/// `set_up` may set an end marker. Where it does not, the compiler knows that there is none, as it does in a user's loop.
+/// `set_up` may set an end marker. If it does not, the compiler knows that there is none, as in a user's loop.
 fn lending<'a>(
     name: &'static str,
     dir: &'a Directory,
@@ -150,7 +146,7 @@ fn marker(dir: &Directory) -> Option<EndMarker> {
     Some(EndMarker::of(open(&dir.path)).expect("fstatfs failed")).filter(|marker| *marker != EndMarker::NONE)
 }
 
-/// By a `Listing`, in the order that it has.
+/// By a `Listing`, in the listing's order.
 pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
     let answer = if listing.order() == Order::Directory { Answer::Names } else { Answer::Sorted };
     Contender::reading(name, dir.oracle(answer), Listed { dir, listing })
@@ -218,10 +214,6 @@ impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Rewinding<S> {
     }
 }
 
-pub fn rustix_dir(dir: &Directory) -> Contender<'_> {
-    Contender::reading("rustix::fs::Dir", dir.oracle(Answer::Names), Rustix(dir))
-}
-
 struct Rustix<'a>(&'a Directory);
 
 impl Reader for Rustix<'_> {
@@ -235,10 +227,6 @@ impl Reader for Rustix<'_> {
             }
         }
     }
-}
-
-pub fn libc_readdir(dir: &Directory) -> Contender<'_> {
-    Contender::reading("readdir of libc", dir.oracle(Answer::Names), Libc(dir))
 }
 
 struct Libc<'a>(&'a Directory);
@@ -259,7 +247,7 @@ impl Reader for Libc<'_> {
 #[inline]
 pub unsafe fn drain(stream: *mut libc::DIR, mut take: impl FnMut(&CStr)) {
     assert!(!stream.is_null(), "opendir failed");
-    // SAFETY: as the caller promises; an entry is no longer used when the next one is asked for.
+    // SAFETY: the caller's promise; and no entry is used after the next one is requested.
     unsafe {
         loop {
             let entry = libc::readdir64(stream);
@@ -275,10 +263,6 @@ pub unsafe fn drain(stream: *mut libc::DIR, mut take: impl FnMut(&CStr)) {
     }
 }
 
-pub fn std_read_dir(dir: &Directory) -> Contender<'_> {
-    Contender::reading("std::fs::read_dir", dir.oracle(Answer::Names), Std(dir))
-}
-
 struct Std<'a>(&'a Directory);
 
 impl Reader for Std<'_> {
@@ -290,7 +274,7 @@ impl Reader for Std<'_> {
     }
 }
 
-/// Reads the names by another contender's way, and sorts them in memory that is not reused, as `collect` does it.
+/// Reads the names as another contender does, and sorts them in memory that is not reused, as with `collect`.
 struct Collected<R>(R);
 
 impl<R: Reader> Reader for Collected<R> {
@@ -319,9 +303,13 @@ impl Reader for StdSorted<'_> {
 
 /// All that open the directory, read it and close it, the bare loop first.
 pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = vec![bare_loop(dir), std_read_dir(dir), lendir(dir)];
+    let names = || dir.oracle(Answer::Names);
+    let raw = Raw { dir, buffer: Vec::with_capacity(Buffer::DEFAULT_CAPACITY) };
+    let mut all = vec![bare_loop(dir), Contender::reading("std::fs::read_dir", names(), Std(dir)), lendir(dir)];
     all.extend(lendir_marked(dir));
-    all.extend([raw_dir(dir), libc_readdir(dir), rustix_dir(dir)]);
+    all.push(Contender::reading("RawDir", names(), raw));
+    all.push(Contender::reading("readdir of libc", names(), Libc(dir)));
+    all.push(Contender::reading("rustix::fs::Dir", names(), Rustix(dir)));
     all
 }
 
@@ -334,7 +322,7 @@ pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
     all
 }
 
-/// What tells where the time of a sorted reading goes: names that are listed and not sorted, and names that are only read.
+/// The parts of a sorted reading: listing without sorting, and only reading.
 pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
     let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Directory));
     [listing, lendir(dir).named("lendir, only read")]

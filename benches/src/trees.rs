@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An existing tree. One that was made for a benchmark is removed on drop.
+/// An existing tree. A tree made for a benchmark is removed on drop.
 pub struct Tree {
     pub label: String,
     path: PathBuf,
@@ -20,9 +20,9 @@ pub struct Tree {
 pub enum Answer {
     /// The hash of all names: those of a directory together, then those below each directory in it.
     ByDirectory(Order),
-    /// The hash of all names: each is followed by those below it.
+    /// The hash of all names, each followed by those below it.
     ByEntry(Order),
-    /// The bytes of all names, for contenders whose threads know no common order.
+    /// The bytes of all names, for contenders whose threads have no common order.
     Bytes,
     /// The bytes of all records, those of `.` and `..` too.
     Records,
@@ -61,7 +61,7 @@ impl Tree {
         })
     }
 
-    /// Its directories, each after the one that it is in.
+    /// Its directories, each after its parent.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         Level::read(&self.path, Order::Directory).steps(self.path.as_os_str().as_bytes(), &mut steps);
@@ -69,9 +69,9 @@ impl Tree {
     }
 }
 
-/// One directory of a walk that knows all directories beforehand.
+/// One directory of the bare walk.
 pub struct Step {
-    /// The name in its parent; of the root, the path.
+    /// The name in its parent, or the path of the root.
     pub name: CString,
     /// How many directories are in it.
     pub directories: usize,
@@ -92,7 +92,7 @@ impl Level {
         if order == Order::Sorted {
             entries.sort_unstable();
         }
-        // Not before the directory is closed: a long chain would exhaust the descriptors.
+        // Only now, because the directory is closed: a long chain would exhaust the descriptors.
         let entries = entries.into_iter().map(|(name, is_dir)| {
             let below = is_dir.then(|| Self::read(&path.join(OsStr::from_bytes(&name)), order));
             (name, below)

@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// Reads each directory as the bare loop does. It knows the directories beforehand, opens each relative to its parent, and
-/// closes a parent once the last directory in it is open: what every other walk is measured against.
-pub fn bare_walk(tree: &Tree) -> Contender<'_> {
+/// The base of every other walk. It knows all directories beforehand, reads each as the bare loop does, opens it relative to its
+/// parent, and closes a parent once the last directory in it is open.
+fn bare_walk(tree: &Tree) -> Contender<'_> {
     let steps = tree.steps();
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
     let mut open = Vec::new(); // with the number of directories still to be opened in each
@@ -52,11 +52,6 @@ impl Reader for Walking<'_> {
     }
 }
 
-pub fn lendir_sorted(tree: &Tree) -> Contender<'_> {
-    let reader = WalkingSorted { root: tree.path(), listing: Listing::new() };
-    Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), reader)
-}
-
 struct WalkingSorted<'a> {
     root: &'a Path,
     listing: Listing,
@@ -73,10 +68,6 @@ impl Reader for WalkingSorted<'_> {
             }
         }
     }
-}
-
-pub fn std_recursive(tree: &Tree) -> Contender<'_> {
-    Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path()))
 }
 
 const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
@@ -104,8 +95,8 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// By a thread for each core. `bytes` are those of all names.
-pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
+/// With one thread per core. `bytes` counts those of all names.
+fn lendir_spread(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), move || {
         let walk = Walk::open(tree.path()).expect("cannot open the root");
         let parts = walk.spread(cores(), |worker| {
@@ -128,5 +119,12 @@ pub fn cores() -> usize {
 
 /// The bare walk first.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
-    vec![bare_walk(tree), std_recursive(tree), lendir(tree), lendir_sorted(tree), lendir_spread(tree)]
+    let sorted = WalkingSorted { root: tree.path(), listing: Listing::new() };
+    vec![
+        bare_walk(tree),
+        Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path())),
+        lendir(tree),
+        Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), sorted),
+        lendir_spread(tree),
+    ]
 }

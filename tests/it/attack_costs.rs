@@ -1,5 +1,5 @@
-//! What a walk costs if others move directories to make it lose its way back: the cost grows with the depth of the tree, not
-//! with its square.
+//! The cost of a walk whose way back is cut off, because others move directories: it grows with the depth of the tree, not with
+//! the square of the depth.
 
 use crate::strace::{Counted, lines};
 use crate::support::machine::{passed, runs_long};
@@ -11,11 +11,11 @@ use rustix::fs::{RenameFlags, renameat, renameat_with};
 /// The depth of the shallower of two trees. The other one is twice as deep.
 const LEVELS: usize = 60;
 
-/// A comb, and combs beside it that are as deep, by descriptors.
+/// A comb, and a decoy of the same depth beside it, by descriptors.
 struct Place {
     tree: Tree,
     levels: Vec<OwnedFd>,
-    /// It has the combs, and what is moved out of the tree.
+    /// It holds the decoy, and what is moved out of the tree.
     decoys: OwnedFd,
     _beside: Tree,
 }
@@ -37,63 +37,52 @@ impl Place {
     }
 
     /// Moves a level out of the tree.
-    fn take(&self, depth: usize) {
+    fn take(&self, depth: usize) -> &Self {
         renameat(&self.levels[depth - 1], "m", &self.decoys, depth.to_string()).unwrap();
+        self
     }
 
-    /// Exchanges a level with a comb.
-    fn exchange(&self, depth: usize) {
+    /// Exchanges a level with the decoy.
+    fn exchange(&self, depth: usize) -> &Self {
         renameat_with(&self.levels[depth - 1], "m", &self.decoys, "m", RenameFlags::EXCHANGE).unwrap();
+        self
     }
 }
 
-/// Made when the walk is at the deepest level. The lowest closed level is then three above it.
+/// It is made when the walk is at the deepest level. The lowest closed level is then three levels above.
 struct Attack {
     what: &'static str,
     make: fn(&Place),
-    /// Of a tree this deep, how many levels neither `..` nor names lead to any more.
+    /// To how many levels of a tree this deep neither `..` nor names lead any more.
     lost: fn(usize) -> usize,
 }
 
 const ATTACKS: [Attack; 7] = [
     Attack {
         what: "the lowest closed level is cut off, and one half way up is moved",
-        make: |place| {
-            place.take(place.depth() - 2);
-            place.take(place.depth() / 2);
-        },
+        make: |place| _ = place.take(place.depth() - 2).take(place.depth() / 2),
         lost: |depth| depth / 2 - 2,
     },
     Attack {
         what: "the lowest closed level is cut off, and a decoy stands for one half way up",
-        make: |place| {
-            place.take(place.depth() - 2);
-            place.exchange(place.depth() / 2);
-        },
+        make: |place| _ = place.take(place.depth() - 2).exchange(place.depth() / 2),
         lost: |depth| depth / 2 - 2,
     },
     Attack {
         what: "the lowest closed level is cut off, and a decoy stands for the first",
-        make: |place| {
-            place.take(place.depth() - 2);
-            place.exchange(1);
-        },
+        make: |place| _ = place.take(place.depth() - 2).exchange(1),
         lost: |depth| depth - 3,
     },
     Attack {
         what: "a decoy stands for the lowest closed level, and one half way up is moved",
-        make: |place| {
-            place.exchange(place.depth() - 3);
-            place.take(place.depth() / 2);
-        },
+        make: |place| _ = place.exchange(place.depth() - 3).take(place.depth() / 2),
         lost: |depth| depth / 2 - 3,
     },
     Attack {
         what: "what is below the lowest closed level goes into a decoy of one half way up",
         make: |place| {
             let (depth, half) = (place.depth() - 2, place.depth() / 2);
-            place.take(depth);
-            place.exchange(half);
+            place.take(depth).exchange(half);
             let mut decoy = lendir::openat(&place.levels[half - 1], "m").unwrap();
             for _ in half..depth - 1 {
                 decoy = lendir::openat(&decoy, "m").unwrap();
@@ -105,12 +94,12 @@ const ATTACKS: [Attack; 7] = [
     },
     Attack {
         what: "all levels are moved, each on its own",
-        make: |place| (2..=place.depth()).rev().for_each(|depth| place.take(depth)),
+        make: |place| (2..=place.depth()).rev().for_each(|depth| _ = place.take(depth)),
         lost: |depth| depth - 4,
     },
     Attack {
         what: "all levels are moved, two by two",
-        make: |place| (2..=place.depth()).rev().step_by(2).for_each(|depth| place.take(depth)),
+        make: |place| (2..=place.depth()).rev().step_by(2).for_each(|depth| _ = place.take(depth)),
         lost: |depth| depth - 4,
     },
 ];
@@ -130,14 +119,14 @@ fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
     walk
 }
 
-/// The calls of a walk, except `close`, and those that mark a part that is counted.
+/// The calls of a walk except `close`, and those that mark a counted part.
 const TRACED: &str = "trace=openat,openat2,getdents64,%%stat";
 
 /// The kernel's work, as strace shows it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     calls: usize,
-    /// In all paths: how often the kernel looks up a name or goes up.
+    /// In all paths: the lookups of names, and the steps up.
     names: usize,
 }
 
@@ -175,15 +164,12 @@ fn way_back_under_attack_costs_no_more_than_the_depth() {
     for ((attack, is_post_order), costs) in cases().zip(costs.chunks(2)) {
         let [once, twice] = [costs[0], costs[1]];
         let is_linear = 2 * twice.calls <= 5 * once.calls && 2 * twice.names <= 5 * once.names;
+        let what = attack.what;
         assert!(
             is_linear,
-            "{}, post order {is_post_order}: {LEVELS} levels cost {once:?}, but twice as many {twice:?}",
-            attack.what
+            "{what}, post order {is_post_order}: {LEVELS} levels cost {once:?}, twice as many {twice:?}"
         );
     }
-    passed(
-        "walk: attacked on its way back",
-        cases().count(),
-        "attacks whose cost grows with the levels, not with their square",
-    );
+    let what = "attacks whose cost grows with the levels, not with their square";
+    passed("walk: attacked on its way back", cases().count(), what);
 }

@@ -1,4 +1,4 @@
-//! `Clone` of the caller's state panics: nothing hangs, and a caller who catches that loses no directory.
+//! If `Clone` of the caller's state panics, nothing hangs, and a caller who catches the panic loses no directory.
 
 use crate::spread::Next;
 use crate::support::machine::Watchdog;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// Cloned so many times, then it panics once.
+/// After so many clones it panics once.
 #[derive(Debug)]
 struct Fuse(Arc<AtomicUsize>);
 
@@ -40,7 +40,7 @@ fn ways() -> impl Iterator<Item = WalkOptions> {
     [false, true].into_iter().flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
 }
 
-/// All that is left, where each panic is caught.
+/// All visits that are left. Each panic is caught.
 fn left(walk: &mut impl Next<Fuse>) -> Vec<(PathBuf, bool)> {
     let mut visits = Vec::new();
     loop {
@@ -77,7 +77,7 @@ fn no_directory_is_lost_if_it_is_caught() {
     }
 }
 
-/// In one of the threads, or in `spread` itself.
+/// The panic comes in one of the threads, or in `spread` itself.
 #[test]
 fn threads_end_and_lose_nothing_if_it_is_caught() {
     let _watchdog = Watchdog::new(60);
@@ -104,7 +104,7 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                     Ok(parts) if catches => {
                         assert!(sorted(parts.into_iter().flatten().collect()) == expected, "{what}");
                     }
-                    // As many clones as that were not made.
+                    // Fewer clones were made.
                     Ok(_) => assert!((1..=clones + 1).contains(&left_of_fuse.load(SeqCst)), "{what}"),
                     Err(panic) => assert!(is_blown(&*panic) && (!catches || clones < 3), "{what}"),
                 }

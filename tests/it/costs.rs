@@ -1,4 +1,4 @@
-//! Allocations, counted: none per entry, one per `Buffer`, two per `ReadDir`, and those of a `Listing`.
+//! Allocations: none per entry, one per `Buffer`, two per `ReadDir`, and those of a `Listing`.
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::ORDERS;
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-/// Counts for each thread separately, because the other tests allocate in theirs. Refuses where a test asks for it.
+/// Counts for each thread separately, because other tests allocate in theirs. Refuses where a test asks for it.
 struct Counting;
 
 thread_local! {
@@ -22,7 +22,7 @@ thread_local! {
     static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Modulo 2^32 on 32 bits, where a thread that runs all tests allocates more: only differences are compared.
+/// The bytes may wrap on 32 bits, where a thread that runs all tests allocates more: only differences are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocated {
     pub times: usize,
@@ -47,7 +47,7 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is passed on to `System` as it came, or answered with null, which means that there is no memory. Counting
+// SAFETY: every call is forwarded unchanged to `System`, or returns null, which means that there is no memory. Counting
 // allocates nothing: the cells need no initialization and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -73,7 +73,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// While it lives, this thread is refused memory if it asks for that many bytes or more at a time.
+/// While it lives, this thread is refused allocations of that many bytes or more.
 pub struct Refusal(());
 
 impl Refusal {
@@ -177,7 +177,7 @@ fn error_is_two_allocations_at_most() {
     assert!(costs.iter().all(|costs| costs.times <= 2), "{costs:?}");
 }
 
-/// A `Listing` takes what its documentation says and, once it has held as large a directory, allocates nothing.
+/// A `Listing` takes the memory that its documentation states. Once it has held as large a directory, it allocates nothing.
 #[test]
 fn listing_memory_is_bounded_and_reused() {
     const NAME: usize = "IMG_20240101_000000.jpg".len();
@@ -188,12 +188,12 @@ fn listing_memory_is_bounded_and_reused() {
         }
         dir
     };
-    // Just over half of what the memory of the listing grows to, where most of it is still unused.
+    // Just over half of what the listing's memory grows to, most of which is then unused.
     let (small, large) = (directory(300), directory(40_000));
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
-            // The path is copied to the stack, so opening allocates nothing either.
+            // `open` copies the path to the stack, so it allocates nothing either.
             let dir = lendir::open(path).unwrap();
             listing.read(&dir).unwrap();
             assert!(listing.by_name(b"IMG_20240101_000299.jpg").is_some());
@@ -206,7 +206,7 @@ fn listing_memory_is_bounded_and_reused() {
         let cold = allocated(|| len = read(large.path()));
         assert_eq!(len, 40_000);
 
-        // The memory doubles when it grows, and a little is always written to in advance.
+        // The memory doubles when it grows, and a little of it is always initialised in advance.
         let record = (19 + NAME + 1).next_multiple_of(8);
         let promised = len * (16 + record);
         let taken = cold.bytes - cold.freed;

@@ -1,14 +1,14 @@
 //! The example `du`, as a program: against `du -k` of the system.
 
-use crate::examples::{assert_same, has_gnu};
-use crate::fixture::{example, in_mount_namespace, run};
+use crate::examples::assert_same;
+use crate::fixture::{example, has_gnu, in_mount_namespace, run};
 use crate::machine::skip;
 use crate::support::tree::{self, Tree};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-/// A file that takes its final space on disk: file systems may allocate it only when it is written back.
+/// Makes a file and waits until it has its final size on disk: file systems may allocate space only on writeback.
 fn write(path: &Path, bytes: usize) {
     fs::write(path, vec![1; bytes]).unwrap();
     File::open(path).unwrap().sync_all().unwrap();
@@ -46,7 +46,7 @@ fn agrees_with_the_system() {
         (&["-j0", "-j1", "-j8"][..], &["a"][..]),
         (&["-j1", "-j8"], &["a/b", "modes", "missing", "b/file/", "./a/.hidden/."]),
         (&["-j1"], &["a/file", "link", "link/", "a/dangling", tree.path().join("a/b").to_str().unwrap()]),
-        (&["-j1"], &["."]), // with threads, chance decides which link of `b/one` is found first
+        (&["-j1"], &["."]), // with several threads, chance decides which link of `b/one` is found first
         (&["-j1"], &["modes/0", "modes/0/file", "modes/100", "modes/100/below", "modes/400"]),
         (&["-j1"], &["a/b", "a", ".", "b"]),
         (&["-j1"], &["b/one", "b/two", "b", "a/b/another", "a/b/../b"]),
@@ -73,7 +73,7 @@ fn sizes_for_humans_are_rounded_up() {
     }
 }
 
-/// With `-x` it is left out; without, a directory that is mounted twice counts once.
+/// Mounts are left out with `-x`. Without it, a directory that is mounted twice counts once.
 #[test]
 fn what_is_mounted() {
     let tree = Tree::on_disk(|at| {
@@ -87,6 +87,6 @@ fn what_is_mounted() {
     };
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
-    assert_eq!(lines[..4], lines[4..], "ours and GNU's");
+    assert_eq!(lines[..4], lines[4..], "`du` differs from GNU's");
     assert_ne!(lines[0], lines[2]);
 }

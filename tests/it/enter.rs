@@ -1,17 +1,16 @@
-//! `Dir::enter`: what the caller names is entered, whether it was lent or not.
+//! `Dir::enter` enters what the caller names, whether it was lent or not.
 
 use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
+use crate::visits::directories;
 use lendir::{Dir, Listing, Walk};
-use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What is left of a walk: the paths of first visits below `root`, and the errors.
+/// The rest of a walk: the paths of first visits below `root`, and the errors.
 fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
     let (mut paths, mut errors) = (Vec::new(), Vec::new());
     let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(&error)));
@@ -24,11 +23,12 @@ fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
     (paths, errors)
 }
 
-/// What the caller does in the root, and what is entered.
+/// What the caller does in the root, and the directories that are then entered.
 type Case = (&'static str, fn(&mut Dir<'_>), &'static [&'static str]);
 
 const CASES: [Case; 9] = [
-    ("before the first entry", |dir| dir.enter("a"), &["a", "a", "a/b", "a/b", "e"]),
+    // A `Dir` that is dropped midway is read again, without the directories that were entered.
+    ("before the first entry", |dir| dir.enter("a"), &["a", "a/b", "e"]),
     (
         "after all was skipped",
         |dir| {
@@ -107,27 +107,22 @@ const CASES: [Case; 9] = [
 fn directory_that_is_named_is_entered() {
     let tree = Tree::of(&["a/b/", "e/"]);
     for (what, call, expected) in CASES {
-        // A `Dir` that is dropped midway is read again, without what was entered.
-        let expected = match what {
-            "before the first entry" => &["a", "a/b", "e"],
-            _ => expected,
-        };
         for is_post_order in [false, true] {
             let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
             let (paths, errors) = left(&mut walk, tree.path());
-            assert_eq!(
-                (&paths[..], errors.len()),
-                (&expected.iter().map(ToString::to_string).collect::<Vec<_>>()[..], 0),
-                "{what}"
-            );
+            assert!(paths.iter().eq(expected) && errors.is_empty(), "{what}: {paths:?}, {errors:?}");
         }
     }
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     root.enter("a");
     while root.next().unwrap().is_some() {}
-    assert_eq!(left(&mut walk, tree.path()).0, ["a", "a", "a/b", "a/b", "e"], "one that is lent as well comes twice");
+    assert_eq!(
+        left(&mut walk, tree.path()).0,
+        ["a", "a", "a/b", "a/b", "e"],
+        "a directory that is lent and entered must come twice"
+    );
 }
 
 #[test]
@@ -196,20 +191,12 @@ fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
     }
 }
 
-/// Nothing is read: each directory is skipped, and entered by name.
+/// Nothing is read: the caller skips each directory, and enters those below it by name.
 #[test]
 fn threads_enter_what_is_named() {
     let _watchdog = Watchdog::new(300);
     let tree = Tree::new(|at| tree::random(at, 11));
-    let mut below = BTreeMap::<PathBuf, Vec<_>>::new();
-    let mut to_do = vec![tree.path().to_owned()];
-    while let Some(dir) = to_do.pop() {
-        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
-        let dirs: Vec<_> =
-            entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path()).collect();
-        to_do.extend(dirs.iter().cloned());
-        below.insert(dir, dirs);
-    }
+    let below = directories(tree.path());
     for max_open in [4, 32] {
         for is_post_order in [false, true] {
             for threads in THREADS {
@@ -229,10 +216,8 @@ fn threads_enter_what_is_named() {
                 });
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                 paths.sort();
-                assert!(
-                    paths.iter().eq(below.keys()),
-                    "{threads} threads, {max_open} open, post order {is_post_order}"
-                );
+                let what = format!("{threads} threads, {max_open} open, post order {is_post_order}");
+                assert!(paths.iter().eq(below.keys()), "{what}");
             }
         }
     }

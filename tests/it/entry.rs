@@ -1,4 +1,4 @@
-//! What an entry asks the file system: about itself, never about what a link leads to. Its errors have its path.
+//! What an entry asks the file system concerns itself, never the target of a link. Its errors have its path.
 
 use crate::fixture::{make_file, mixed};
 use crate::support::process::as_nobody;
@@ -53,7 +53,10 @@ fn a_listing_answers_the_same_by_the_same_names() {
         assert_eq!((error.path(), error.raw_os_error()), (&*made.path().join("plain"), Some(libc::ENOENT)));
     }
     listing.read(lendir::open("/").unwrap()).unwrap();
-    assert!(listing.iter().all(|entry| entry.path().as_os_str() == entry.name_os()), "the path of another directory");
+    assert!(
+        listing.iter().all(|entry| entry.path().as_os_str() == entry.name_os()),
+        "an entry has the path of another directory"
+    );
 }
 
 #[test]
@@ -146,13 +149,14 @@ fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
 }
 
 #[test]
-fn a_sorted_entry_can_be_copied_out_of_its_loop() {
-    fn newest<'l>(listing: &'l Listing, dir: &lendir::ReadDir) -> Option<SortedEntry<'l>> {
-        listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))
+fn a_sorted_entry_and_its_name_outlive_the_loop() {
+    fn newest<'l>(listing: &'l Listing, dir: &lendir::ReadDir) -> Option<(SortedEntry<'l>, &'l [u8])> {
+        let newest = listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
+        Some((newest, newest.name()))
     }
     let made = tempfile::tempdir().unwrap();
     make_file(&made.path().join("one"));
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
     dir.read_into(&mut listing).unwrap();
-    assert_eq!(newest(&listing, &dir).unwrap().name(), b"one");
+    assert_eq!(newest(&listing, &dir).unwrap().1, b"one");
 }

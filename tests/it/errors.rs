@@ -1,8 +1,9 @@
-//! Errors of opening and reading: those of the kernel, never a panic.
+//! Errors of opening and reading are the kernel's, and never a panic.
 
 use crate::fixture::numbered;
-use crate::support::process::as_nobody;
+use crate::support::process::{self, as_nobody};
 use crate::support::scan;
+use crate::walk_bounds::leave_room;
 use lendir::{Buffer, EndMarker, Entries, Error, Listing, OFlags, ReadDir};
 use rustix::fs::{CWD, fcntl_getfl};
 use rustix::io::{FdFlags, fcntl_getfd};
@@ -14,7 +15,7 @@ fn errno<T>(result: Result<T, Error>) -> Option<i32> {
     result.err().map(|error| scan::errno(&error))
 }
 
-/// A number far beyond any descriptor that a test has open.
+/// A number far above any descriptor that a test has open.
 fn closed() -> BorrowedFd<'static> {
     // SAFETY: no descriptor has this number, because no test opens a million of them: every call on it is refused.
     unsafe { BorrowedFd::borrow_raw(1 << 20) }
@@ -78,7 +79,7 @@ fn reading_returns_the_error_of_the_kernel() {
     let dir = numbered(1);
     let only_a_path = lendir::openat_with(CWD, dir.path(), OFlags::PATH).unwrap();
     let file = File::open(dir.path().join("1")).unwrap();
-    let mut buffer = Buffer::new();
+    let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
     for (descriptor, expected) in
         [(only_a_path.as_fd(), libc::EBADF), (file.as_fd(), libc::ENOTDIR), (closed(), libc::EBADF)]
     {
@@ -86,7 +87,9 @@ fn reading_returns_the_error_of_the_kernel() {
         assert_eq!(errno(entries.next()), Some(expected));
         assert_eq!(errno(entries.next()), None, "the error came twice");
         assert_eq!(errno(Entries::new(&descriptor, &mut buffer).count()), Some(expected));
-        assert_eq!(errno(Listing::new().read(descriptor)), Some(expected));
+        listing.read(lendir::open(dir.path()).unwrap()).unwrap();
+        assert_eq!(errno(listing.read(descriptor)), Some(expected));
+        assert!(listing.is_empty(), "entries of another directory are left");
     }
     assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
     assert_eq!(errno(EndMarker::of(closed())), Some(libc::EBADF));
@@ -103,15 +106,30 @@ fn forbidden_directory_is_eacces() {
     remove_dir(&secret).unwrap(); // `TempDir` would open it first
 }
 
+/// An iterator that is under way does not notice.
+#[test]
+fn open_fails_without_a_descriptor() {
+    process::run("errors::open_fails_without_a_descriptor", 60, || {
+        let dir = numbered(3);
+        let fd = lendir::open(dir.path()).unwrap();
+        let mut buffer = Buffer::new();
+        let mut entries = Entries::new(&fd, &mut buffer);
+        let _others = leave_room(0);
+        assert_eq!(errno(lendir::open("/")), Some(libc::EMFILE));
+        assert_eq!(errno(lendir::openat(&fd, ".")), Some(libc::EMFILE));
+        assert_eq!(entries.count().unwrap(), 3);
+    });
+}
+
 #[test]
 fn noatime_is_given_up_where_refused() {
     let own = numbered(0);
     let noatime = |path: &std::path::Path| {
-        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("neither with O_NOATIME nor without");
+        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("cannot open it, with O_NOATIME or without");
         fcntl_getfl(dir).unwrap().contains(OFlags::NOATIME)
     };
     assert!(noatime(own.path()));
-    as_nobody(|| assert!(!noatime("/".as_ref()), "another user's directory"));
+    as_nobody(|| assert!(!noatime("/".as_ref()), "O_NOATIME on another user's directory"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What all examples do alike, and the lessons `count` and `sorted`, as programs.
+//! What all examples have in common, and the lessons `count` and `sorted`, as programs.
 
 use crate::fixture::{
     check_broken_pipe, check_full_device, check_help, check_usage_error, example, mixed, run, run_on_terminal,
@@ -11,17 +11,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// Whether this system has GNU's program of that name.
-pub fn has_gnu(program: &str, test: &str) -> bool {
-    let version = Command::new(program).arg("--version").output();
-    let has = version.is_ok_and(|output| output.stdout.starts_with(format!("{program} (GNU").as_bytes()));
-    if !has {
-        skip(test, &format!("GNU {program}"));
-    }
-    has
-}
-
-/// What a user without privileges gets: the lines without regard to their order, the number of errors, and the status.
+/// What a user without privileges gets: the lines, sorted, the number of errors, and the exit status.
 pub fn outcome(mut command: Command, dir: &Path, args: &[&str]) -> (Vec<String>, usize, Option<i32>) {
     let output = run_unprivileged(command.current_dir(dir).env("LC_ALL", "C").args(args));
     let lines = output.stdout.split_inclusive(|byte| matches!(byte, b'\n' | b'\0'));
@@ -30,7 +20,7 @@ pub fn outcome(mut command: Command, dir: &Path, args: &[&str]) -> (Vec<String>,
     (lines, String::from_utf8_lossy(&output.stderr).lines().count(), output.status.code())
 }
 
-/// Checks that ours, with each of the options `threads`, and GNU's, with the option `own`, have the same outcome.
+/// Checks that our program, with each option of `threads`, has the outcome of GNU's, with the option `own`.
 pub fn assert_same(program: &str, dir: &Path, threads: &[&str], own: &str, args: &[&str]) {
     let expected = outcome(Command::new(program), dir, &[&[own], args].concat());
     for threads in threads {
@@ -133,7 +123,7 @@ fn lessons_say_in_a_readable_line_what_they_cannot_read() {
     check(&["count"], "5\n", "count: ./locked: Permission denied (os error 13)\n");
 }
 
-/// What others put in the place of a PATH is not followed.
+/// A link that others put in the place of a PATH is not followed.
 #[test]
 fn link_swapped_in_at_the_root_is_not_followed() {
     let at = Tree::of(&["root/inside/", "outside/outside/"]);

@@ -1,7 +1,7 @@
 //! The example `find`, as a program: against the system's `find`.
 
-use crate::examples::{assert_same, has_gnu};
-use crate::fixture::{make_file, mixed};
+use crate::examples::assert_same;
+use crate::fixture::{has_gnu, make_file, mixed};
 use crate::support::tree::{self, Tree};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};

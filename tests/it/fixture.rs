@@ -66,28 +66,28 @@ pub fn run(command: &mut Command) -> Output {
     command.output().expect("cannot run the program")
 }
 
-/// Whether GNU find is installed; if not, reports that `test` is skipped.
-pub fn has_find(test: &str) -> bool {
-    let version = Command::new("find").arg("--version").output();
-    let has = version.is_ok_and(|output| output.stdout.starts_with(b"find (GNU"));
+/// Whether GNU's program of that name is installed; if not, reports that `test` is skipped.
+pub fn has_gnu(program: &str, test: &str) -> bool {
+    let version = Command::new(program).arg("--version").output();
+    let has = version.is_ok_and(|output| output.stdout.starts_with(format!("{program} (GNU").as_bytes()));
     if !has {
-        skip(test, "GNU find");
+        skip(test, &format!("GNU {program}"));
     }
     has
 }
 
-/// Runs it without root's privileges: what the permissions refuse is refused.
+/// Runs it without root's privileges, so permissions are enforced.
 pub fn run_unprivileged(command: &mut Command) -> Output {
     in_thread(|| {
         for capability in [CapabilitySet::DAC_OVERRIDE, CapabilitySet::DAC_READ_SEARCH] {
-            // A program that root executes gets all capabilities of this set. Other users may not change it, and need not.
+            // A program that root executes gets all capabilities of this set. Other users may not change the set, and need not.
             let _ = remove_capability_from_bounding_set(capability);
         }
         run(command)
     })
 }
 
-/// Runs a shell script where it may mount, with the path of the example as `$0`. `None` where there are no user namespaces.
+/// Runs a shell script where it may mount; `$0` is the path of the example. `None` where there are no user namespaces.
 pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output> {
     let unshare = |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
     let can_mount = unshare(&["mount", "-t", "tmpfs", "none", "/tmp"]).status.success();
@@ -95,7 +95,7 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
     can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("the path is not UTF-8")]))
 }
 
-/// All that `run` wrote to its standard output while others exchanged `root` with `link` in `dir`, back and forth.
+/// The standard output of all `run`s while another thread keeps exchanging `root` and `link` in `dir`.
 pub fn while_root_is_swapped(dir: &Path, run: impl Fn() -> Output) -> String {
     let (root, link, done) = (dir.join("root"), dir.join("link"), AtomicBool::new(false));
     let mut text = String::new();
@@ -113,7 +113,7 @@ pub fn while_root_is_swapped(dir: &Path, run: impl Fn() -> Output) -> String {
     text
 }
 
-/// All that the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
+/// What the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
 pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let screen = openpt(flags).ok()?;
@@ -123,21 +123,17 @@ pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
         .stderr(Stdio::piped())
         .spawn()
         .expect("cannot run the program");
-    drop(command); // and with it the terminal, which nobody but the child has open now
+    drop(command); // and with it the terminal, which only the child has open now
     let mut shown = Vec::new();
     let end = File::from(screen).read_to_end(&mut shown);
-    assert_eq!(
-        end.unwrap_err().raw_os_error(),
-        Some(libc::EIO),
-        "the terminal does not end as after the child has closed it"
-    );
+    assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EIO), "not the end of a terminal that the child has closed");
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     child.wait().expect("cannot reap the child");
     Some((String::from_utf8(shown).unwrap(), errors))
 }
 
-/// Checks that the example ends quietly, as if it were done, when nobody reads its standard output any more.
+/// Checks that the example ends quietly and with success if nobody reads its standard output.
 #[allow(clippy::incompatible_msrv, reason = "only the crate and its examples keep to the oldest Rust")]
 pub fn check_broken_pipe(name: &str, args: &[&str]) {
     let (reader, writer) = std::io::pipe().unwrap();
@@ -172,7 +168,7 @@ pub fn check_help(name: &str) {
     assert!(source.contains(&format!("\n\nconst HELP: &str = \"\\\n{help}\";\n\nuse ")), "{help}");
 }
 
-/// Checks that the example prints nothing for `args` but one line, which says `complaint` and leads to `--help`.
+/// Checks that for `args` the example prints only one line: `complaint`, and a hint at `--help`.
 pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
     let output = run(example(name).args(args));
     assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty(), "{args:?}: {output:?}");

@@ -1,6 +1,6 @@
-//! Symbolic links that the caller follows: `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
+//! Symbolic links that the caller follows with `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
 
-use crate::fixture::{has_find, run};
+use crate::fixture::{has_gnu, run};
 use crate::spread::Next;
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::scan::errno;
@@ -21,7 +21,7 @@ pub enum What {
     First,
     Second,
     Error(i32),
-    /// It leads back to this directory.
+    /// The link leads back to this directory.
     Loop(PathBuf),
 }
 
@@ -50,7 +50,7 @@ impl Way {
         options.open(root).unwrap()
     }
 
-    /// All that is left of the walk, which follows all links.
+    /// Walks to the end, and follows all links.
     pub fn walked(self, walk: &mut impl Next) -> Vec<Answer> {
         let (mut answers, mut listing) = (Vec::new(), Listing::new());
         loop {
@@ -84,7 +84,7 @@ impl Way {
         answers
     }
 
-    /// `above` has the directories from the root down.
+    /// `above` holds the directories from the root down.
     fn below(self, path: &Path, above: &mut Vec<((u64, u64), PathBuf)>, answers: &mut Vec<Answer>) {
         let depth = above.len();
         answers.push((path.to_owned(), depth, What::First));
@@ -134,8 +134,8 @@ fn id(path: &Path) -> (u64, u64) {
 /// The root of the tree that is walked.
 const ROOT: &str = "root";
 
-/// Some directories, and links to them, to files, to nothing, to themselves, to other links, and to what is above the root, from
-/// where links lead back.
+/// Directories, and links to directories, to files, to nothing, to themselves, to other links, and to what is above the root. A
+/// link leads back from there.
 fn make(above: &Path, seed: u64) {
     let at = &above.join(ROOT);
     tree::make(above, &["beside/below/", "root/"]);
@@ -195,11 +195,7 @@ fn links_lead_where_std_says() {
         }
     }
     assert!(loops > 50 && deepest > 5, "{loops} loops, {deepest} levels");
-    passed(
-        "walk: links that are followed",
-        cases,
-        "walks of made trees, as `std` finds them, with an error for each loop",
-    );
+    passed("walk: links that are followed", cases, "walks of made trees, as by `std`, with an error for each loop");
 }
 
 #[test]
@@ -225,7 +221,7 @@ fn links_are_followed_by_several_threads() {
 
 #[test]
 fn links_lead_where_find_says() {
-    if !has_find("follow::links_lead_where_find_says") {
+    if !has_gnu("find", "follow::links_lead_where_find_says") {
         return;
     }
     for seed in 0..seeds() {

@@ -1,6 +1,7 @@
 //! The example `grep`, as a program: against GNU `grep -rHIF`.
 
-use crate::examples::{assert_same, has_gnu};
+use crate::examples::assert_same;
+use crate::fixture::has_gnu;
 use crate::support::tree::{Tree, make};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,8 +1,8 @@
-//! The loops of `tests/downstream`, a program compiled as users compile theirs: callgrind counts their instructions.
+//! callgrind counts the instructions of loops in `tests/downstream`, a program that is compiled as users compile theirs.
 //!
 //! `Entries::next`, or `Walk::next` with `Dir::next`, and the caller's loop must be one frame, because a return after a system
-//! call is mispredicted. callgrind names the functions that are frames of their own, and without noise it counts the
-//! instructions: twice as many where the compiler does not inline what is called for each entry.
+//! call is mispredicted. callgrind names the functions that have frames of their own. It counts instructions without noise: twice
+//! as many if the compiler does not inline what is called for each entry.
 
 use crate::fixture::make_file;
 use crate::machine::{passed, runs_long, skip};
@@ -14,15 +14,15 @@ use std::{fs, thread};
 use tempfile::TempDir;
 
 const TEST: &str = "one_frame_with_the_callers_loop";
-/// As in `tests/downstream/Cargo.toml`. Each builds its dependencies for itself, so the short form has the first only.
+/// Those of `tests/downstream/Cargo.toml`. Each builds its own dependencies, so the short form runs only the first.
 const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
-/// The most that a loop may take, as a multiple of `RawDir` with the caller skipping the dots.
+/// The most instructions that a loop may take, as a multiple of those of `RawDir` with a caller that skips the dots.
 const AT_MOST: f64 = 1.06;
-/// The same for a walk, as a multiple of one by hand in directories of 32 entries. `Walk` also keeps a path and a way back up.
+/// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `Walk` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
 /// The functions of `lendir` on the way to a system call.
 const INLINED: [&str; 6] = ["next", "find", "lend", "advance", "step", "enter"];
-/// Others of these names, which are not called for each directory.
+/// Others with these names, which are not called for each directory.
 const RARE: [&str; 2] = ["Roots>::next", "Mounts>::find"];
 
 #[test]
@@ -71,18 +71,13 @@ fn one_frame_with_the_callers_loop() {
             all_hold &= ratio <= at_most && called.is_empty();
         }
     }
-    assert!(
-        all_hold,
-        "a loop takes more than {AT_MOST} ({WALK_AT_MOST} for a walk) of `RawDir`'s instructions, or calls {INLINED:?}:\n{report}"
-    );
+    let most = format!("{AT_MOST} ({WALK_AT_MOST} for a walk) of `RawDir`'s instructions");
+    assert!(all_hold, "a loop takes more than {most}, or calls one of {INLINED:?}:\n{report}");
     if !has_marker {
         skip(TEST, "a file system with an `EndMarker`, for the loop that uses one");
     }
-    passed(
-        "one frame with the caller's loop",
-        compared,
-        "loops compiled as users compile theirs: instructions, at most 1.06 of `RawDir`'s, 1.30 for a walk",
-    );
+    let what = "loops compiled as users compile theirs: instructions, at most 1.06 of `RawDir`'s, 1.30 for a walk";
+    passed("one frame with the caller's loop", compared, what);
 }
 
 /// Whether valgrind is installed; if not, reports that `test` is skipped.
@@ -94,7 +89,7 @@ pub fn has_valgrind(test: &str) -> bool {
     has
 }
 
-/// A new directory, and whether its file system has an `EndMarker`. It has one if that is possible here.
+/// A new directory, if possible on a file system with an `EndMarker`, and whether it has one.
 fn directory() -> (TempDir, bool) {
     let is_marked = |path: &Path| lendir::open(path).and_then(EndMarker::of).is_ok_and(|of| of != EndMarker::NONE);
     let parents = [Path::new("/dev/shm").to_owned(), std::env::temp_dir()];
@@ -103,14 +98,11 @@ fn directory() -> (TempDir, bool) {
     (marked.unwrap_or_else(|| tempfile::tempdir().expect("cannot make a temporary directory")), has_marker)
 }
 
-/// With the same versions, the program needs no downloads beyond those of the tests.
+/// With the same versions, the program needs the same downloads as the tests.
 fn assert_same_versions() {
     let [ours, theirs] = ["Cargo.lock", "tests/downstream/Cargo.lock"].map(|path| fs::read_to_string(path).unwrap());
     for checksum in theirs.lines().filter(|line| line.starts_with("checksum")) {
-        assert!(
-            ours.contains(checksum),
-            "tests/downstream/Cargo.lock names another version than Cargo.lock: {checksum}"
-        );
+        assert!(ours.contains(checksum), "Cargo.lock has another version than tests/downstream/Cargo.lock: {checksum}");
     }
 }
 
@@ -126,20 +118,10 @@ struct Count {
 fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream");
     let mut build = Command::new(env!("CARGO"));
-    build.args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--manifest-path",
-        "tests/downstream/Cargo.toml",
-        "--profile",
-        profile,
-    ]);
-    build.arg("--target-dir").arg(&target);
-    // A sanitizer or a coverage tool that instruments the tests must not instrument the program.
-    for flags in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER"] {
-        build.env_remove(flags);
-    }
+    build.args(["build", "--quiet", "--locked", "--profile", profile]);
+    build.args(["--manifest-path", "tests/downstream/Cargo.toml", "--target-dir"]).arg(&target);
+    // A sanitizer or a coverage tool must instrument the tests, but not the program.
+    build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("RUSTC_WRAPPER");
     output(&mut build);
 
     let profiles = tempfile::tempdir().unwrap();
@@ -160,7 +142,7 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     counts.collect()
 }
 
-/// Runs its arguments, and writes for each call of a function `measured` what it finds to a file that begins as `file`.
+/// Runs its arguments. For each call of a function `measured`, it writes its counts to a file whose name begins with `file`.
 pub fn callgrind(file: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--tool=callgrind", "--toggle-collect=*::measured", "--dump-after=*::measured"]);
@@ -168,7 +150,7 @@ pub fn callgrind(file: &Path) -> Command {
     command
 }
 
-/// What [`callgrind`] wrote of a call, from the first on, and the number of instructions in it.
+/// What [`callgrind`] wrote about a call, and the number of its instructions. The first call is number 1.
 pub fn of_call(file: &Path, call: usize) -> (String, u32) {
     let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
     let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind wrote no totals");
@@ -176,7 +158,7 @@ pub fn of_call(file: &Path, call: usize) -> (String, u32) {
     (of_call, instructions)
 }
 
-/// The function that is named in `line`, such as `fn=(12) lendir::walk::Walk::next`, if it is one that must be inlined.
+/// The function named in `line`, such as `fn=(12) lendir::walk::Walk::next`, if it must be inlined.
 fn called(line: &str) -> Option<&str> {
     let (_, function) = line.split_once("fn=(")?.1.split_once(") ")?;
     let is_ours =

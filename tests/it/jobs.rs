@@ -1,4 +1,4 @@
-//! `Jobs`: work that threads without directories do for those that have some.
+//! `Jobs`: work that threads without directories do for threads that have some.
 
 use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
@@ -17,7 +17,7 @@ fn tree() -> Tree {
     Tree::new(|at| tree::random(at, 1))
 }
 
-/// Some closures return early, with jobs that have not begun.
+/// Some closures return early, while some jobs have not begun.
 #[test]
 fn each_runs_once_before_spread_returns() {
     let _watchdog = Watchdog::new(60);
@@ -57,7 +57,7 @@ fn each_runs_once_before_spread_returns() {
     }
 }
 
-/// The entries of one directory are the work: it is lent to one thread, and the other ones run its jobs meanwhile.
+/// All work is in one directory: it is lent to one thread, and the others run its jobs meanwhile.
 #[test]
 fn idle_threads_run_them_while_a_directory_is_lent() {
     let _watchdog = Watchdog::new(60);
@@ -117,7 +117,7 @@ fn the_last_thread_runs_those_that_are_left() {
         let jobs = worker.jobs();
         while let Some(dir) = worker.next().unwrap() {
             if dir.depth() == 0 {
-                thread::sleep(Duration::from_millis(10)); // until the other one waits for directories, and jobs
+                thread::sleep(Duration::from_millis(10)); // until the other one waits for directories and jobs
                 continue;
             }
             here.fetch_add(1, SeqCst);
@@ -132,7 +132,7 @@ fn the_last_thread_runs_those_that_are_left() {
     assert_eq!(ran.into_inner(), here.into_inner());
 }
 
-/// Counts how many there are.
+/// Counts how many exist.
 struct Counted<'c>(&'c AtomicUsize);
 
 impl<'c> Counted<'c> {
@@ -196,13 +196,13 @@ fn what_has_not_begun_is_dropped_at_the_end() {
             let result = catch_unwind(spread);
             assert_eq!(result.is_err(), matches!(end, End::Panic | End::PanicInJob), "{end:?}, {threads} threads");
             assert!(result.err().is_none_or(|panic| panic.downcast_ref() == Some(&100_usize)));
-            assert_eq!(alive.into_inner(), 0, "{end:?}: what jobs own is not dropped");
+            assert_eq!(alive.into_inner(), 0, "{end:?}: a job leaks what it owns");
             assert!(ran.into_inner() <= made.into_inner());
         }
     }
 }
 
-/// A thread of the caller's own can give a job after all threads of the walk have become idle: it runs the job itself.
+/// A thread of the caller's own may hand over a job after all threads of the walk have become idle: then it runs the job itself.
 #[test]
 fn none_is_lost_that_comes_as_the_walk_ends() {
     let tree = Tree::of(&["a/", "b/"]);

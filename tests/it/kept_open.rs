@@ -1,4 +1,4 @@
-//! How many descriptors a walk keeps when the process runs out of them: all that it can have, the current directory's included.
+//! When the process runs out of descriptors, a walk keeps all that it can have, including the current directory's.
 
 use crate::support::machine::{passed, runs_long};
 use crate::support::process;
@@ -20,8 +20,7 @@ fn open_descriptors() -> usize {
     count
 }
 
-/// The depth of each directory, at its first visit or its second, and how many descriptors the walk has there. `look` is called
-/// at each of them, with its depth.
+/// For each visit: the depth, whether it is the second, and how many descriptors the walk has. `look` is called with each depth.
 fn counts(walk: &mut Walk, before: &Cell<usize>, mut look: impl FnMut(usize)) -> Vec<(usize, bool, usize)> {
     let mut listing = Listing::new();
     let mut counts = Vec::new();
@@ -37,7 +36,7 @@ fn rooms() -> impl Iterator<Item = usize> {
     (4..=DEPTH + 2).step_by(if runs_long() { 1 } else { 3 })
 }
 
-/// Under the process's limit a walk keeps as many as under the same limit of its own.
+/// Under the limit of the process, a walk keeps as many descriptors as under the same `max_open`.
 #[test]
 fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
     process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
@@ -48,7 +47,7 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
                 let most = expected.iter().map(|count| count.2).max();
-                assert_eq!(most, Some(room.min(DEPTH + 1)), "not as many as the limit allows");
+                assert_eq!(most, Some(room.min(DEPTH + 1)), "descriptors open under the limit {room}");
                 let others = leave_room(room);
                 let before = Cell::new(open_descriptors());
                 let counts = counts(&mut begin(1000), &before, |_| ());
@@ -61,14 +60,10 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
             }
         }
     });
-    passed(
-        "walk: descriptors that it keeps",
-        2 * rooms().count(),
-        "limits of the process: as many as under the same limit of its own",
-    );
+    passed("walk: descriptors that it keeps", 2 * rooms().count(), "limits of the process: as many as by `max_open`");
 }
 
-/// From then on it makes do with as many, even if the process may have more later.
+/// Once a walk has run out of descriptors, it keeps no more than then, even if the process may have more later.
 #[test]
 fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
     process::run("kept_open::walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway", 60, || {
@@ -93,9 +88,6 @@ fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
             }
         }
     });
-    passed(
-        "walk: descriptors that it keeps from then on",
-        2 * (DEPTH / 2 - 4),
-        "limits of the process that are lifted midway",
-    );
+    let what = "limits of the process that are lifted midway";
+    passed("walk: descriptors that it keeps from then on", 2 * (DEPTH / 2 - 4), what);
 }

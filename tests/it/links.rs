@@ -1,4 +1,4 @@
-//! Which links are followed: those that the caller says, lent or not; and how the walk comes back from there.
+//! A walk follows only the links that the caller names, lent or not, and comes back from there.
 
 use crate::follow::{WAYS, Way, made};
 use crate::support::process;
@@ -18,7 +18,7 @@ fn linked() -> Tree {
     tree
 }
 
-/// The names of the directories of depth 1 that are left, in the order in which they come, and the errors.
+/// The names of the directories of depth 1 in the rest of the walk, in their order, and the errors.
 fn left(walk: &mut Walk) -> (Vec<String>, Vec<(String, i32)>) {
     let (mut names, mut errors) = (Vec::new(), Vec::new());
     let mut note = |error: lendir::Error| {
@@ -47,10 +47,10 @@ fn only_links_that_the_caller_follows_are_entered() {
                 root.follow_entry();
                 root.skip_entry();
                 root.follow_entry();
-                assert!(!root.follow_name("2"), "it was skipped");
+                assert!(!root.follow_name("2"), "a link is followed after it was skipped");
             }
             b"3" => assert!(root.follow_name("3") && !root.follow_name("3")),
-            b"a" | b"b" => assert!(!root.follow_name(&name), "it is not a link"),
+            b"a" | b"b" => assert!(!root.follow_name(&name), "a directory is followed"),
             _ => {}
         }
     }
@@ -75,7 +75,7 @@ fn link_is_followed_though_its_directory_is_dropped_midway() {
     assert_eq!((names, errors), (expected, vec![]));
 }
 
-/// So a caller can walk in an order of its own, and follow links.
+/// So a caller can follow links in an order of its own.
 #[test]
 fn name_that_is_not_noted_is_followed() {
     let tree = linked();
@@ -94,7 +94,7 @@ fn name_that_is_not_noted_is_followed() {
         assert_eq!(left(&mut walk), (names, vec![("below".to_owned(), libc::EINVAL)]));
 
         let mut walk = Walk::options().max_depth(1).open(tree.path()).unwrap();
-        assert!(!walk.next().unwrap().unwrap().follow_name("1"), "it would be too deep");
+        assert!(!walk.next().unwrap().unwrap().follow_name("1"), "a link is followed below max_depth");
         assert!(walk.next().unwrap().is_none());
     }
 }
@@ -114,7 +114,7 @@ fn name_may_be_followed_before_it_is_lent() {
     }
 }
 
-/// A directory that the walk reaches through a link has other ancestors than one that it reaches directly, as deep.
+/// A directory that the walk reaches through a link has other ancestors than one of the same depth that it reaches directly.
 #[test]
 fn ancestors_through_a_link_are_forgotten_with_it() {
     let tree = Tree::of(&["a/", "b/t/"]);
@@ -145,7 +145,8 @@ fn levels_above_links_are_closed_and_found() {
     }
 }
 
-/// The way up to the ancestors takes two descriptors at a time; the first level, the current one and the link's target, three.
+/// The way up through the ancestors takes two descriptors at a time. The first level, the current one and the link's target take
+/// three.
 #[test]
 fn process_with_few_descriptors_follows_links() {
     process::run("links::process_with_few_descriptors_follows_links", 60, || {
@@ -162,7 +163,7 @@ fn process_with_few_descriptors_follows_links() {
     });
 }
 
-/// A name that the caller follows may be that of a directory: then it is none that was entered through a link.
+/// A name that the caller follows may be that of a directory, which is then not entered through a link.
 #[test]
 fn directory_that_is_followed_by_name_is_no_link() {
     let tree = Tree::of(&["d/", "target/in/"]);

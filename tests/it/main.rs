@@ -1,25 +1,24 @@
-//! Tests that any machine can run: without root, and SKIPPED where they lack a program. Each module is a topic. To see
-//! how a test looks, begin with `plain`; a new one belongs in
+//! Tests that any machine can run, without root. Where they lack a program, they say SKIPPED. Each module is a topic. To see what
+//! a test looks like, begin with `plain`. A new test belongs in
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
 //! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
-//! - `entry`: what an entry asks the file system; `types`: what every public type is (`Send`, covariant);
-//! - `errors`: an error of a call that is made wrongly;
+//! - `entry`: what an entry asks the file system; `types`: the traits of every public type (`Send`, covariant);
+//! - `errors`: an error of a call with a wrong argument;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;
-//!   `walk_bounds`: a tree that is deep, a walk with few descriptors, or on its way back up; `walk_errors`: an error of a walk;
-//!   `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: if that panics;
+//!   `walk_bounds`: a deep tree, few descriptors, or the way back up; `walk_errors`: an error of a walk;
+//!   `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
 //! - `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`, `jobs`: a walk on several threads;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
-//!   `kept_open`: the descriptors that it keeps; `refused_memory`: a walk without memory;
-//! - `examples`: what all examples do alike; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one, run as a program.
+//!   `kept_open`: the descriptors that a walk keeps; `refused_memory`: a walk without memory;
+//! - `examples`: what all examples have in common; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one example, run as a program.
 //!
-//! `fixture` makes directories to read and runs the examples; `visits` says what the walk of a tree must lend, `stamps` when;
-//! `strace` shows system calls.
-//! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees, and
-//! holds all that one reading of a directory delivered. A test that mounts, injects faults or needs a hostile file system
-//! belongs in `tests/kernel`.
+//! `fixture` makes directories to read, and runs the examples; `visits` states what a walk must lend, `stamps` when; `strace` shows
+//! system calls. `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, makes
+//! trees, and holds the result of one reading. A test that mounts, injects faults or needs a hostile file system belongs in
+//! `tests/kernel`.
 
 mod attack_costs;
 mod clone_panics;

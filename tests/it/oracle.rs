@@ -1,4 +1,4 @@
-//! The same names, inode numbers and types as `std::fs::read_dir` gives, on the system's directories and on made ones.
+//! The same names, inode numbers and types as from `std::fs::read_dir`, for system directories and for made ones.
 
 use crate::fixture::{make_file, numbered};
 use crate::support::machine::skip;
@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Sorted by name; types are asked for where the directory does not tell them.
+/// Sorted by name. Where the directory does not list types, it asks for them.
 fn by_std(path: &Path) -> io::Result<Vec<Found>> {
     let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
     let found = entries.iter().map(|entry| Found { file_type: type_by_std(entry), ..Found::by_std(entry) });
@@ -32,7 +32,7 @@ fn by_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>>
     let mut again = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir)?);
     again.rewind()?;
     if Scan::of(&mut again) != (Scan { found, end: End::Complete }) {
-        return Err(format!("{}: read otherwise with its end marker", path.display()).into());
+        return Err(format!("{}: other entries with its end marker", path.display()).into());
     }
     Ok(sorted(resolved))
 }
@@ -41,7 +41,7 @@ fn sorted(found: Vec<Found>) -> Vec<Found> {
     scan::sorted(found, Order::Bytes)
 }
 
-/// What all readings of a directory found, or where they differ.
+/// The entries that all readings of a directory find, or a difference.
 fn agree(path: &Path) -> Result<Vec<Found>, Box<dyn Error>> {
     let expected = by_std(path)?;
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
@@ -64,7 +64,7 @@ fn tree(root: &str, most: usize) -> Vec<PathBuf> {
     found
 }
 
-/// Other processes may change these: of 100 comparisons, one must agree, unless the directory is gone.
+/// Other processes may change these: one of 100 comparisons must match, unless the directory is gone.
 #[test]
 fn agrees_on_system_directories() {
     let mut agreed = 0;
@@ -82,6 +82,7 @@ fn agrees_on_system_directories() {
         }
     }
     assert!(agreed > 100, "only {agreed} directories");
+    assert_eq!(EndMarker::of(lendir::open("/proc").unwrap()).unwrap(), EndMarker::NONE);
 }
 
 #[test]

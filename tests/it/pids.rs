@@ -1,4 +1,4 @@
-//! The example `pids`, as a program: children made for it, and a directory that looks like procfs.
+//! The example `pids`, as a program: on children of the test, and on a directory that looks like procfs.
 
 use crate::fixture::{example, run};
 use crate::support::process::Process;
@@ -13,7 +13,7 @@ use std::process::Command;
 fn lists_processes_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let names: [&[u8]; 5] = [b"lendir one", b"a lendir one", b"\xff\xfe len", b"a\tb\nc\x1b\x7f", b"-q lendir"];
-    // The kernel takes the command name from the path that was executed, which may be a link.
+    // The kernel takes the command name from the executed path, which may be a link.
     let children = names.map(|name| {
         let path = dir.path().join(OsStr::from_bytes(name));
         symlink("/bin/sleep", &path).unwrap();

@@ -1,4 +1,4 @@
-//! Five plain tests, to read first: each makes directories, reads or walks them, and compares paths.
+//! Five plain tests, to read first. Each makes directories, reads or walks them, and compares paths.
 
 use crate::support::tree::Tree;
 use lendir::{Buffer, Entries, Listing, Walk};
@@ -63,5 +63,5 @@ fn walk_does_not_go_below_what_is_skipped() {
         }
     }
     names.sort();
-    assert_eq!(names, [&b".git"[..], b"a"], "and not `objects`");
+    assert_eq!(names, [&b".git"[..], b"a"], "other names are lent");
 }

@@ -1,4 +1,4 @@
-//! A walk that is refused memory lends all entries of a directory, fails with `OutOfMemory` once, and goes on with the rest.
+//! If a walk is refused memory, it lends all entries of the directory, fails once with `OutOfMemory`, and goes on with the rest.
 
 use crate::costs::Refusal;
 use crate::support::machine::passed;
@@ -18,12 +18,12 @@ const REFUSED: usize = 64 * 1024;
 const COUNT: usize = 5000;
 const DIGITS: usize = 100;
 
-/// What the caller does with the wide directory: is lent so many entries, and then reads the whole or not.
+/// How the caller reads the wide directory: so many entries one by one, and then the whole of it or not.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     lends: usize,
     reads: Option<Order>,
-    /// Whether its listing has the memory already.
+    /// Whether its listing already has the memory.
     is_grown: bool,
     is_post_order: bool,
 }
@@ -31,7 +31,7 @@ struct Look {
 const ALL: usize = usize::MAX;
 const LEND: Look = Look { lends: ALL, reads: None, is_grown: false, is_post_order: false };
 
-/// What it sees.
+/// What the caller sees.
 #[derive(Default)]
 struct Seen {
     names: Vec<Vec<u8>>,
@@ -112,14 +112,22 @@ fn check(look: Look, tree: &Tree) {
             others += 1;
         }
     }
-    assert_eq!(others, ["", "a", "a/0", "z", "z/0"].len(), "{look:?}: the rest of the tree");
+    assert_eq!(
+        others,
+        ["", "a", "a/0", "z", "z/0"].len(),
+        "{look:?}: another number of directories in the rest of the tree"
+    );
     let [error] = &seen.errors[..] else { panic!("{look:?}: {:?}", seen.errors) };
     assert_eq!((error.kind(), error.path(), error.depth()), (io::ErrorKind::OutOfMemory, &*wide, 1), "{look:?}");
     if look.lends == ALL || look.is_grown {
-        assert_eq!(seen.names.len(), COUNT, "{look:?}: all entries are lent");
+        assert_eq!(seen.names.len(), COUNT, "{look:?}: another number of entries");
     }
-    // As many as there is memory for.
-    assert!((100..COUNT).contains(&entered.len()), "{look:?}: {} directories are entered", entered.len());
+    // There is memory for some of them.
+    assert!(
+        (100..COUNT).contains(&entered.len()),
+        "{look:?}: {} directories are entered, which is too few or too many",
+        entered.len()
+    );
     let is_there = |name: &Vec<u8>| wide.join(OsStr::from_bytes(name)).is_dir();
     assert!(entered.iter().all(is_there), "{look:?}");
     if look.lends == ALL || look.reads.is_some() {
@@ -128,7 +136,7 @@ fn check(look: Look, tree: &Tree) {
     }
 }
 
-/// In a process of its own, as it may abort.
+/// In a process of its own, because it may abort.
 fn check_all(test: &str, looks: impl FnOnce() -> Vec<Look>) {
     process::run(&format!("refused_memory::{test}"), 120, || {
         let (tree, mut cases) = (tree(), 0);
@@ -138,11 +146,8 @@ fn check_all(test: &str, looks: impl FnOnce() -> Vec<Look>) {
                 cases += 1;
             }
         }
-        passed(
-            &format!("walk: refused memory, {}", test.replace('_', " ")),
-            cases,
-            "walks with `OutOfMemory` once, and the rest of the tree",
-        );
+        let row = format!("walk: refused memory, {}", test.replace('_', " "));
+        passed(&row, cases, "walks with `OutOfMemory` once, and the rest of the tree");
     });
 }
 

@@ -1,7 +1,7 @@
 //! The example `rm`, as a program: against GNU `rm`, and while others change the tree.
 
-use crate::examples::{has_gnu, outcome};
-use crate::fixture::{example, in_mount_namespace, run, run_unprivileged};
+use crate::examples::outcome;
+use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
 use crate::machine::{runs_long, skip, watchdog};
 use crate::support::tree::{self, Tree};
 use lendir::Walk;
@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// The paths of all that is there, sorted.
+/// The paths of everything below `dir`, sorted.
 fn left(dir: &Path) -> Vec<PathBuf> {
     let mut walk = Walk::options().from_fd(lendir::open(dir).unwrap(), "");
     let mut left = Vec::new();
@@ -27,7 +27,7 @@ fn left(dir: &Path) -> Vec<PathBuf> {
     left
 }
 
-/// Ours and GNU's must leave the same of the tree, and have the same outcome. Returns what is left.
+/// Our program and GNU's must leave the same entries, and have the same outcome. Returns what is left.
 fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
     let both = [example("rm"), Command::new("rm")].map(|command| {
         let tree = Tree::new(&make);
@@ -100,7 +100,7 @@ fn error_has_its_path() {
     }
 }
 
-/// In a root directory made for it: if `rm` removes it, nothing else is within its reach.
+/// In a root directory made for this test: even if `rm` removes it, nothing else is within its reach.
 #[test]
 fn root_directory_is_refused() {
     let script = r#"mount -t tmpfs none dir && cp "$0" dir/rm && mkdir dir/again || exit
@@ -156,7 +156,7 @@ fn others_swap_directories_for_links_to_the_outside() {
             is_gone && (output.status.success() || fs::rename(tree, kept).is_ok())
         });
         done.store(true, Relaxed);
-        assert!(is_gone, "`rm` succeeded, and something is left");
+        assert!(is_gone, "`rm` succeeded, but something is left");
     });
     assert!(swaps > 100, "{swaps} swaps");
     assert_eq!(left(&outside), all);

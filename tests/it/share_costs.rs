@@ -1,7 +1,7 @@
-//! What it costs several threads to share a deep tree: it grows with the depth, not with its square.
+//! What sharing a deep tree costs several threads: the cost grows with the depth, not with its square.
 
 use crate::costs::bytes_so_far;
-use crate::support::machine::{Watchdog, passed};
+use crate::support::machine::{self, Watchdog, passed};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, Walk};
@@ -12,9 +12,9 @@ use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Levels in one another, with directories of these names beside each. Returns the descriptors of the levels that are `wanted`.
+/// Nested levels, with directories of the names `beside` next to each. Returns descriptors of the `wanted` levels.
 fn levels(at: &Path, depth: usize, name: &str, beside: &[&str], wanted: &[usize]) -> Vec<OwnedFd> {
     let mut level = lendir::open(at).unwrap();
     let mut found = Vec::new();
@@ -30,20 +30,13 @@ fn levels(at: &Path, depth: usize, name: &str, beside: &[&str], wanted: &[usize]
     found
 }
 
-/// Waits for what another thread does, and for what it does just after that. Gives up after a while.
+/// Long enough for a busy machine.
 fn wait(flag: &AtomicBool) {
-    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
-        let begin = Instant::now();
-        while begin.elapsed() < most && !is_over() {
-            thread::yield_now();
-        }
-    };
-    pause(Duration::from_secs(1), &|| flag.load(SeqCst));
-    pause(Duration::from_micros(200), &|| false);
+    machine::wait(flag, Duration::from_secs(1));
 }
 
-/// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one waits
-/// for something to do. Returns how many directories went to the other one, and the bytes that both allocated meanwhile.
+/// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one has
+/// nothing to do. Returns how many directories went to the other one, and the bytes that both allocated meanwhile.
 fn shares(depth: usize, is_post_order: bool) -> (usize, usize) {
     let name = "m".repeat(250);
     let tree = Tree::new(|at| drop(levels(at, depth - 1, &name, &["z"], &[])));
@@ -87,7 +80,7 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
     process::run("share_costs::what_is_given_away_takes_memory_for_the_depth_not_for_its_square", 120, || {
         const LEVELS: usize = 300;
         for is_post_order in [false, true] {
-            // On a busy machine the other thread can wait too late to get anything.
+            // On a busy machine the other thread can come too late to get anything.
             let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
                 let mut walks = iter::repeat_with(|| shares(depth, is_post_order)).take(20);
                 walks.find(|(shares, _)| *shares > depth / 16).expect("20 walks gave away less than a sixteenth each")
@@ -95,21 +88,14 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
             // At most 4096 bytes of path for each directory that is visited; and names, and levels that become common.
             for (depth, given, bytes) in [(LEVELS, few, bytes), (4 * LEVELS, many, more)] {
                 let most = (2 * depth + 1) * (4096 + 2048);
-                assert!(
-                    bytes <= most,
-                    "post order {is_post_order}: {bytes} bytes, not {most}, for {given} of {depth} levels"
-                );
+                assert!(bytes <= most, "post order {is_post_order}: {bytes} bytes, not {most}, for {given} of {depth}");
             }
         }
     });
-    passed(
-        "spread: memory of what is given away",
-        2,
-        "orders: at most 6 KiB for each directory, however deep the tree",
-    );
+    passed("spread: memory of what is given away", 2, "orders: at most 6 KiB a directory, however deep the tree");
 }
 
-/// The time that this thread has run.
+/// The CPU time of this thread.
 fn run_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes to `time`.
@@ -117,8 +103,8 @@ fn run_time() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-/// How long the way down a chain takes a thread that has given away all there was in so many levels above, while another one
-/// waits for more. `None` if they met otherwise.
+/// The CPU time that a thread takes to go down a chain while another one waits for work, after all the work in the
+/// `levels_above` was given away. `None` if the threads met otherwise.
 fn time_below(levels_above: usize) -> Option<Duration> {
     const CHAIN: usize = 300;
     let below = levels_above + levels_above + 20; // as many are given away, one for each directory
@@ -174,14 +160,14 @@ fn most_memory() -> usize {
     1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("VmHWM not in kB")
 }
 
-/// Two threads walk in post-order what is at the bottom of a chain. Meanwhile all levels are cut off, so each is lost.
-/// Returns how much memory that takes, and the errors.
+/// Two threads walk the bottom of a chain in post-order. Meanwhile all levels are cut off, so each is lost. Returns the memory
+/// that this takes, and the number of errors.
 fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
     let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
     let [top, bottom, last] = found.try_into().expect("not three levels");
-    // Each directory earns a thread 4 KiB of path that it may give away.
+    // For each directory that it visits, a thread may give away 4 KiB of path.
     let beside = 8 + 2 * depth * name.len() / 4096;
     for number in 0..beside {
         mkdirat(&last, format!("{name}/{number}"), Mode::RWXU).unwrap();
@@ -227,10 +213,7 @@ fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
     process::run("share_costs::lost_levels_take_memory_for_their_number_not_for_their_paths", 120, || {
         const LEVELS: usize = 500;
         let [(few, errors), (many, more_errors)] = [LEVELS, 4 * LEVELS].map(memory_of_lost_levels);
-        assert!(
-            errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10,
-            "only {errors} and {more_errors} levels are lost"
-        );
+        assert!(errors >= LEVELS - 10 && more_errors >= 4 * LEVELS - 10, "only {errors} and {more_errors} are lost");
         let few = few.max(2 << 20);
         assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
     });

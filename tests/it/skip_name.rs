@@ -1,4 +1,4 @@
-//! `Dir::skip_name`: what it skips, against a model, and that its work grows with the directory, not with its square.
+//! `Dir::skip_name` skips what a model skips, and its work grows with the directory, not with the square of it.
 
 use crate::support::machine::{passed, runs_long};
 use crate::support::scan::ORDERS;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::mem;
 use std::path::Path;
 
-/// Files and directories by turns, in each order of names.
+/// Files and directories that alternate in the order of names.
 fn make(at: &Path, count: usize) {
     for number in 0..count {
         File::create(at.join(format!("{number:06}f"))).unwrap();
@@ -18,7 +18,7 @@ fn make(at: &Path, count: usize) {
     }
 }
 
-/// What is known of a name: whether it is that of a directory which the walk would go below.
+/// For each known name: whether the walk would go below it.
 #[derive(Default)]
 struct Model(BTreeMap<Vec<u8>, bool>);
 
@@ -38,7 +38,7 @@ impl Model {
     }
 }
 
-/// Any calls in any order; returns how many skips did something.
+/// Random calls. Returns how many skips had an effect.
 fn any_calls(dir: &mut Dir<'_>, model: &mut Model, names: &[Vec<u8>], random: &mut Random) -> usize {
     let mut listing = Listing::with_order(ORDERS[random.below(ORDERS.len())]);
     let mut skipped = 0;
@@ -73,7 +73,7 @@ fn any_calls(dir: &mut Dir<'_>, model: &mut Model, names: &[Vec<u8>], random: &m
         }
     }
     if random.below(2) == 0 {
-        // In one direction, as it was lent or listed, or in another one.
+        // In the order of the names, or backwards.
         while let Some(entry) = dir.next().unwrap() {
             model.lend(entry.name(), entry.file_type());
         }
@@ -97,7 +97,7 @@ fn any_calls_skip_what_the_model_skips() {
     let tree = Tree::new(|at| make(at, COUNT));
     let mut names: Vec<_> =
         fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name().into_encoded_bytes()).collect();
-    // Names that are never lent, some of which begin as others do.
+    // Names that are never lent, some of which are prefixes or extensions of others.
     for name in ["", ".", "..", "000000", "000000d/", "000000dd", "zzz", "0"] {
         names.push(name.into());
     }
@@ -156,7 +156,7 @@ impl Skips {
     }
 }
 
-/// The instructions of the skips, because they make no calls that could be counted.
+/// Counts instructions, because the skips make no system calls.
 mod instructions {
     use super::{Skips, make};
     use crate::instructions::{callgrind, has_valgrind, of_call};
@@ -168,7 +168,7 @@ mod instructions {
 
     const TEST: &str = "skip_name::instructions::grow_with_the_directory_not_with_its_square";
 
-    /// The names are those of a listing, or without an order in the order in which they are lent.
+    /// The names are those of a listing, or, without an `Order`, come as they are lent.
     fn cases() -> impl Iterator<Item = (Option<Order>, Skips)> {
         let orders = [None, Some(Order::Bytes), Some(Order::Inode)];
         orders
@@ -199,7 +199,7 @@ mod instructions {
         }
     }
 
-    /// Four times as many where each name is looked at about once, 16 times where each call looks at all.
+    /// Four times as many if each name is looked at about once, 16 times if each call looks at all names.
     #[test]
     fn grow_with_the_directory_not_with_its_square() {
         const FEW: usize = 80;
@@ -222,10 +222,7 @@ mod instructions {
             let [few, many] = [(); 2].map(|()| of_call(&file, calls.next().expect("calls without end")).1);
             assert!(many < 6 * few, "{order:?}, {skips:?}: {few} instructions, {many} for 4 times as many names");
         }
-        passed(
-            "walk: instructions of `skip_name`",
-            cases().count(),
-            "ways: 4 times the names take less than 6 times as many",
-        );
+        let what = "ways: 4 times the names take less than 6 times as many";
+        passed("walk: instructions of `skip_name`", cases().count(), what);
     }
 }

@@ -1,9 +1,9 @@
 //! What `Walk::spread` promises. A new test belongs in
 //!
-//! - `lends`: what the threads lend together is what one lends, in its order, and all of them work;
+//! - `lends`: together the threads lend what one lends, in its order, and all of them work;
 //! - `ends`: a closure that returns early, stops or panics;
 //! - `trouble`: the tree changes meanwhile, or rights are missing;
-//! - `limits`: descriptors, threads or cores are few.
+//! - `limits`: few descriptors, threads or cores.
 
 mod ends;
 mod lends;
@@ -64,7 +64,7 @@ impl Way {
         in_one_order(by_std(root, self.is_post_order, |_| self.plan()))
     }
 
-    /// What they do lend.
+    /// What they lend.
     fn spread(self, root: &Path, threads: usize) -> Vec<Visit> {
         let parts = self.begin(root).spread(threads, |worker| walked(worker, |_| self.plan()));
         assert_eq!(parts.len(), threads);
@@ -84,7 +84,7 @@ pub fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
             What::Second => 1,
             What::Error(errno) => 2 + errno,
         };
-        // As bytes: comparing paths name by name takes longer than the walk.
+        // As bytes: `Path` compares name by name, which takes longer than the walk.
         (a.path.as_os_str().as_bytes(), key(a)).cmp(&(b.path.as_os_str().as_bytes(), key(b)))
     });
     visits

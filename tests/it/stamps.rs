@@ -1,4 +1,4 @@
-//! When each directory of a walk was lent, by a clock that several threads share: the order that `Walk::spread` promises.
+//! The time of each visit, by a clock that several threads share: it shows the order that `Walk::spread` promises.
 
 use lendir::{Dir, Error, Worker};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 pub struct Clock(AtomicUsize);
 
-/// A visit, and the time when it began and ended.
+/// A visit, and when it began and ended.
 #[derive(Debug)]
 pub struct Stamp {
     pub path: PathBuf,
@@ -26,7 +26,7 @@ impl Clock {
         self.0.fetch_add(1, SeqCst)
     }
 
-    /// The next visit of a thread of a walk whose paths begin with `root`. `look` is called during it.
+    /// The next visit of a thread, in a walk whose paths begin with `root`. `look` is called during the visit.
     pub fn visit(
         &self,
         worker: &mut Worker<'_, '_>,

@@ -1,27 +1,25 @@
-//! `WalkOptions::with_state`: with what state a directory begins, and what it has at its second visit, against a model that knows
-//! nothing of orders and threads.
+//! `WalkOptions::with_state`: the state with which a directory begins, and the state at its second visit, against a model that
+//! knows nothing of orders and threads.
 
-use crate::spread::Next;
-use crate::spread::THREADS;
+use crate::spread::{Next, THREADS};
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
+use crate::visits::directories;
 use lendir::{Dir, Listing, Walk};
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
-use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Threads may hand it over, but not share it.
+/// It is `Send`, but not `Sync`.
 #[derive(Clone, Debug)]
 struct Value(Cell<u64>);
 
 const OF_THE_ROOT: u64 = 1;
 
-/// What the caller does in each directory.
+/// Fixes what the caller does in each directory.
 #[derive(Clone, Copy)]
 struct Model<'a> {
     root: &'a Path,
@@ -40,20 +38,20 @@ impl Model<'_> {
         if path == self.root { OF_THE_ROOT } else { self.left(path.parent().unwrap()) }
     }
 
-    /// The value in which a directory is left: another one, or that with which it began.
+    /// The value when the caller leaves a directory: the one with which it began, or another one.
     fn left(self, path: &Path) -> u64 {
         let mut random = self.random(path);
         if random.below(4) == 0 { self.begun(path) } else { random.0 }
     }
 
-    /// Checks the value, changes it before, between or after the entries, and reads all of them, some, or none. Returns whether
+    /// Checks the value, changes it before, between or after the entries, and reads all, some or none of these. Returns whether
     /// this was a first visit.
     fn look(self, dir: &mut Dir<'_, Value>, listing: &mut Listing) -> bool {
         let path = dir.path();
         let left = self.left(path);
         if dir.is_second_visit() {
             assert_eq!(dir.state().0.get(), left, "{dir:?}");
-            dir.state_mut().0.set(0); // nobody sees this
+            dir.state_mut().0.set(0); // nobody sees this value
             return false;
         }
         assert_eq!(dir.state().0.get(), self.begun(path), "{dir:?}");
@@ -74,7 +72,7 @@ impl Model<'_> {
         true
     }
 
-    /// All that is left of the walk: the directories at their first visit.
+    /// Walks to the end. Returns the directories, from their first visits.
     fn walk(self, walk: &mut impl Next<Value>) -> Vec<PathBuf> {
         let (mut listing, mut paths) = (Listing::new(), Vec::new());
         while let Some(mut dir) = walk.next_dir().unwrap() {
@@ -91,20 +89,9 @@ fn begin(root: &Path, max_open: usize, is_post_order: bool) -> Walk<Value> {
     options.with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
 }
 
-/// All directories, by `std`.
-fn directories(root: &Path) -> HashSet<PathBuf> {
-    let (mut found, mut to_do) = (HashSet::new(), vec![root.to_owned()]);
-    while let Some(dir) = to_do.pop() {
-        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
-        to_do.extend(entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path()));
-        found.insert(dir);
-    }
-    found
-}
-
-fn assert_all(paths: Vec<PathBuf>, expected: &HashSet<PathBuf>) {
-    assert_eq!(paths.len(), expected.len());
-    assert!(paths.into_iter().collect::<HashSet<_>>() == *expected);
+fn assert_all(mut paths: Vec<PathBuf>, expected: &BTreeMap<PathBuf, Vec<PathBuf>>) {
+    paths.sort();
+    assert!(paths.iter().eq(expected.keys()));
 }
 
 fn trees() -> impl Iterator<Item = Tree> {
@@ -137,14 +124,10 @@ fn directory_begins_with_what_the_one_above_was_left_in() {
             }
         }
     }
-    passed(
-        "walk: a value for each directory",
-        cases,
-        "walks where each begins with what the directory above was left in",
-    );
+    passed("walk: a value for each directory", cases, "walks in which each begins with the value of its parent");
 }
 
-/// Some closures leave early: what is left to them goes to the others, with its values.
+/// Some closures return early: their directories go to the others, with their values.
 #[test]
 fn values_go_along_to_other_threads() {
     let _watchdog = Watchdog::new(300);
@@ -176,54 +159,5 @@ fn values_go_along_to_other_threads() {
             }
         }
     }
-    passed("spread: a value for each directory", cases, "walks by 1 to 8 threads, some of which leave early");
-}
-
-/// The sum of a directory and all below it. It is complete at the second visit.
-#[derive(Debug, Default)]
-struct Sum {
-    entries: AtomicUsize,
-    above: Option<Arc<Sum>>,
-}
-
-#[test]
-fn sums_come_up_in_an_arc() {
-    let _watchdog = Watchdog::new(300);
-    let tree = Tree::new(|at| tree::random(at, 9));
-    let below = |path: &Path| {
-        let dirs = directories(path);
-        dirs.iter().map(|dir| fs::read_dir(dir).unwrap().count()).sum::<usize>()
-    };
-    let expected: Vec<_> = directories(tree.path()).into_iter().map(|dir| (below(&dir), dir)).collect();
-    let expected: HashSet<_> = expected.into_iter().collect();
-    for max_open in [4, 32] {
-        for threads in [1, 2, 8] {
-            let top = Arc::new(Sum::default());
-            let options = Walk::options().post_order(true).max_open(max_open).with_state(Arc::clone(&top));
-            let parts = options.open(tree.path()).unwrap().spread(threads, |worker| {
-                let mut sums = Vec::new();
-                while let Some(mut dir) = worker.next().unwrap() {
-                    if dir.is_second_visit() {
-                        let sum = dir.state().entries.load(Relaxed);
-                        dir.state().above.as_ref().unwrap().entries.fetch_add(sum, Relaxed);
-                        sums.push((sum, dir.path().to_owned()));
-                        continue;
-                    }
-                    let own = Sum { above: Some(Arc::clone(dir.state())), ..Sum::default() };
-                    *dir.state_mut() = Arc::new(own);
-                    let mut count = 0;
-                    while dir.next().unwrap().is_some() {
-                        count += 1;
-                    }
-                    dir.state().entries.fetch_add(count, Relaxed);
-                }
-                sums
-            });
-            let sums: Vec<_> = parts.into_iter().flatten().collect();
-            assert_eq!(sums.len(), expected.len());
-            assert!(sums.into_iter().collect::<HashSet<_>>() == expected, "{threads} threads, {max_open} open");
-            assert_eq!(top.entries.load(Relaxed), below(tree.path()));
-            assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
-        }
-    }
+    passed("spread: a value for each directory", cases, "walks by 1 to 8 threads, some of which return early");
 }

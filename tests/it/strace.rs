@@ -10,7 +10,7 @@ use std::process::Command;
 pub struct Counted;
 
 impl Counted {
-    // Paths that nobody else asks for: in the log they mark where a counted part begins and ends.
+    // Nobody else asks for these paths. In the log they mark the beginning and the end of a counted part.
     const BEGIN: &str = "/begin of the counted part";
     const END: &str = "/end of the counted part";
 
@@ -35,7 +35,7 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
     if !can_trace(test) {
         return None;
     }
-    // A log for each thread, where no line is cut in two by another thread.
+    // A log for each thread, so no thread cuts another one's line in two.
     let logs = tempfile::tempdir().unwrap();
     let mut strace = Command::new("strace");
     strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
@@ -57,7 +57,7 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
     Some(parts)
 }
 
-/// The names of the system calls of each part: see [`lines`].
+/// The names of the system calls in each part: see [`lines`].
 pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
     let parts = lines(test, &[], work)?;
     Some(parts.iter().map(|lines| lines.iter().map(|line| name_of(line).to_owned()).collect()).collect())
@@ -75,8 +75,8 @@ pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, us
     Some(calls(test, work)?.into_iter().map(count).collect())
 }
 
-/// `malloc` gets and returns memory, and takes a lock; `rustix` looks once for the vDSO in a 32-bit process; and
-/// before it closes a descriptor, `std` asserts that it is open, if debug assertions are on.
+/// `malloc` maps and unmaps memory, and takes a lock. `rustix` looks for the vDSO once in a 32-bit process. Before `std` closes
+/// a descriptor, it asserts that the descriptor is open, if debug assertions are on.
 const OF_OTHERS: [&str; 7] =
     ["brk", "futex", "mmap", "mremap", "munmap", "prctl", if cfg!(debug_assertions) { "fcntl" } else { "" }];
 

@@ -1,4 +1,4 @@
-//! The system calls of a directory's reading.
+//! The system calls of reading a directory.
 
 use crate::fixture::numbered;
 use crate::strace::{Counted, calls};
@@ -6,7 +6,7 @@ use crate::support::machine::skip;
 use lendir::{Buffer, EndMarker, Entries, FileType};
 use std::path::Path;
 
-/// A directory of a file system with an end marker; where there is none, reports that `test` is skipped.
+/// A directory of a file system with an end marker; if there is none, reports that `test` is skipped.
 pub fn marked(test: &str) -> Option<(&'static Path, EndMarker)> {
     let path = Path::new("/sys/class");
     let marker = lendir::open(path).and_then(EndMarker::of).ok().filter(|marker| *marker != EndMarker::NONE);
@@ -16,14 +16,16 @@ pub fn marked(test: &str) -> Option<(&'static Path, EndMarker)> {
     Some((path, marker?))
 }
 
-/// Whether the directories of [`numbered`] tell the types of their entries.
-fn has_types() -> bool {
-    let dir = numbered(1);
-    let fd = lendir::open(dir.path()).unwrap();
-    Entries::new(&fd, &mut Buffer::new()).next().unwrap().unwrap().file_type() != FileType::Unknown
+/// Whether this directory, which has an entry, lists types; if not, reports that `test` is skipped.
+pub fn has_types(test: &str, dir: &Path) -> bool {
+    let has = lendir::read_dir(dir).unwrap().next().unwrap().unwrap().file_type() != FileType::Unknown;
+    if !has {
+        skip(test, "a temporary directory whose file system has types");
+    }
+    has
 }
 
-/// What is done, and the calls that it makes. Each makes one [`Counted`].
+/// What is done, the calls that it makes, and the function that does it, with one [`Counted`].
 type Case = (&'static str, &'static [&'static str], fn());
 
 const CASES: [Case; 5] = [
@@ -73,8 +75,8 @@ const CASES: [Case; 5] = [
 #[test]
 fn directory_takes_the_calls_that_are_stated() {
     const TEST: &str = "system_calls::directory_takes_the_calls_that_are_stated";
-    if !has_types() {
-        return skip(TEST, "a temporary directory whose file system has types");
+    if !has_types(TEST, numbered(1).path()) {
+        return;
     }
     let Some(parts) = calls(TEST, || CASES.iter().for_each(|(_, _, read)| read())) else { return };
     assert_eq!(parts.len(), CASES.len());
@@ -100,5 +102,5 @@ fn end_marker_saves_one_call() {
         while entries.next().unwrap().is_some() {}
     });
     let Some(parts) = parts else { return };
-    assert_eq!(parts, [&["openat", "getdents64"], &["lseek", "getdents64"]], "the first reading, and the second");
+    assert_eq!(parts, [&["openat", "getdents64"], &["lseek", "getdents64"]], "two readings with an end marker");
 }

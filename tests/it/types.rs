@@ -1,4 +1,4 @@
-//! What every public type is: `Send`, `Sync`, `Unpin`, `Debug`, unwind safe unless it holds a `&mut`, and covariant.
+//! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`.
 
 use lendir::{
     Buffer, Dir, EndMarker, Entries, Entry, Error, Jobs, Listing, Order, ReadDir, SortedEntries, SortedEntry, Walk,
@@ -8,27 +8,18 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+macro_rules! check {
+    ($holds:ident: $($type:ty),*) => { $($holds::<$type>();)* };
+}
+
 #[test]
 fn all_are_send_sync_unpin_and_debug() {
     fn holds<T: Send + Sync + Unpin + Debug>() {}
-    holds::<Buffer>();
-    holds::<EndMarker>();
-    holds::<Entries<'_>>();
-    holds::<Entry<'_>>();
-    holds::<Error>();
-    holds::<Listing>();
-    holds::<Order>();
-    holds::<ReadDir>();
-    holds::<SortedEntries<'_>>();
-    holds::<SortedEntry<'_>>();
-    holds::<Walk>();
-    holds::<WalkOptions>();
-    holds::<Worker<'_, '_>>();
-    holds::<Jobs<'_, '_>>();
-    holds::<Dir<'_>>();
+    check!(holds: Buffer, EndMarker, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, SortedEntries<'_>);
+    check!(holds: SortedEntry<'_>, Walk, WalkOptions, Worker<'_, '_>, Jobs<'_, '_>, Dir<'_>);
 }
 
-/// Options are kept, and used for many walks; a state that can be handed over to threads is enough for all of it.
+/// Options are kept, and used for many walks. For a walk, its threads and its directories, a state need only be `Send`.
 #[test]
 fn options_are_cloned_and_states_need_not_be_shared() {
     fn is_clone<T: Clone>() {}
@@ -36,44 +27,27 @@ fn options_are_cloned_and_states_need_not_be_shared() {
     fn is_send<T: Send>() {}
     is_clone::<WalkOptions<String>>();
     is_copy::<Jobs<'_, '_>>();
-    is_send::<Walk<Cell<u8>>>();
-    is_send::<Worker<'_, '_, Cell<u8>>>();
-    is_send::<Dir<'_, Cell<u8>>>();
+    check!(is_send: Walk<Cell<u8>>, Worker<'_, '_, Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 
 /// `Entries` and `Dir` are not: they hold a `&mut`.
 #[test]
 fn what_holds_no_mutable_borrow_is_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
-    holds::<Buffer>();
-    holds::<EndMarker>();
-    holds::<Entry<'_>>();
-    holds::<Listing>();
-    holds::<Order>();
-    holds::<ReadDir>();
-    holds::<SortedEntries<'_>>();
-    holds::<SortedEntry<'_>>();
-    holds::<Walk>();
-    holds::<WalkOptions>();
+    check!(holds: Buffer, EndMarker, Entry<'_>, Listing, Order, ReadDir, SortedEntries<'_>, SortedEntry<'_>);
+    check!(holds: Walk, WalkOptions);
 }
 
 /// This compiles only if a value with a long lifetime can stand for one with a shorter lifetime.
 #[test]
 fn all_are_covariant() {
-    fn entries<'short>(long: Entries<'static>, _: &'short ()) -> Entries<'short> {
-        long
+    macro_rules! covariant {
+        ($($type:ident),*) => { $({
+            fn shorten<'short>(long: $type<'static>) -> $type<'short> {
+                long
+            }
+            let _ = shorten;
+        })* };
     }
-    fn entry<'short>(long: Entry<'static>, _: &'short ()) -> Entry<'short> {
-        long
-    }
-    fn sorted_entries<'short>(long: SortedEntries<'static>, _: &'short ()) -> SortedEntries<'short> {
-        long
-    }
-    fn sorted_entry<'short>(long: SortedEntry<'static>, _: &'short ()) -> SortedEntry<'short> {
-        long
-    }
-    fn dir<'short>(long: Dir<'static>, _: &'short ()) -> Dir<'short> {
-        long
-    }
-    let _ = (entries, entry, sorted_entries, sorted_entry, dir);
+    covariant!(Entries, Entry, SortedEntries, SortedEntry, Dir);
 }

@@ -1,4 +1,4 @@
-//! Directories that exist and may not be read: they are lent like any other, and whoever reads one is told why, once.
+//! Directories that exist but may not be read: a walk lends them like any other, and whoever reads one gets the error, once.
 
 use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
@@ -18,11 +18,15 @@ fn forbid(dir: &Path) {
     fs::set_permissions(dir, Permissions::from_mode(0o300)).unwrap();
 }
 
-/// What the caller does with the directory, and who is told: the caller, then the walk.
+/// What the caller does with the directory, and how many errors it gets: by its own calls, then by the walk.
 type Case = (&'static str, fn(&mut Dir<'_>) -> Vec<Error>, [usize; 2]);
 
+fn next(dir: &mut Dir<'_>) -> Vec<Error> {
+    (0..3).filter_map(|_| dir.next().err()).collect()
+}
+
 const CASES: [Case; 10] = [
-    ("next", |dir| (0..3).filter_map(|_| dir.next().err()).collect(), [1, 0]),
+    ("next", next, [1, 0]),
     (
         "next_ok",
         |dir| {
@@ -75,14 +79,14 @@ const CASES: [Case; 10] = [
         "next after skip_all",
         |dir| {
             dir.skip_all();
-            (0..3).filter_map(|_| dir.next().err()).collect()
+            next(dir)
         },
         [1, 0],
     ),
     (
         "skip_all after next",
         |dir| {
-            let errors = (0..3).filter_map(|_| dir.next().err()).collect();
+            let errors = next(dir);
             dir.skip_all();
             errors
         },
@@ -90,7 +94,7 @@ const CASES: [Case; 10] = [
     ),
 ];
 
-/// Walks a tree of one such directory between two others, or to which a link leads.
+/// Walks a tree with such a directory between two others, or with a link to it.
 fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_link: bool) {
     let tree = Tree::of(&["a/", "secret/below/", "z/"]);
     let mut secret = tree.path().join("secret");
@@ -137,7 +141,7 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
 }
 
 #[test]
-fn whoever_reads_it_is_told_once() {
+fn whoever_reads_it_gets_one_error() {
     as_nobody(|| {
         for case in CASES {
             for is_post_order in [false, true] {
@@ -151,7 +155,7 @@ fn whoever_reads_it_is_told_once() {
     });
 }
 
-/// It may be searched: what the caller names there is entered.
+/// Such a directory may be searched, so the caller can enter what it names there.
 #[test]
 fn what_is_named_in_it_is_entered() {
     as_nobody(|| {
@@ -170,7 +174,7 @@ fn what_is_named_in_it_is_entered() {
     });
 }
 
-/// The bytes of a directory's files and of all below it. They are complete at the second visit.
+/// The bytes of a directory's files, with everything below it, which are complete at the second visit.
 #[derive(Debug, Default)]
 struct Node {
     path: PathBuf,
@@ -178,7 +182,7 @@ struct Node {
     above: Option<Arc<Node>>,
 }
 
-/// The usual program for sums, which makes a node at the first visit and adds it to the one above at the second.
+/// The usual way to sum up: the first visit makes a node, the second adds it to the parent's.
 #[test]
 fn sums_are_right_around_it() {
     let _watchdog = Watchdog::new(60);
@@ -221,6 +225,7 @@ fn sums_are_right_around_it() {
                 assert_eq!(sums.len(), 1 + 40 * 4);
                 assert_eq!((sums[tree.path()], sums[&tree.path().join("7")]), (40 * 6000, 6000), "{threads} threads");
                 assert_eq!(top.bytes.load(Relaxed), 40 * 6000);
+                assert_eq!(Arc::strong_count(&top), 1, "a state outlives the walk");
             }
         }
     });

@@ -1,12 +1,12 @@
-//! What a walk lends, and what it must lend by `std::fs::read_dir`: the order of a walk, stated once for all tests.
+//! What a walk lends, and what it must lend according to `std::fs::read_dir`: the order of a walk, for all tests.
 
 use crate::spread::Next;
 use crate::support::scan::{self, Found, errno, sorted, type_by_std};
 use crate::support::tree::Random;
 use lendir::{Dir, Error, FileType, Listing, Order, Walk};
 use rustix::fs::fstat;
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -24,9 +24,9 @@ pub struct Visit {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum What {
-    /// A directory, with the names and inode numbers of the entries that it was asked for.
+    /// A directory, with the names and inode numbers of the entries that it lent.
     First(Vec<Found>),
-    /// The same directory once more, after all below it.
+    /// The same directory once more, after everything below it.
     Second,
     Error(i32),
 }
@@ -37,7 +37,7 @@ pub struct Plan {
     /// How many entries it asks for one by one.
     pub lend: usize,
     pub then: Then,
-    /// Before which of these entries it calls [`Dir::skip_all`].
+    /// At which of these entries it calls [`Dir::skip_all`].
     pub leave: Option<usize>,
     /// What it does with an entry.
     pub prune: fn(u64, &[u8]) -> Prune,
@@ -62,14 +62,14 @@ pub enum Prune {
 const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
 
 impl Plan {
-    /// Lends all entries, and goes below all.
+    /// Reads all entries, and skips none.
     pub const ALL: Self = Self { lend: usize::MAX, then: Then::Drop, leave: None, prune: |_, _| Prune::No, seed: 0 };
 
     pub fn sorted(order: Order) -> Self {
         Self { lend: 0, then: Then::Read(order), ..Self::ALL }
     }
 
-    /// A random plan, which the seed and the path fix.
+    /// A random plan, which depends only on the seed and the path.
     pub fn any(seed: u64, path: &Path) -> Self {
         let seed = hash(&(seed, path));
         let mut random = Random(seed);
@@ -100,7 +100,7 @@ pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
     Walk::options().max_open(max_open).post_order(is_post_order).open(root).unwrap()
 }
 
-/// All that is left of `walk`, where each directory is dealt with by the plan for its path.
+/// All that is left of `walk`, with each directory treated by the plan for its path.
 pub fn walked(walk: &mut impl Next, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();
     let mut listing = Listing::new();
@@ -141,7 +141,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
         assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
     }
     assert!(dir.parent().is_none());
-    dir.skip_entry(); // before the first entry there is nothing to skip
+    dir.skip_entry(); // no effect: before the first entry there is nothing to skip
     let mut found = Vec::new();
     let mut error = None;
     while found.len() < plan.lend {
@@ -150,7 +150,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
         }
         match dir.next() {
             Ok(None) => {
-                dir.skip_entry(); // nor is there after the last
+                dir.skip_entry(); // nor after the last one
                 dir.skip_name("no such name");
                 break;
             }
@@ -192,7 +192,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
     visits.extend(error.as_ref().map(Visit::from));
 }
 
-/// As `std` tells it.
+/// What `std` reports of it.
 fn bare(entry: &mut Found) {
     (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
 }
@@ -203,7 +203,20 @@ impl From<&Error> for Visit {
     }
 }
 
-/// What a walk of `root` must answer: the contract of the order, in the words of `std`.
+/// The directories of a tree, each with those in it, by `std`.
+pub fn directories(root: &Path) -> BTreeMap<PathBuf, Vec<PathBuf>> {
+    let (mut found, mut to_do) = (BTreeMap::new(), vec![root.to_owned()]);
+    while let Some(dir) = to_do.pop() {
+        let entries = fs::read_dir(&dir).unwrap().map(Result::unwrap);
+        let below = entries.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.path());
+        let below: Vec<_> = below.collect();
+        to_do.extend_from_slice(&below);
+        found.insert(dir, below);
+    }
+    found
+}
+
+/// What a walk of `root` must answer: the order of a walk, by `std`.
 pub fn by_std(root: &Path, is_post_order: bool, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();
     below(root, 0, is_post_order, &plan, &mut visits);
@@ -214,7 +227,7 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
     let visit = |what| Visit { path: path.to_owned(), depth, what };
     match fs::read_dir(path) {
         Err(error) => {
-            // It is lent if it exists, and its reader is told.
+            // If it exists, it is lent, and its reader gets the error.
             visits.extend(path.symlink_metadata().is_ok().then(|| visit(What::First(vec![]))));
             visits.push(visit(What::Error(error.raw_os_error().unwrap())));
         }
@@ -246,7 +259,7 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
             }
         }
     }
-    // Of a directory that cannot be read, too, unless it cannot be found.
+    // A directory that cannot be read has one, too, unless it cannot be found.
     if is_post_order && path.symlink_metadata().is_ok() {
         visits.push(visit(What::Second));
     }

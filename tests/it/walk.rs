@@ -1,4 +1,4 @@
-//! What `Walk` and `Dir` promise: the order, what is left out, when a directory is opened, the second visit.
+//! What `Walk` and `Dir` promise: the order, skipping, when a directory is opened, the second visit.
 
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
@@ -7,7 +7,7 @@ use lendir::{Dir, FileType, Order, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
 
@@ -18,7 +18,7 @@ fn for_each(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>)) {
     }
 }
 
-/// Moves the walk to its root, and calls `work` with each of the entries there.
+/// Takes the root, and calls `work` with each of its entries.
 fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
     let mut root = walk.next().unwrap().unwrap();
     while let Some(entry) = root.next().unwrap() {
@@ -44,8 +44,8 @@ fn agrees_with_std_on_random_trees() {
     }
 }
 
-/// Directories half read, never read, left and sorted; entries skipped in each way: the documentation, applied to what
-/// `std` reads, says what must come.
+/// Directories are half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows from
+/// the documentation, applied to what `std` reads.
 #[test]
 fn any_mix_of_calls_does_what_each_of_them_says() {
     let tree = Tree::new(|at| tree::random(at, 0));
@@ -80,7 +80,7 @@ fn agrees_with_std_on_system_trees() {
 }
 
 #[test]
-fn stop_ends_the_walk_and_lends_what_is_asked_for() {
+fn stop_ends_the_walk_but_not_its_directory() {
     let tree = Tree::of(&["a/b/c/", "a/f", "d/e/"]);
     for depth in 0..3 {
         let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip_entry(), |dir| dir.skip_all(), |dir| dir.stop()];
@@ -107,25 +107,9 @@ fn stop_ends_the_walk_and_lends_what_is_asked_for() {
     }
 }
 
+/// `find` lends only what is wanted, but the walk goes below the others too.
 #[test]
-fn reset_begins_another_tree_wherever_the_walk_is() {
-    let tree = Tree::new(|at| tree::comb(at, 10));
-    let other = Tree::of(&["only/"]);
-    let expected = ["", "only"].map(PathBuf::from);
-    let mut walk = walk(tree.path(), 1, false);
-    for steps in 0..31 {
-        for _ in 0..steps {
-            assert!(walk.next().unwrap().is_some());
-        }
-        walk.reopen_fd(lendir::open(other.path()).unwrap(), "");
-        assert!(walked(&mut walk, |_| Plan::ALL).iter().map(|visit| &visit.path).eq(&expected));
-        walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
-    }
-}
-
-/// It lends those that are wanted, and the walk goes below the others too.
-#[test]
-fn find_passes_over_entries_and_hides_none() {
+fn find_skips_entries_and_hides_none() {
     let tree = Tree::new(|at| tree::comb(at, 20));
     for max_open in BOUNDS {
         let mut walk = walk(tree.path(), max_open, false);
@@ -142,7 +126,7 @@ fn find_passes_over_entries_and_hides_none() {
     }
 }
 
-/// The caller can still change a directory whose entry it was lent.
+/// So the caller can still change a directory whose entry it was lent.
 #[test]
 fn directory_is_opened_when_the_walk_comes_to_it() {
     let tree = Tree::of(&["a/", "b/"]);
@@ -191,7 +175,7 @@ fn directory_removed_while_it_is_open_says_so() {
     });
 }
 
-/// `rm -r`, as a user would write it.
+/// `rm -r` as a user would write it.
 pub fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
     while let Some(mut dir) = walk.next()? {
         if let Some(parent) = dir.parent() {

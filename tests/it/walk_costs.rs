@@ -1,4 +1,4 @@
-//! Allocations of a walk, counted: none per directory once its memory has grown.
+//! Allocations of a walk: none per directory once its memory has grown.
 
 use crate::costs::{NOTHING, allocated};
 use crate::fixture::numbered;
@@ -8,7 +8,7 @@ use lendir::{Buffer, Listing, Walk};
 use std::hint::black_box;
 use std::path::Path;
 
-/// Walks to the end, and returns the number of directories. With a `listing`, each is read into it.
+/// Walks to the end, and returns the number of directories. Each is read into the `listing`, if there is one.
 fn walk_all(walk: &mut Walk, mut listing: Option<&mut Listing>) -> usize {
     let mut count = 0;
     while let Some(mut dir) = walk.next().unwrap() {
@@ -70,7 +70,7 @@ fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
     assert!(costs.times <= 1 && costs.bytes <= 300, "{costs:?}");
 }
 
-/// What the documentation of `Walk` says, in memory that doubles when it grows.
+/// As much as the documentation of `Walk` states, doubled, because memory doubles when it grows.
 #[test]
 fn walk_takes_memory_for_what_is_left_to_do() {
     const LEVELS: usize = 2000;

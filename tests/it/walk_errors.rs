@@ -1,4 +1,4 @@
-//! Errors of a walk: each once, with its path, and the rest complete.
+//! Errors of a walk: each comes once, with its path, and the rest is complete.
 
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
@@ -47,7 +47,7 @@ fn bad_root_is_one_error_with_its_path() {
     });
 }
 
-/// `Walk::new` takes any descriptor. The error is that of the reading, by the caller or by the walk.
+/// `from_fd` takes any descriptor. The error is that of reading it, by the caller or by the walk.
 #[test]
 fn descriptor_that_cannot_be_read_is_one_error() {
     let tree = Tree::of(&["file"]);
@@ -74,13 +74,13 @@ fn question_mark_keeps_kind_message_and_error() {
     assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
     let inner = error.downcast::<Error>().unwrap();
     assert_eq!((inner.path(), inner.depth()), (Path::new("/no/such/directory"), 0));
-    assert!(std::error::Error::source(&inner).is_none(), "the cause is in the text");
+    assert!(std::error::Error::source(&inner).is_none(), "the cause is in the message already");
     assert_eq!((inner.kind(), inner.raw_os_error()), (ErrorKind::NotFound, Some(libc::ENOENT)));
     assert!(format!("{inner:?}").starts_with("Error { path: \"/no/such/directory\", depth: 0, io_error: Os"));
     assert_eq!(inner.into_io_error().raw_os_error(), Some(libc::ENOENT));
 }
 
-/// Directories that may not be read, or not be searched, have the errors that `std` has, in their places.
+/// Directories that may not be read or searched have the errors of `std`, in the same places.
 #[test]
 fn forbidden_directories_have_the_errors_of_std() {
     as_nobody(|| {
@@ -95,16 +95,14 @@ fn forbidden_directories_have_the_errors_of_std() {
             for is_post_order in [false, true] {
                 let expected = by_std(tree.path(), is_post_order, |_| plan);
                 let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
-                assert_eq!(errors, 4 + 2 * 2, "of those without r, and two in each of those with r and without x");
+                assert_eq!(errors, 4 + 2 * 2, "not one for each mode without r, and two for each with r but without x");
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
                         let options = Walk::options().max_open(max_open).post_order(is_post_order);
                         let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
                         let visits = walked(&mut walk, |_| plan);
-                        assert!(
-                            visits == expected,
-                            "{plan:?}, post order {is_post_order}, {max_open} open, same mount {same_mount}"
-                        );
+                        let what = format!("post order {is_post_order}, {max_open} open, same mount {same_mount}");
+                        assert!(visits == expected, "{plan:?}, {what}");
                     }
                 }
             }
@@ -127,7 +125,7 @@ fn chmod_of_the_entry_lets_the_walk_in() {
     });
 }
 
-/// A directory that was replaced after it was listed and before it was entered.
+/// The directory is replaced after it was listed and before it is entered.
 #[test]
 fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
     let outside = Tree::of(&["outside/"]);
@@ -153,7 +151,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
     }
 }
 
-/// The entries before it come first; here there are none.
+/// Entries before it would come first; here there are none.
 #[test]
 fn next_ok_hands_on_the_error_of_a_directory_that_cannot_be_read() {
     let tree = Tree::of(&["a/f"]);

@@ -1,6 +1,6 @@
 //! `max_depth` against `find`, and walks without a tree.
 
-use crate::fixture::{has_find, run};
+use crate::fixture::{has_gnu, run};
 use crate::spread::Next;
 use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root, and the paths of all entries that are lent: one by one, or sorted.
+/// The root and all entries, read one by one or sorted, by their paths.
 fn entries(walk: &mut impl Next, is_sorted: bool) -> BTreeSet<Vec<u8>> {
     let (mut listing, mut paths) = (Listing::new(), BTreeSet::new());
     let mut add =
@@ -33,7 +33,7 @@ fn entries(walk: &mut impl Next, is_sorted: bool) -> BTreeSet<Vec<u8>> {
 
 #[test]
 fn deepest_level_is_that_of_find() {
-    if !has_find("walk_options::deepest_level_is_that_of_find") {
+    if !has_gnu("find", "walk_options::deepest_level_is_that_of_find") {
         return;
     }
     let mut cases = 0;
@@ -49,10 +49,8 @@ fn deepest_level_is_that_of_find() {
                 let options = Walk::options().max_open(max_open).post_order(is_post_order).max_depth(max_depth);
                 let walk = || options.clone().open(tree.path()).unwrap();
                 let paths = entries(&mut walk(), is_sorted);
-                assert!(
-                    paths.iter().map(|path| &path[..]).eq(found.iter().copied()),
-                    "max_depth {max_depth}, seed {seed}"
-                );
+                let is_same = paths.iter().map(|path| &path[..]).eq(found.iter().copied());
+                assert!(is_same, "max_depth {max_depth}, seed {seed}");
                 let parts = walk().spread(3, |worker| entries(worker, is_sorted));
                 let count: usize = parts.iter().map(BTreeSet::len).sum();
                 assert_eq!(count, found.len(), "max_depth {max_depth}, on 3 threads, seed {seed}");

@@ -1,12 +1,11 @@
-//! The system calls of a walk: three for a directory where the file system marks the end, four elsewhere.
+//! The system calls of a walk: three for a directory if its file system marks the end, otherwise four.
 
 use crate::strace::{Counted, totals};
-use crate::support::machine::skip;
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
-use crate::system_calls::marked;
+use crate::system_calls::{has_types, marked};
 use crate::walk_bounds::leave_room;
-use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Walk};
+use lendir::{Dir, EndMarker, Listing, Walk};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -24,6 +23,13 @@ fn read_all(dir: &mut Dir<'_>) {
     while dir.next().unwrap().is_some() {}
 }
 
+/// Checks the system calls that `work` makes in its one counted part.
+fn check(test: &str, expected: &[(&str, usize)], work: impl FnOnce()) {
+    if let Some(parts) = totals(test, work) {
+        assert_totals(&parts[0], expected, test);
+    }
+}
+
 fn assert_totals(totals: &BTreeMap<String, usize>, expected: &[(&str, usize)], what: &str) {
     let totals: Vec<_> = totals.iter().map(|(call, times)| (call.as_str(), *times)).collect();
     assert_eq!(totals, expected, "{what}");
@@ -35,15 +41,10 @@ fn reads(dir: &Path) -> usize {
     if end_marker == EndMarker::NONE { 2 } else { 1 }
 }
 
-/// That of [`Tree::of`], whose directories must tell types; if they do not, reports that `test` is skipped.
+/// The same for [`Tree::of`]. Its directories must list types; if they do not, reports that `test` is skipped.
 fn reads_on_disk(test: &str) -> Option<usize> {
     let tree = Tree::of(&["f"]);
-    let dir = lendir::open(tree.path()).unwrap();
-    let has_types = Entries::new(&dir, &mut Buffer::new()).next().unwrap().unwrap().file_type() != FileType::Unknown;
-    if !has_types {
-        skip(test, "a temporary directory whose file system has types");
-    }
-    has_types.then(|| reads(tree.path()))
+    has_types(test, tree.path()).then(|| reads(tree.path()))
 }
 
 #[test]
@@ -71,8 +72,7 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
     }
 }
 
-/// Nothing is asked about an entry. What the caller does not read the walk reads, and begins again where the caller stopped
-/// midway.
+/// No call asks about an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
 #[test]
 fn unread_directory_is_read_once() {
     const TEST: &str = "walk_system_calls::unread_directory_is_read_once";
@@ -87,7 +87,7 @@ fn unread_directory_is_read_once() {
         }
     });
     for (look, totals) in parts.into_iter().flatten().enumerate() {
-        let midway = if look == 3 { 5 } else { 0 }; // of six directories one is empty
+        let midway = if look == 3 { 5 } else { 0 }; // one of the six directories is empty
         let mut expected = vec![
             ("close", 6),
             ("fstatfs", 1),
@@ -105,7 +105,8 @@ fn unread_directory_is_read_once() {
 fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
     const TEST: &str = "walk_system_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
     let Some(reads) = reads_on_disk(TEST) else { return };
-    let parts = totals(TEST, || {
+    let expected = [("close", 4), ("fstatfs", 1), ("getdents64", reads), ("openat", 1), ("openat2", 3)];
+    check(TEST, &expected, || {
         let tree = Tree::of(&["a/b/", "c/d/", "e/f/", "skipped/g/"]);
         let _counted = Counted::begin();
         walk_all(Walk::open(tree.path()).unwrap(), |dir| {
@@ -117,15 +118,14 @@ fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
             }
         });
     });
-    let Some(parts) = parts else { return };
-    let expected = [("close", 4), ("fstatfs", 1), ("getdents64", reads), ("openat", 1), ("openat2", 3)];
-    assert_totals(&parts[0], &expected, TEST);
 }
 
 #[test]
 fn directory_that_may_not_be_read_takes_three_calls() {
     const TEST: &str = "walk_system_calls::directory_that_may_not_be_read_takes_three_calls";
-    let parts = totals(TEST, || {
+    // The root is closed, too.
+    let expected = [("close", 4), ("openat", 3), ("openat2", 3)];
+    check(TEST, &expected, || {
         as_nobody(|| {
             let tree = Tree::of(&["1/", "2/", "3/"]);
             for name in ["1", "2", "3"] {
@@ -139,9 +139,6 @@ fn directory_that_may_not_be_read_takes_three_calls() {
             assert_eq!(errors, 3);
         });
     });
-    let Some(parts) = parts else { return };
-    // And the root is closed.
-    assert_totals(&parts[0], &[("close", 4), ("openat", 3), ("openat2", 3)], TEST);
 }
 
 /// The walk does not read the rest of a directory at the deepest level, because it enters nothing there.
@@ -149,23 +146,22 @@ fn directory_that_may_not_be_read_takes_three_calls() {
 fn rest_of_the_deepest_directories_is_not_read() {
     const TEST: &str = "walk_system_calls::rest_of_the_deepest_directories_is_not_read";
     let Some(reads) = reads_on_disk(TEST) else { return };
-    let parts = totals(TEST, || {
+    // Only the root is read again.
+    let expected =
+        [("close", 3), ("fstatfs", 1), ("getdents64", 1 + reads + 2), ("lseek", 1), ("openat", 1), ("openat2", 2)];
+    check(TEST, &expected, || {
         let tree = Tree::of(&["a/below/", "b/below/"]);
         let _counted = Counted::begin();
         walk_all(Walk::options().max_depth(2).open(tree.path()).unwrap(), |dir| assert!(dir.next().is_ok()));
     });
-    let Some(parts) = parts else { return };
-    // Only the root is read again.
-    let expected =
-        [("close", 3), ("fstatfs", 1), ("getdents64", 1 + reads + 2), ("lseek", 1), ("openat", 1), ("openat2", 2)];
-    assert_totals(&parts[0], &expected, TEST);
 }
 
 #[test]
 fn links_cost_nothing_unless_they_are_followed() {
     const TEST: &str = "walk_system_calls::links_cost_nothing_unless_they_are_followed";
     let Some(reads) = reads_on_disk(TEST) else { return };
-    let parts = totals(TEST, || {
+    let expected = [("close", 5), ("fstatfs", 1), ("getdents64", 5 * reads), ("openat", 1), ("openat2", 4)];
+    check(TEST, &expected, || {
         let tree = Tree::of(&["d/e/f/", "x/"]);
         for name in ["d/l", "d/e/f/1", "d/e/f/2", "l"] {
             symlink(tree.path().join("x"), tree.path().join(name)).unwrap();
@@ -173,13 +169,10 @@ fn links_cost_nothing_unless_they_are_followed() {
         let _counted = Counted::begin();
         walk_all(Walk::open(tree.path()).unwrap(), read_all);
     });
-    let Some(parts) = parts else { return };
-    let expected = [("close", 5), ("fstatfs", 1), ("getdents64", 5 * reads), ("openat", 1), ("openat2", 4)];
-    assert_totals(&parts[0], &expected, TEST);
 }
 
-/// A walk with `max_open`, in a process with room for `room` descriptors: on the way back it opens `hops` directories more
-/// than the levels themselves, and `refused` opens fail.
+/// Checks a walk with `max_open`, in a process with room for `room` descriptors. On the way back it opens `hops` directories
+/// beyond the levels themselves, and `refused` opens fail.
 fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
     let parts = totals(&format!("walk_system_calls::{test}"), || {
         let tree = Tree::new(make);
@@ -195,8 +188,7 @@ fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usiz
     let reads = reads(Tree::new(|_| ()).path());
     let (dirs, closed) = (totals["getdents64"] / reads, totals["statx"] / 2);
     let again = closed + hops;
-    // Whether a birth time can be trusted is asked where there is one.
-    // Not by `std`, which does not ask on musl.
+    // Where there is a birth time, `fstatfs` tells whether to trust it. `std` does not ask for it on musl.
     let births = statx(CWD, Tree::new(|_| ()).path(), AtFlags::empty(), StatxFlags::BTIME);
     let has_births = births.is_ok_and(|births| births.stx_mask & StatxFlags::BTIME.bits() != 0);
     let expected = [

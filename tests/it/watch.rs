@@ -1,4 +1,4 @@
-//! The example `watch`, as a program: processes that the test starts appear and vanish before its eyes.
+//! The example `watch`, as a program: it reports processes that the test starts and ends.
 
 use crate::fixture::{example, run};
 use crate::machine::watchdog;
@@ -14,7 +14,7 @@ fn reports_a_process_that_appears_and_vanishes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a\tb\nc\x1b\x7f");
     symlink("/bin/sh", &path).unwrap();
-    // A subshell has the name of its shell from the beginning.
+    // A subshell begins with the name of its shell.
     let mut shell = Command::new(path);
     shell.arg0("sh").args(["-c", "read start; (read stop); :"]).stdin(Stdio::piped());
     let mut shell = Process::start(&mut shell);

@@ -1,4 +1,4 @@
-//! The errors that tests make calls end with.
+//! The errors with which tests make calls fail.
 
 use libc::{
     EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, ESTALE, c_int,

@@ -1,4 +1,4 @@
-//! Every error on every system call: what came before it is delivered, it comes once and unchanged, and then nothing more.
+//! Every error on every system call: what came before is delivered, the error comes once and unchanged, and then nothing more.
 
 use crate::support::machine;
 use crate::support::process;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// A directory of some ten batches at the smallest buffer.
 struct Crowd {
     path: TempDir,
-    /// As rustix delivers it: the entries of each `getdents64` except the last, which finds none.
+    /// The entries of each `getdents64` by rustix, except the last call, which finds none.
     batches: Vec<Vec<Found>>,
 }
 
@@ -199,7 +199,7 @@ fn failed_seek_keeps_position() {
 
 type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
-/// Operations that make one call return its exact error, and the next call is not affected.
+/// An operation of one call returns the exact error of that call, and does not affect the next operation.
 #[test]
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
@@ -255,14 +255,14 @@ fn other_failed_calls_return_their_error() {
         let open_quietly = || lendir::openat_with(CWD, path, OFlags::NOATIME).map(drop);
         trap::fail(SYS_openat, EPERM, |number| number == 1);
         open_quietly().unwrap();
-        assert_eq!(trap::made(), 2, "`EPERM` for `O_NOATIME` is not followed by one call without it");
+        assert_eq!(trap::made(), 2, "after `EPERM` for `O_NOATIME` there must be one call without it");
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&open_quietly().unwrap_err()), EPERM);
         assert_eq!(trap::made(), 2, "a third call is made");
         trap::fail(SYS_openat, EPERM, |_| true);
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
-        trap::count(SYS_openat); // no longer fails: the report opens the scoreboard
+        trap::count(SYS_openat); // it must not fail any longer: the report opens the scoreboard
         let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`, `statx`";
         report("other calls fail", cases + 3, what);
     });

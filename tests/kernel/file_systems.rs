@@ -1,9 +1,9 @@
 //! The file systems that tests run on. To add one, add a line to [`FILE_SYSTEMS`]: the `suite` runs on it then.
 //!
-//! A line says what the tables call it, where its entries come from, the cookie of the last entry if that means the end, and
-//! the shell commands that mount it at `at`. They run in an empty directory that has `at`, and `source` for another directory
-//! to mount; they may make an `image` there. A server goes on running as the last command. A program that they need belongs to
-//! a package in `.ci/packages`; where it is missing, the tests say SKIPPED.
+//! A line has the name for tables, the origin of the entries, the cookie of the last entry if it means the end, and the shell
+//! commands that mount the file system at `at`. They run in an empty directory with `at`, and with `source`, another directory to
+//! mount; they may make an `image` there. A server keeps running as the last command. The programs that they need belong to the
+//! packages in `.ci/packages`; without them, the tests say SKIPPED.
 
 use Contents::{Kernel, Merged, Packed, Written};
 use std::fs;
@@ -28,8 +28,8 @@ pub static FILE_SYSTEMS: [FileSystem; 16] = [
     line("devtmpfs",        DEV,     MAX_SINCE_6_14, "mount -t devtmpfs none at"),
 ];
 
-/// Only for directories that change while a walk has them closed. The device, the inode number or the birth of a directory in
-/// layers may depend on the layer; mergerfs makes inode numbers up.
+/// Only for directories that change while a walk has them closed. Here the device, inode number or birth time of a directory may
+/// depend on its layer; mergerfs makes up inode numbers.
 #[rustfmt::skip]
 pub static LAYERED: [FileSystem; 7] = [
     line("overlay, on ext4",         Merged,  NO_MARKER, "mkdir disk; mkfs.ext4 -q image 256M; mount -o loop image disk; mkdir disk/up disk/work; cp -a source disk; mount -t overlay -o lowerdir=disk/source,upperdir=disk/up,workdir=disk/work o at"),
@@ -53,11 +53,11 @@ const DEV: Contents = kernel(&[], true);
 pub enum Contents {
     /// It is empty at first and can be written.
     Written,
-    /// It is made from the directory `source`, and can only be read.
+    /// It is made from the directory `source`, and is read-only.
     Packed,
-    /// It can be written; half of its entries come from the directory `source`, the other half lies above.
+    /// It can be written. Half of its entries come from the directory `source`, the other half from the layer above.
     Merged,
-    /// The kernel makes them, the same for the whole machine. The directories `still` do not change while a test runs.
+    /// The kernel makes the entries, for the whole machine. The directories `still` do not change while a test runs.
     Kernel { still: &'static [&'static str], takes_directories: bool },
 }
 
@@ -71,7 +71,7 @@ type Marker = Option<(u64, (u32, u32))>;
 const NO_MARKER: Marker = None;
 const MAX: Marker = Some((i32::MAX as u64, (0, 0)));
 const MAX_SINCE_6_14: Marker = Some((i32::MAX as u64, (6, 14)));
-/// Of ext2, ext3 and ext4, to a process of this width.
+/// The marker of ext2, ext3 and ext4 for a process of this width.
 const HASHED: Marker =
     Some((if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 }, (0, 0)));
 
@@ -81,7 +81,7 @@ pub struct FileSystem {
     pub contents: Contents,
     pub script: &'static str,
     marker: Marker,
-    /// Whether its directories tell the types of their entries.
+    /// Whether its directories list types.
     pub has_types: bool,
 }
 

@@ -1,5 +1,5 @@
 //! A FUSE server that misbehaves as a test tells it to. It speaks the protocol of `/dev/fuse` directly, because the libraries
-//! check what a server sends: an odd `d_type`, chosen cookies and a NUL in a name do not pass.
+//! reject an odd `d_type`, chosen cookies and a NUL in a name.
 
 mod session;
 
@@ -17,25 +17,24 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tempfile::TempDir;
 
-pub use session::{GETATTR, OPENDIR};
+pub use crate::support::fuse::{GETATTR, OPENDIR};
 
-/// A directory of the server. Its entries and the nodes that their names lead to need not agree.
+/// A directory of the server. Its entries may differ from the nodes that their names lead to.
 #[derive(Clone)]
 pub struct Directory {
     /// The answer at each place, from 0 on.
     pub answers: Arc<dyn Fn(u64) -> Answer + Send + Sync>,
-    /// The cookie for each place. Without one it is the number of the place after it, and the server goes where the reader
-    /// asks it to. With one, the reader's offsets mean nothing: an open directory is then served from the beginning to the
-    /// end by the server's own count, whatever is asked, and has nothing when that is through.
+    /// The cookie for each place. `None` makes it the number of the next place, and the server reads from the requested offset.
+    /// Otherwise the server ignores offsets: it sends an open directory once, from the beginning to the end by its own count.
     pub cookie: Option<fn(u64) -> u64>,
     pub batch: Batch,
     /// The node that a name leads to, or an error. Each lookup asks again, so a tree can be endless.
     pub lookup: Arc<Lookup>,
     /// An operation on it, [`OPENDIR`] or [`GETATTR`], that ends with an error.
     pub refuses: Option<(u32, c_int)>,
-    /// Whether it has another inode number each time that it is asked for.
+    /// Whether it has another inode number at each request.
     pub is_shifty: bool,
-    /// Whether it has another birth time each time that it is asked for. Others have none.
+    /// Whether it has another birth time at each request. Other directories have none.
     pub is_reborn: bool,
 }
 
@@ -55,7 +54,7 @@ pub enum Answer {
     Error(c_int),
     /// `EINTR`, once.
     Interruption,
-    /// No answer until a signal comes, which the server sends itself; once.
+    /// No answer, once, until a signal comes, which the server itself sends.
     Hang,
     End,
 }
@@ -75,7 +74,7 @@ pub enum Batch {
 }
 
 impl Directory {
-    /// One with nothing but files below it.
+    /// A directory with nothing but files in it.
     pub fn of_files(answers: impl Fn(u64) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             answers: Arc::new(answers),
@@ -88,7 +87,7 @@ impl Directory {
         }
     }
 
-    /// One with `directories` below it, named by their numbers, though it lists nothing.
+    /// A directory with `directories` in it, named by their numbers. It lists nothing.
     fn of(directories: Vec<Self>) -> Self {
         let lookup = move |name: &[u8]| {
             let number = std::str::from_utf8(name).ok().and_then(|name| name.parse::<usize>().ok());
@@ -108,7 +107,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Mounts it. The caller has set up a mount namespace for it.
+    /// Mounts it. The caller must have made a mount namespace.
     pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
         let point = tempfile::tempdir()?;
         let reads = Arc::default();

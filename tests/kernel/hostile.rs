@@ -1,5 +1,5 @@
-//! A misbehaving file system, and what `lendir` and `std::fs::read_dir` deliver of it. `scenarios` has the misbehaviours,
-//! `others` what other readers make of them, `markers` the end markers, and `endless` directories without an end.
+//! A misbehaving file system, and what `lendir` and `std::fs::read_dir` deliver of it. `scenarios` lists the misbehaviours,
+//! `others` runs other readers on them, `markers` tests end markers, and `endless` endless directories.
 
 pub mod endless;
 mod markers;
@@ -118,7 +118,7 @@ pub fn long_names_pass() -> bool {
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
 }
 
-/// `file_type` is the type that the server sends. Where that means nothing, `resolve_file_type` asks, as `std` does.
+/// `file_type` is the type that the server sends. If that is unknown, `resolve_file_type` asks, as `std` does.
 #[test]
 fn types_are_passed_on_or_resolved() {
     served("hostile::types_are_passed_on_or_resolved", 60, || {
@@ -149,8 +149,8 @@ fn types_are_passed_on_or_resolved() {
 
 /// Runs `part` of `test` in a process of its own, where it may mount a server.
 ///
-/// The server shares the process with its reader, to be able to interrupt it. No other test runs there, so the process can be
-/// ended when a reader hangs.
+/// The server is in the same process as its reader, so it can interrupt the reader. No other test runs there, so the process can
+/// be killed if a reader hangs.
 pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
     process::run(test, seconds, || {
         signals::catch();

@@ -5,7 +5,6 @@
 //! - `faults`: a system call that ends with an error;
 //! - `hostile`: a server that answers with whatever it likes;
 //! - `procfs`: processes that come and go, or belong to others;
-//! - `limits`: descriptors, depth;
 //! - `walk`: a walk in any of these conditions.
 //!
 //! A new file system is a line of `file_systems`.
@@ -22,7 +21,6 @@ mod faults;
 mod file_systems;
 mod fuse;
 mod hostile;
-mod limits;
 mod mounted;
 mod procfs;
 mod readers;

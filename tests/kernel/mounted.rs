@@ -1,4 +1,4 @@
-//! Mounting: each mount lives as long as one test, in a mount namespace of its own, where no other test sees it.
+//! Mounting. Each mount lives as long as its test, in a mount namespace of its own, so no other test sees it.
 
 use crate::file_systems::{Contents, FileSystem};
 use crate::support::process::{Process, in_thread};
@@ -38,9 +38,8 @@ impl Part {
 }
 
 impl FileSystem {
-    /// Mounts it, lets `fill` make the entries, and runs `test`, all in a thread of its own; then nothing is left of it.
-    ///
-    /// Otherwise says what this machine lacks.
+    /// Mounts it, lets `fill` make the entries, and runs `test`, all in a thread of its own. Nothing is left afterwards. An error
+    /// says what this machine lacks.
     pub fn mounted<T: Send>(
         &'static self,
         fill: impl Fn(&Path, Part) + Sync + Send,
@@ -66,16 +65,15 @@ impl FileSystem {
     }
 }
 
-/// Runs `test` in a thread with a mount namespace of its own, and hands it an empty directory, which is a tmpfs there.
-///
-/// Threads and processes that it starts are in the namespace too. Mounts, images and loop devices cannot outlive it, however
-/// the process ends. Otherwise says what this machine lacks.
+/// Runs `test` in a thread with a mount namespace of its own, and gives it an empty directory, a tmpfs. Threads and processes that
+/// it starts are in the namespace too. However the process ends, mounts, images and loop devices do not outlive it. An error says
+/// what this machine lacks.
 pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result<T, String> {
     let scratch = tempfile::tempdir().unwrap();
     in_thread(|| {
         let scratch = scratch.path();
         let isolate = || {
-            // SAFETY: this takes no descriptor from any thread.
+            // SAFETY: this does not change any thread's descriptors.
             unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
             mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
             mount("none", scratch, "tmpfs", MountFlags::empty(), c"")

@@ -20,7 +20,7 @@ impl Process {
         Self::start(Command::new("sleep").arg("1000"))
     }
 
-    /// The part of `test` in another process: [`be_a_crowd`].
+    /// Starts the part of `test` in another process: [`be_a_crowd`].
     fn crowd(test: &str) -> Self {
         process::part(test, 1000, be_a_crowd);
         let crowd = process::start(test);
@@ -45,7 +45,8 @@ impl Process {
         self.wait_for_zombie();
     }
 
-    fn wait_for_zombie(&self) {
+    /// Waits until it has ended.
+    pub fn wait_for_zombie(&self) {
         let pid = WaitId::Pid(Pid::from_child(&self.0));
         waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     }
@@ -53,6 +54,11 @@ impl Process {
     fn reap(&mut self) {
         self.0.wait().unwrap();
     }
+}
+
+/// Two shells that fork all the time.
+pub fn fork_storm() -> [Process; 2] {
+    [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])))
 }
 
 fn pids(entries: &mut Entries<'_>) -> Vec<u32> {
@@ -67,7 +73,7 @@ fn pids(entries: &mut Entries<'_>) -> Vec<u32> {
 fn living_processes_come_once_while_others_fork() {
     let _watchdog = machine::watchdog();
     let sleeping: Vec<Process> = (0..8).map(|_| Process::sleeping()).collect();
-    let _storm = [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])));
+    let _storm = fork_storm();
     let staying = sleeping.iter().map(Process::id).chain([std::process::id(), 1]);
     let staying: Vec<u32> = staying.collect();
 
@@ -103,7 +109,8 @@ fn be_a_crowd() {
     }
 }
 
-/// From a zombie come the entries that were fetched already, and then an end like any other. Once it is reaped, the end says so.
+/// The directory of a zombie lends the entries that were already fetched, then ends normally. Once the zombie is reaped, `removed`
+/// is true.
 #[test]
 fn directories_of_a_process_that_ends_midway() {
     let _watchdog = machine::watchdog();
@@ -208,12 +215,6 @@ fn hidepid_hides_the_processes_of_others() {
             assert!(pids(&mut Entries::new(&proc, &mut buffer)).starts_with(&[1]));
         },
     );
-    match outcome {
-        Ok(()) => machine::passed(
-            "procfs: hidepid=2",
-            2,
-            "readers: the user nobody sees only its own processes, root sees all",
-        ),
-        Err(missing) => machine::skip("procfs: hidepid=2", &missing),
-    }
+    let what = "readers: the user nobody sees only its own processes, root sees all";
+    machine::report("procfs: hidepid=2", outcome.map(|()| 2), what);
 }

@@ -1,4 +1,4 @@
-//! Other programs that read directories, to compare `lendir` with: find, Python and Go.
+//! Other programs that read directories, to compare with `lendir`: find, Python and Go.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// A program that prints the names in the directories it is given, a NUL after each.
+/// A program that prints the names in the directories that it is given, with a NUL after each.
 pub struct Reader {
     pub name: &'static str,
     program: OsString,
@@ -23,7 +23,7 @@ pub struct Told {
     pub is_content: bool,
 }
 
-/// Each is made ready once for all tests of this process. An error is the name of a reader, and what this machine lacks.
+/// Each is set up once for all tests of this process. An error has the name of the reader, and what this machine lacks.
 pub static READERS: LazyLock<[Result<Reader, (&str, String)>; 4]> = LazyLock::new(|| {
     [
         ready("Go `os.ReadDir`", go(), &[], &[]),
@@ -33,7 +33,7 @@ pub static READERS: LazyLock<[Result<Reader, (&str, String)>; 4]> = LazyLock::ne
     ]
 });
 
-/// Programs that print the paths of all there is below the directories they are given, relative to these.
+/// Programs that print the paths of everything below the directories that they are given, relative to these.
 pub static WALKERS: LazyLock<[Result<Reader, (&str, String)>; 2]> = LazyLock::new(|| {
     [
         ready("Python `os.fwalk`", python(), &["-ISc", FWALK], &[]),
@@ -99,7 +99,7 @@ impl Reader {
     }
 }
 
-/// The path of the program that was built, by a descriptor that stays open: no file is left.
+/// A path to the built program through a descriptor that stays open, so no file is left.
 fn go() -> io::Result<OsString> {
     let scratch = tempfile::tempdir()?;
     fs::write(scratch.path().join("list.go"), GO)?;

@@ -1,9 +1,9 @@
-//! Signals that interrupt a system call and do nothing else: one to a chosen thread, or a storm of them to this one.
+//! Signals that only interrupt a system call: one to a chosen thread, or a storm of them to this one.
 
 use std::cell::Cell;
 use std::{mem, process, ptr};
 
-/// Left to tests by the system. The handler is that of the whole process; a signal goes to one thread.
+/// The whole process has one handler for it, but each signal goes to one thread.
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
 thread_local! {
@@ -19,7 +19,7 @@ extern "C" fn count(_: libc::c_int) {
     RECEIVED.set(RECEIVED.get() + 1);
 }
 
-/// From now on a signal interrupts the system call of its thread, and no longer ends the process.
+/// From now on a signal interrupts the system call of its thread, instead of ending the process.
 pub fn catch() {
     // SAFETY:
     // - zeros are a valid `sigaction`, and the call only reads it;

@@ -1,5 +1,5 @@
-//! One suite of cases on every file system, and the table of what passed where. `file_systems` has the list of them, `contents`
-//! what each holds; the other modules have the cases.
+//! One suite of cases on every file system, and the table of results. `file_systems` lists the file systems, `contents` fills them;
+//! the other modules hold the cases.
 
 pub mod churn;
 mod contents;
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-/// A case, run on every file system that has what it asks for.
+/// A case, which runs on every file system that has what it asks for.
 struct Case {
     name: &'static str,
     asks: Asks,
@@ -129,28 +129,19 @@ impl Row {
 }
 
 fn table_of(rows: &[Row]) -> String {
-    let mut table = String::from("| file system |");
-    for case in &CASES {
-        let _ = write!(table, " {} |", case.name);
-    }
-    let _ = write!(table, "\n|---|{}", "---|".repeat(CASES.len()));
+    let heads: Vec<_> = CASES.iter().map(|case| case.name).collect();
+    let mut table = format!("| file system | {} |\n|---|{}", heads.join(" | "), "---|".repeat(CASES.len()));
+    let sign = |verdict: &Verdict| match verdict {
+        Verdict::Passed => "yes",
+        Verdict::Failed => "**no**",
+        Verdict::NotApplicable => "–",
+    };
     for row in rows {
-        let _ = write!(table, "\n| {} |", row.system.name);
-        match &row.outcome {
-            Ok(verdicts) => {
-                for verdict in verdicts {
-                    let sign = match verdict {
-                        Verdict::Passed => "yes",
-                        Verdict::Failed => "**no**",
-                        Verdict::NotApplicable => "–",
-                    };
-                    let _ = write!(table, " {sign} |");
-                }
-            }
-            Err(missing) => {
-                let _ = write!(table, "{} skipped: {missing} |", " |".repeat(CASES.len() - 1));
-            }
-        }
+        let cells = match &row.outcome {
+            Ok(verdicts) => verdicts.iter().map(sign).collect::<Vec<_>>().join(" | "),
+            Err(missing) => format!("{}skipped: {missing}", "| ".repeat(CASES.len() - 1)),
+        };
+        let _ = write!(table, "\n| {} | {cells} |", row.system.name);
     }
     table
 }

@@ -1,7 +1,7 @@
-//! A trap for the system calls of one thread: chosen calls end with a chosen error, all others go through.
+//! A trap for the system calls of one thread: chosen calls fail with a chosen error, all others go through.
 //!
-//! It sits in the kernel (seccomp), because `lendir` makes its system calls without the C library. A thread cannot take it
-//! back, and its handler is that of the whole process: a test that sets it runs in a process of its own.
+//! It is in the kernel (seccomp), because `lendir` makes its system calls without the C library. A thread cannot remove it, and
+//! the whole process has one handler for it, so a test that sets it runs in a process of its own.
 
 use crate::errnos::{ERRNOS, name_of};
 use libc::{EINTR, c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
@@ -10,10 +10,10 @@ use std::fmt;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often in a row a call is interrupted.
+/// How many times in a row a call is interrupted.
 const BURST: u32 = 100;
 
-/// The calls of a kind that end with an error.
+/// Which calls of a kind fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     First,
@@ -22,7 +22,7 @@ pub enum At {
     Every,
 }
 
-/// An error at certain calls of a kind that an operation makes `calls` times.
+/// An error at some of the `calls` that an operation makes of a kind.
 #[derive(Clone, Copy)]
 pub struct Fault {
     pub errno: c_int,
@@ -47,7 +47,7 @@ impl Fault {
         }
     }
 
-    /// Whether the caller sees the call of this number fail. It does not see `EINTR`, after which the call is repeated.
+    /// Whether the caller sees the call of this number fail. It never sees `EINTR`, after which the call is repeated.
     pub fn is_seen_at(self, number: u32) -> bool {
         self.errno != EINTR && (self.at == At::Every || number == self.first())
     }
@@ -91,21 +91,21 @@ struct Plan {
     refused: Option<(c_long, c_int)>,
 }
 
-/// Locked in the signal handler too. That cannot deadlock: the signal is the answer to a system call of this thread, and
-/// none of those that are trapped is made while the lock is held.
+/// The signal handler locks it too. That cannot deadlock: the signal comes from a trapped system call of this thread, and the
+/// thread makes none of these while it holds the lock.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 
-/// From now on `call` fails with `errno` each time that `fails` says so of its number, which counts from 1.
+/// From now on `call` fails with `errno` if `fails` returns true for its number. The first call is number 1.
 pub fn fail(call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'static) {
     *plan() = Some(Plan { call, errno, fails: Box::new(fails), made: 0, hides_types: false, refused: None });
 }
 
-/// From now on every call goes through, and those of `call` are counted.
+/// From now on every call goes through, and each `call` is counted.
 pub fn count(call: c_long) {
     fail(call, 0, |_| false);
 }
 
-/// In addition, `getdents64` tells no types.
+/// In addition, `getdents64` returns no types.
 pub fn hide_types() {
     if let Some(plan) = plan().as_mut() {
         plan.hides_types = true;
@@ -119,7 +119,7 @@ pub fn refuse(call: c_long, errno: c_int) {
     }
 }
 
-/// How often the call that is counted has been made, failures included.
+/// How often the counted call was made, failures included.
 pub fn made() -> u32 {
     plan().as_ref().map_or(0, |plan| plan.made)
 }
@@ -155,7 +155,7 @@ pub fn set_for_good(calls: &[c_long]) -> io::Result<()> {
     set_no_new_privs(true)?;
     // SAFETY:
     // - the calls only read `action`, `program` and the filter that it points to, all of which outlive them;
-    // - `on_trap` has the signature that SA_SIGINFO asks for. It is no more than the answer to a system call: see `PLAN`.
+    // - `on_trap` has the signature that SA_SIGINFO requires. It runs only in place of a system call: see `PLAN`.
     let failed = unsafe {
         libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) != 0
             || libc::prctl(libc::PR_SET_SECCOMP, c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const program) != 0

@@ -1,5 +1,5 @@
-//! Walks while others change the tree, calls fail, or the file system lies. Shared here: the ways to walk, what a walk told,
-//! and what it must tell.
+//! Walks while others change the tree, calls fail, or the file system lies. This file has what they share: the ways to walk, and
+//! the result of a walk.
 
 mod changes;
 mod copy_up;
@@ -59,7 +59,7 @@ impl Way {
     }
 }
 
-/// What a walk told: paths relative to its root, in its order.
+/// The result of a walk: paths relative to its root, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     pub entries: Vec<PathBuf>,
@@ -71,7 +71,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// What there is to tell of the tree at `root`, by `std`.
+    /// The result for the tree at `root`, by `std`.
     pub fn by_std(root: &Path) -> io::Result<Self> {
         let mut told = Self::default();
         let mut to_do = vec![PathBuf::new()];
@@ -91,7 +91,7 @@ impl Told {
 
     /// The same in an order to compare by, without the second visits.
     pub fn sorted(mut self) -> Self {
-        // As bytes: comparing paths name by name would take most of the test's time.
+        // As bytes: `Path` compares name by name, which would take most of the test's time.
         for paths in [&mut self.entries, &mut self.visited] {
             paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         }
@@ -100,7 +100,7 @@ impl Told {
         self
     }
 
-    /// The same, if these directories were seen but not entered.
+    /// The same result, if these directories were seen but not entered.
     pub fn without<Dir: AsRef<Path>>(mut self, directories: &[Dir]) -> Self {
         let is_in = |path: &Path| directories.iter().any(|dir| path.starts_with(dir));
         self.entries.retain(|path| !path.parent().is_some_and(is_in));
@@ -108,7 +108,7 @@ impl Told {
         self
     }
 
-    /// The same, if this directory was lent, but could not be read.
+    /// The same result, if this directory was lent, but could not be read.
     pub fn unread(mut self, dir: &Path) -> Self {
         self.entries.retain(|path| !path.parent().is_some_and(|parent| parent.starts_with(dir)));
         self.visited.retain(|path| path == dir || !path.starts_with(dir));
@@ -121,7 +121,7 @@ impl Told {
         self
     }
 
-    /// The same, and what another thread told.
+    /// This result and that of another thread.
     fn and(mut self, other: Self) -> Self {
         self.entries.extend(other.entries);
         self.visited.extend(other.visited);
@@ -205,8 +205,8 @@ impl Run {
     }
 }
 
-/// `rm -r` on the second visits. It never leaves the tree: each name is removed from the directory that it was read from, and
-/// no link is followed. What others add, remove or swap meanwhile is passed over.
+/// `rm -r` on the second visits. It never leaves the tree: it removes each name from the directory that it was read from, and
+/// follows no link. It skips what others add, remove or swap meanwhile.
 pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
     let is_of_others = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
     let remove = |dir: BorrowedFd<'_>, name: &CStr, flags| match unlinkat(dir, name, flags) {
@@ -225,7 +225,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
             remove(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
-            // A directory of unknown type is not removed like this: `EISDIR`.
+            // For a directory of unknown type, this is `EISDIR`.
             if entry.file_type() != FileType::Directory {
                 remove(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
             }
@@ -238,8 +238,8 @@ pub fn level(depth: usize) -> PathBuf {
     vec!["d"; depth].into_iter().collect()
 }
 
-/// A directory in a directory, `depth` levels deep, each of which has something left to do on the way back: after `d` the walk
-/// comes back to each level for `z`.
+/// Nested directories, `depth` levels deep. Each has something left to do on the way back: after `d`, the walk comes back to each
+/// level for `z`.
 pub fn comb(root: &Path, depth: usize) {
     let files: Vec<_> = (0..=depth).map(|depth| "d/".repeat(depth) + "z/file").collect();
     make(root, &files);

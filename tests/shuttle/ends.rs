@@ -1,4 +1,4 @@
-//! A walk that ends early, and jobs: nothing hangs, and nothing is left over.
+//! Walks that end early, and jobs: nothing hangs, and nothing leaks.
 
 use super::{DIRECTORIES, any_way, begin, explore, make};
 use crate::tree::Tree;
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// No closure stays to the end: the walk ends all the same.
+/// No closure runs to the end of the walk, but the walk ends.
 #[test]
 fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
@@ -124,7 +124,7 @@ fn jobs_run_once_or_are_dropped_at_the_end() {
     assert!(moved.load(SeqCst) > 1000, "only {moved:?} jobs ran on another thread");
 }
 
-/// Cloned so many times, then it panics.
+/// After so many clones it panics.
 #[derive(Debug)]
 struct Fuse(Arc<AtomicUsize>);
 

@@ -1,5 +1,5 @@
-//! `Walk::spread` of real trees, under a scheduler that decides at each lock, atomic and start of a thread which thread goes
-//! on: thousands of schedules, each of which shuttle can repeat. It finds a deadlock too, as it knows all threads.
+//! `Walk::spread` of real trees, under a scheduler that decides at each lock, atomic and start of a thread which thread runs on:
+//! thousands of schedules, which shuttle can repeat. It knows all threads, so it also detects deadlocks.
 //!
 //! `LENDIR_LONG=1` runs 20 times as many schedules. They are the same in each run.
 
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use tree::Tree;
 
-/// Runs `test` under this many schedules at random, and as many that keep to priorities of threads.
+/// Runs `test` under this many random schedules, and as many that follow priorities of threads.
 fn explore(what: &str, schedules: usize, test: impl Fn() + Send + Sync + 'static) {
     let schedules = if machine::runs_long() { 20 * schedules } else { schedules };
     let test = Arc::new(test);
@@ -44,7 +44,7 @@ fn explore(what: &str, schedules: usize, test: impl Fn() + Send + Sync + 'static
     machine::passed(&format!("spread: {what}"), 2 * schedules, "schedules of threads");
 }
 
-/// Some levels with something to do on the way back up, more than four descriptors can hold; one is unlike the others.
+/// Levels with something to do on the way back up, more than fit into four descriptors, and one level unlike the others.
 fn make(at: &Path) {
     tree::comb(at, 6);
     tree::make(at, &["a/b/c/", "a/d/", "z/file", "m/m/file"]);
@@ -78,7 +78,7 @@ fn every_directory_comes_once_and_in_order() {
     });
 }
 
-/// Each closure but one leaves after any number of directories. It reads them, half of them, or not at all.
+/// Each closure but one returns after some directories, which it reads in full, in part, or not at all.
 #[test]
 fn what_threads_leave_goes_to_the_others() {
     let tree = Tree::new(make);
@@ -104,8 +104,8 @@ fn what_threads_leave_goes_to_the_others() {
     });
 }
 
-/// A level is moved away, and what is below it elsewhere: a thread that has to come back to it finds it neither by `..` nor by
-/// names. It is lost, but the levels above it come again, after all that the threads do below them.
+/// A level is moved away, and what is below it to another place, so a thread that has to come back finds the level neither by `..`
+/// nor by names. The level is lost, but those above it still have their second visits, after everything below them.
 #[test]
 fn levels_above_a_lost_one_come_again() {
     let tree = Tree::new(make);
@@ -149,8 +149,8 @@ fn levels_above_a_lost_one_come_again() {
     assert!(lost.load(SeqCst) > 100, "only {lost:?} levels were lost");
 }
 
-/// In post-order, the second visit is often made by another thread than the first. It has the value that the first visit left,
-/// with all that was added below the directory.
+/// In post-order, another thread than that of the first visit often makes the second. It gets the value that the first visit left,
+/// with everything that was added below the directory.
 #[test]
 fn second_visit_has_the_value_of_the_first() {
     let tree = Tree::new(make);
@@ -164,7 +164,7 @@ fn second_visit_has_the_value_of_the_first() {
             while let Some(mut dir) = worker.next().unwrap() {
                 let path = dir.path();
                 if dir.is_second_visit() {
-                    // The values are those of the directories on the way, and this one's count is complete.
+                    // The values are those of the directories on the path, and the count of this one is complete.
                     let [.., above, own] = &dir.state()[..] else { panic!("{dir:?} has lost its value") };
                     assert!(own.0 == path && path.starts_with(&above.0));
                     assert_eq!(dir.state().len(), dir.depth() + 2);
@@ -182,7 +182,7 @@ fn second_visit_has_the_value_of_the_first() {
         });
         assert_eq!(parts.into_iter().sum::<usize>(), DIRECTORIES);
         assert_eq!(top.1.load(SeqCst), DIRECTORIES);
-        assert_eq!(Arc::strong_count(&top), 1, "a value is left over");
+        assert_eq!(Arc::strong_count(&top), 1, "a state outlives the walk");
     });
 }
 
@@ -193,7 +193,7 @@ fn directories_in(path: &Path) -> usize {
     1 + dirs.map(|dir| directories_in(&dir.path())).sum::<usize>()
 }
 
-/// All roots are open to all threads, and each comes once.
+/// Any thread may walk any root, and each root comes once.
 #[test]
 fn roots_are_shared() {
     let tree = Tree::new(make);

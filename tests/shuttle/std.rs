@@ -1,19 +1,19 @@
-//! What `lendir` uses of `std` to work in several threads, run by shuttle's scheduler: it decides at each lock, atomic and
-//! start of a thread which thread goes on.
+//! What `lendir` uses of `std` for several threads, under shuttle's scheduler, which decides at each lock, atomic and start of a
+//! thread which thread runs on.
 
 pub(crate) mod sync {
     use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic};
     use std::ops::Deref;
 
-    /// An `Arc` at which other threads may go on: shuttle's own is that of `std`.
+    /// An `Arc` at which the scheduler may switch threads. Shuttle's own is that of `std`.
     #[derive(Debug)]
     pub(crate) struct Arc<T>(std::sync::Arc<Counted<T>>);
 
     #[derive(Debug)]
     struct Counted<T> {
         value: T,
-        /// Touched wherever `std` counts.
+        /// Changed wherever `std` counts.
         count: AtomicUsize,
     }
 

@@ -1,16 +1,17 @@
-//! The machine and the test run: which tests it skips, which form of them it runs, how long one may take, what passed.
+//! The machine and the test run: which tests are skipped, which form of them runs, how long they may take, which passed.
 //!
 //! A skipped test prints one line, which `cargo test` does not capture. `LENDIR_SCOREBOARD=FILE` appends rows to a file,
-//! from which `.ci/trust` makes `tests/SCOREBOARD.md`. Each line there begins with its kind: `passed`, `skipped`, or the name
-//! of a table.
+//! from which `.ci/trust` makes `tests/SCOREBOARD.md`. Each row begins with its kind: `passed`, `skipped`, or the name of a
+//! table.
 
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, exit};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Reports that `test` is skipped because this machine lacks `missing`.
 pub fn skip(test: &str, missing: &str) {
@@ -18,9 +19,17 @@ pub fn skip(test: &str, missing: &str) {
     score("skipped", &format!("| {test} | {missing} |"));
 }
 
-/// Puts how many `cases` a test ran on the scoreboard, which adds up those of one name. A case that fails ends the test before this.
+/// Puts on the scoreboard how many `cases` a test has passed. The scoreboard adds up those of the same name.
 pub fn passed(test: &str, cases: usize, what: &str) {
     score("passed", &format!("{test}\t{cases}\t{what}"));
+}
+
+/// Puts a test on the scoreboard: its cases, or what this machine lacks.
+pub fn report(test: &str, outcome: Result<usize, String>, what: &str) {
+    match outcome {
+        Ok(cases) => passed(test, cases, what),
+        Err(missing) => skip(test, &missing),
+    }
 }
 
 /// Puts a table on the scoreboard.
@@ -42,7 +51,7 @@ fn score(kind: &str, line: &str) {
     }
 }
 
-/// Opened once, and no later than by [`open_scoreboard`].
+/// Opened at its first use, or by [`open_scoreboard`].
 static SCOREBOARD: LazyLock<Option<File>> = LazyLock::new(|| {
     let path = std::env::var_os("LENDIR_SCOREBOARD")?;
     Some(
@@ -54,7 +63,7 @@ static SCOREBOARD: LazyLock<Option<File>> = LazyLock::new(|| {
     )
 });
 
-/// Opens it now, for a thread that is about to lose the right to.
+/// Opens it now, because this thread is about to lose the right to.
 pub fn open_scoreboard() {
     LazyLock::force(&SCOREBOARD);
 }
@@ -69,12 +78,12 @@ pub fn can_trace(test: &str) -> bool {
     can
 }
 
-/// Whether the long forms run: with `LENDIR_LONG=1` in the environment.
+/// Whether the tests run in their long forms: with `LENDIR_LONG=1` in the environment.
 pub fn runs_long() -> bool {
     std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
 }
 
-/// Ends this process unless it is dropped in time: a test that hangs fails.
+/// Ends the process if it is not dropped in time, so a test that hangs fails.
 #[must_use = "dropping it stops it"]
 pub struct Watchdog {
     _running: Sender<()>,
@@ -91,6 +100,18 @@ impl Watchdog {
         });
         Self { _running: running }
     }
+}
+
+/// Waits until another thread sets `flag`, or for `most`; then a little for what that thread does next.
+pub fn wait(flag: &AtomicBool, most: Duration) {
+    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
+        let begin = Instant::now();
+        while begin.elapsed() < most && !is_over() {
+            thread::yield_now();
+        }
+    };
+    pause(most, &|| flag.load(SeqCst));
+    pause(Duration::from_micros(200), &|| false);
 }
 
 /// For a test that takes seconds in the short form and minutes in the long one.

@@ -1,4 +1,4 @@
-//! Other processes: one that runs a part of a test, one that ends with the test, and a thread with fewer rights.
+//! Processes that run a part of a test or end with the test, and threads with fewer rights.
 
 use super::machine::{self, Watchdog};
 use rustix::fs::{Gid, Uid};
@@ -10,20 +10,20 @@ use std::panic::resume_unwind;
 use std::process::{Child, Command, Stdio, exit};
 use std::thread;
 
-/// In the environment of a process that runs a part of a test: the full name of the test.
+/// The environment variable that tells a process of which test it runs a part.
 const PART_OF: &str = "LENDIR_PART_OF";
-/// libtest never exits with this code. It exits with 0 when no test has the given name, having tested nothing.
+/// libtest never exits with this code. With 0 it exits even if no test has the given name.
 const DONE: i32 = 42;
 
-/// Runs `part` in a new process. If it fails, or takes more than `seconds`, this fails.
+/// Runs `part` in a new process. Fails if it fails, or takes more than `seconds`.
 ///
-/// The new process runs nothing but `test`, which calls this; it is named with its module.
+/// `test` is the test that calls this, named with its module. The new process runs nothing else.
 pub fn run(test: &str, seconds: u64, part: impl FnOnce()) {
     self::part(test, seconds, part);
     finish(start(test), test);
 }
 
-/// Runs `part` and ends this process, if it was started to run the part of `test`; otherwise does nothing.
+/// If this process was started to run the part of `test`, runs `part` and exits.
 pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
     if env::var(PART_OF).is_ok_and(|running| running == test) {
         let _watchdog = Watchdog::new(seconds);
@@ -32,7 +32,7 @@ pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
     }
 }
 
-/// Runs the [`part`] of `test` in a new process that `tracer` starts, a program that takes a command as its last arguments.
+/// Runs the [`part`] of `test` in a new process under `tracer`, a program that takes a command as its last arguments.
 #[allow(dead_code, reason = "`tests/it` alone traces")]
 pub fn run_under(mut tracer: Command, test: &str) {
     tracer.arg(env::current_exe().unwrap());
@@ -72,17 +72,16 @@ impl Drop for Process {
     }
 }
 
-/// The user and the group without rights.
+/// The user and the group nobody.
 pub const NOBODY: u32 = 65534;
 
-/// Runs `test` in a thread without privileges: as nobody if this process is root's, otherwise as its user.
-///
-/// The processes that it starts have none either.
+/// Runs `test` in a thread without privileges: as nobody if this process is root's, otherwise as its user. Processes that the
+/// thread starts have no privileges either.
 pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     machine::open_scoreboard();
     in_thread(|| {
         if geteuid().is_root() {
-            // These change one thread. Those of the C library change all threads.
+            // The functions of the C library would change all threads.
             set_thread_groups(&[]).unwrap();
             let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
             set_thread_res_gid(group, group, group).unwrap();

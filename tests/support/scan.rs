@@ -1,4 +1,4 @@
-//! One reading of a directory: the entries that it delivered, how it ended, and how a [`Listing`] must sort them.
+//! One reading of a directory: its entries, how it ended, and how a [`Listing`] must sort them.
 
 use lendir::{Entries, Entry, Error, FileType, Listing, Order, SortedEntry};
 use rustix::fd::AsFd;
@@ -15,7 +15,7 @@ pub struct Scan {
     pub end: End,
 }
 
-/// An entry. Its cookie is 0 where the reader does not tell it, its type is unknown where the directory does not.
+/// An entry. Its cookie is 0 if the reader has none, its type is unknown if the directory does not list types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub name: Vec<u8>,
@@ -27,13 +27,13 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Complete,
-    /// `ENOENT`, as [`Entries::removed`] says.
+    /// `ENOENT`, which [`Entries::removed`] reports.
     Removed,
     Error(c_int),
 }
 
 impl Scan {
-    /// By `Entries`: to the end, and three calls beyond it, because it is fused.
+    /// By `Entries`, to the end. Three calls beyond the end check that it is fused.
     pub fn of(entries: &mut Entries<'_>) -> Self {
         let mut found = Vec::new();
         let end = loop {
@@ -80,7 +80,7 @@ impl Scan {
         Self { found, end: End::Complete }
     }
 
-    /// The same scan by a reader that tells names and inode numbers only.
+    /// The same scan by a reader that returns only names and inode numbers.
     pub fn bare(mut self) -> Self {
         for entry in &mut self.found {
             (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
@@ -88,7 +88,7 @@ impl Scan {
         self
     }
 
-    /// The same scan by a reader that asks for the type of an entry where the directory does not tell it.
+    /// The same scan by a reader that asks for the types that the directory does not list.
     pub fn resolved(mut self, file_type: impl Fn(&Found) -> FileType) -> Self {
         for entry in self.found.iter_mut().filter(|entry| entry.file_type == FileType::Unknown) {
             entry.file_type = file_type(entry);
@@ -120,8 +120,8 @@ pub fn listed(listing: &Listing) -> Vec<Found> {
 
 pub const ORDERS: [Order; 5] = [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory];
 
-/// The order of a `Listing`, stated once for all tests. A `Listing` has no cookies. For [`Order::Path`] the types of `found`
-/// must be [resolved](Scan::resolved), as it resolves them.
+/// The order of a `Listing`, for all tests. A `Listing` has no cookies. For [`Order::Path`], the types of `found` must be
+/// [resolved](Scan::resolved).
 pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
     match order {
         Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
@@ -177,7 +177,7 @@ impl PartialEq<Entry<'_>> for Found {
     }
 }
 
-/// The type of an entry as `std` tells it, which asks the file system where the directory does not tell it.
+/// The type of an entry by `std`, which asks the file system if the directory does not list types.
 pub fn type_by_std(entry: &DirEntry) -> FileType {
     let file_type = entry.file_type().unwrap();
     let answers = [
@@ -189,7 +189,7 @@ pub fn type_by_std(entry: &DirEntry) -> FileType {
         (file_type.is_char_device(), FileType::CharacterDevice),
         (file_type.is_block_device(), FileType::BlockDevice),
     ];
-    answers.into_iter().find(|answer| answer.0).expect("`std` names no type").1
+    answers.into_iter().find(|answer| answer.0).expect("`std` knows no type").1
 }
 
 pub fn errno(error: &Error) -> c_int {

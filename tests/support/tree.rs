@@ -1,4 +1,4 @@
-//! Trees to walk. They are made relative to descriptors, because they may be deeper than any path that the kernel takes.
+//! Trees to walk. They are made relative to descriptors, because they may be deeper than the longest path that the kernel takes.
 
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -21,7 +21,7 @@ impl Tree {
         Self::at(tempfile::tempdir_in(MEMORY).unwrap_or_else(|_| on_disk()), make)
     }
 
-    /// Where temporary files are, or elsewhere if other users cannot go there.
+    /// In the directory for temporary files, or elsewhere if other users cannot enter it.
     pub fn on_disk(make: impl FnOnce(&Path)) -> Self {
         Self::at(on_disk(), make)
     }
@@ -31,7 +31,7 @@ impl Tree {
         Self::on_disk(|at| self::make(at, paths))
     }
 
-    /// Raises the limit of descriptors first: a few tests keep a thousand of them, beside others in the same process.
+    /// Raises the limit of descriptors first: a few tests keep a thousand of them, and all tests run in one process.
     fn at(dir: TempDir, make: impl FnOnce(&Path)) -> Self {
         static RAISED: Once = Once::new();
         RAISED.call_once(|| {
@@ -65,12 +65,12 @@ impl Drop for Tree {
 
 const MEMORY: &str = "/dev/shm";
 
-/// A temporary directory on a tmpfs, if there is one: a disk takes 25 times as long to make a file and remove it.
+/// A temporary directory on a tmpfs if there is one: on disk, making and removing a file takes 25 times as long.
 pub fn in_memory() -> TempDir {
     tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).expect("cannot make a temporary directory")
 }
 
-/// A temporary directory that other users can reach. Not all can go where `TMPDIR` is: Debian's `pam_tmpdir` makes one for each.
+/// A temporary directory that other users can reach. Not all can enter `TMPDIR`: Debian's `pam_tmpdir` makes one for each.
 fn on_disk() -> TempDir {
     let others_may_enter = |dir: &&Path| {
         let is_searchable = |dir: &Path| fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & 0o001 != 0);
@@ -92,7 +92,7 @@ pub fn make(at: &Path, paths: &[impl AsRef<str>]) {
     }
 }
 
-/// A directory in a directory, `depth` levels deep, each named `m`.
+/// Nested directories, `depth` levels deep, each named `m`.
 pub fn chain(at: &Path, depth: usize) {
     nest(at, iter::repeat_n(CHAIN, depth));
 }
@@ -103,7 +103,7 @@ pub fn comb(at: &Path, depth: usize) {
 }
 
 pub const CHAIN: &[&str] = &["m"];
-/// Most file systems list them in this order, in that of names, or in the reverse: `m` is never the last.
+/// Most file systems list them in the order in which they were made, in that of names, or backwards: `m` is never the last.
 pub const COMB: &[&str] = &["a", "m", "z"];
 
 /// Levels of directories with these names, each in the `m` of the level above.
@@ -123,6 +123,12 @@ pub fn wide(at: &Path, count: usize, digits: usize) {
     for number in 0..count {
         mkdirat(&dir, format!("{number:0digits$}"), Mode::RWXU).unwrap();
     }
+}
+
+/// A [`comb`], and a [`random`] tree beside it.
+pub fn bushy(at: &Path, depth: usize) {
+    comb(at, depth);
+    random(&at.join("a"), 3);
 }
 
 /// Some 500 directories up to 12 levels deep, and half as many files and links. The names have 1 to 255 bytes of any value;
@@ -149,7 +155,7 @@ pub fn random(at: &Path, seed: u64) {
     }
 }
 
-/// Numbers that a seed fixes: `SplitMix64`.
+/// Pseudo-random numbers from a seed: `SplitMix64`.
 pub struct Random(pub u64);
 
 impl Random {

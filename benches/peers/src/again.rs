@@ -1,4 +1,4 @@
-//! A tree walked again, without reading the directories that have not changed: what each holds is known from the first time.
+//! A second walk of a tree, which reads only the directories that have changed. The first walk has noted what each holds.
 
 use lendir::{Dir, Error, FileType, Walk};
 use lendir_benches::contender::Contender;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, io, mem};
 
-/// The recipe "Walk again". The walk before the one that is timed finds everything new.
+/// The recipe "Walk again". For the first walk, which is not timed, everything is new.
 pub fn lendir(tree: &Tree) -> Contender<'_> {
     let (mut walk, mut known) = (Walk::default(), HashMap::new());
     let mut again = move || {
@@ -33,13 +33,13 @@ pub fn std(tree: &Tree) -> Contender<'_> {
 /// Device and inode number.
 type Id = (u64, u64);
 
-/// Those of the last change of a directory's content, and of its inode, which nobody can set back.
+/// The mtime of a directory, and its ctime, which nobody can set back.
 type Times = [i64; 4];
 
 /// What a directory held when it was read.
 struct Known {
     times: Times,
-    /// Of its own names.
+    /// The bytes of its own names.
     bytes: u64,
     below: Vec<(Vec<u8>, Id)>,
 }
@@ -52,13 +52,13 @@ fn times(stat: &Stat) -> Times {
     [stat.st_mtime, stat.st_mtime_nsec.cast_signed(), stat.st_ctime, stat.st_ctime_nsec.cast_signed()]
 }
 
-/// Whether all below it is known, and at most `levels` deep.
+/// Whether everything below it is known, and at most `levels` deep.
 fn is_shallow(known: &HashMap<Id, Known>, id: &Id, levels: u32) -> bool {
     let Some(Known { below, .. }) = known.get(id) else { return false };
     below.is_empty() || levels > 0 && below.iter().all(|(_, id)| is_shallow(known, id, levels - 1))
 }
 
-/// The bytes of the names in the directory at `path` in `dir`, and of all below it. `None` if one of them has changed.
+/// The bytes of the names in the directory at `path` in `dir`, and below it. `None` if one of the directories has changed.
 fn unopened(known: &HashMap<Id, Known>, dir: &Dir<'_>, path: &mut Vec<u8>, at: &Id) -> Option<u64> {
     let stat = statat(dir, &*path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let unchanged = known.get(at).filter(|known| id(&stat) == *at && times(&stat) == known.times)?;
@@ -75,7 +75,7 @@ fn unopened(known: &HashMap<Id, Known>, dir: &Dir<'_>, path: &mut Vec<u8>, at: &
 fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> {
     let (mut count, mut path) = (0, Vec::new());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-    let settled = now.as_secs().cast_signed() - 2; // the next change of a younger one could leave it the same times
+    let settled = now.as_secs().cast_signed() - 2; // the next change of a younger directory may leave its times the same
     while let Some(mut dir) = walk.next()? {
         let Ok(stat) = fstat(&dir) else { continue };
         if let Some(unchanged) = known.get(&id(&stat)).filter(|known| known.times == times(&stat)) {
@@ -105,7 +105,7 @@ fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> 
     Ok(count)
 }
 
-/// What a directory held when it was read, and those below it.
+/// What a directory held when it was read, and the directories in it.
 struct Remembered {
     path: PathBuf,
     times: Times,

@@ -1,4 +1,4 @@
-//! The answers to the questions of `monitors`: each way finds below a directory what is asked for, and writes a line for each.
+//! The answers to the questions of `monitors`: each way finds what is asked for below a directory, and writes a line for each.
 
 use lendir::{Buffer, Entries, Walk};
 use procfs::process::{FDTarget, all_processes};
@@ -135,7 +135,7 @@ pub fn stat_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
     });
 }
 
-/// When it was started, and its name, which can hold any byte, even a parenthesis.
+/// The start time of a process, and its name, which can contain any byte, even a parenthesis.
 fn write_stat(lines: &mut Vec<u8>, pid: u32, stat: &[u8]) {
     let (Some(begin), Some(end)) =
         (stat.iter().position(|byte| *byte == b'('), stat.iter().rposition(|byte| *byte == b')'))
@@ -176,7 +176,7 @@ pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
     while let Some(cgroup) = walk.next().transpose() {
         let Ok(cgroup) = cgroup else { continue };
         let Ok(procs) = openat(&cgroup, PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
-        // Until there is no more: the kernel returns some PIDs at a time.
+        // To the end: the kernel returns some PIDs at a time.
         while {
             lines.reserve(4096);
             read(&procs, spare_capacity(lines)).is_ok_and(|len| len > 0)
@@ -188,13 +188,13 @@ fn write_line(lines: &mut Vec<u8>, line: impl Display) {
     writeln!(lines, "{line}").expect("BUG: writing to a `Vec` failed");
 }
 
-/// The entries of a directory that are named by numbers. A process that is gone has none.
+/// The entries of a directory whose names are numbers; none if the process is gone.
 fn numbers_by_std(dir: &Path) -> impl Iterator<Item = (u32, DirEntry)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry)))
 }
 
-/// Calls `take` for each process with its PID, as a number and as it is written.
+/// Calls `take` for each process with its PID, as a number and as bytes.
 fn each_process(proc: &OwnedFd, mut take: impl FnMut(u32, &[u8])) {
     let mut buffer = Buffer::new();
     let mut processes = Entries::new(proc, &mut buffer);
@@ -205,7 +205,7 @@ fn each_process(proc: &OwnedFd, mut take: impl FnMut(u32, &[u8])) {
     }
 }
 
-/// `name` and `rest`, one after the other, in memory that is used again.
+/// `name` and `rest`, joined in reused memory.
 fn joined<'m>(memory: &'m mut Vec<u8>, name: &[u8], rest: &[u8]) -> &'m [u8] {
     memory.clear();
     memory.extend_from_slice(name);
@@ -213,7 +213,7 @@ fn joined<'m>(memory: &'m mut Vec<u8>, name: &[u8], rest: &[u8]) -> &'m [u8] {
     memory
 }
 
-/// What one `read` returns: of a file that procfs writes at once, and that fits `memory`, all of it.
+/// What one `read` returns. That is the whole file, if procfs writes it at once and it fits into `memory`.
 fn read_at(dir: impl AsFd, path: impl Arg, memory: &mut [u8]) -> rustix::io::Result<&[u8]> {
     let file = openat(dir, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let len = read(file, &mut *memory)?;

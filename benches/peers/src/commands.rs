@@ -1,5 +1,5 @@
-//! Whole programs that list a tree or add it up, those of `lendir` beside those that are installed: on /usr with warm caches and
-//! with cold ones, and on a file system that takes a millisecond for each call.
+//! Whole programs that list a tree or add it up: the examples of `lendir`, and installed programs. They run on /usr, with warm
+//! caches and with cold ones, and on a file system that takes a millisecond for each request.
 
 use crate::fuse::{LATENCY, POINT, Server, Shape};
 use crate::programs::{directory, run};
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How the commands begin that are examples of `lendir`, built here and now.
+/// The commands that begin with this are examples of `lendir`, which are built first.
 const OWN: &str = "examples/";
 
 /// Commands that do the same work; the path of a tree is appended to each.
@@ -88,7 +88,7 @@ const TITLE: &str = "Programs";
 const SKIPPED: &str = "SKIPPED";
 const TO_STRING: &str = "BUG: writing to a `String` failed";
 
-/// In the directory of this program, where cargo puts examples beside it.
+/// Into the directory of this program.
 fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
@@ -97,7 +97,7 @@ fn build_examples() {
 }
 
 impl Task {
-    /// Those of the commands that run here. What is not installed fails, and so does an option that this version does not have.
+    /// The commands that run here. Those that are not installed, or lack an option, fail.
     fn installed(&self, root: &Path) -> Vec<&'static str> {
         let runs = |name: &&str| match run(&mut command(name, root)) {
             Err(failure) if name.starts_with(OWN) => panic!("{name}: {failure}"),
@@ -115,7 +115,7 @@ impl Task {
         }
     }
 
-    /// Of each command its time, as a ratio to that of the first one, system calls, and peak memory.
+    /// For each command: its time, as a ratio to that of the first one, its system calls, and its peak memory.
     fn on_warm_caches(&self, bench: &mut Bench, tree: &Tree) -> Vec<[String; 3]> {
         let contender =
             |name: &&'static str| Contender::new(name, self.oracle(tree), Whole { name, tree, answer: self.answer });
@@ -134,7 +134,7 @@ impl Task {
         self.commands.iter().map(|name| if installed.contains(name) { cells(name) } else { skipped() }).collect()
     }
 
-    /// The median of five runs, in turn. SKIPPED where this process may not drop the caches.
+    /// The median of five runs, in turns. SKIPPED if this process may not drop the caches.
     fn on_cold_caches(&self, tree: &Tree, is_test: bool) -> Vec<String> {
         let installed = self.installed(tree.path());
         let mut seconds = vec![Vec::new(); self.commands.len()];
@@ -154,8 +154,8 @@ impl Task {
         seconds.into_iter().map(cell).collect()
     }
 
-    /// Each command once: the server's sleep is nearly all of the time, and hardly differs from run to run. SKIPPED where this
-    /// process may not mount, or there is no FUSE.
+    /// Runs each command once, because nearly all of the time is the server's sleep, which hardly varies. SKIPPED if this process may
+    /// not mount, or there is no FUSE.
     fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
         let server = Server::mount(shape);
         let right = if self.name == "du" { shape.kibibytes() } else { shape.bytes_of_names() };
@@ -164,7 +164,7 @@ impl Task {
             let (before, begin) = (server.waited_for(), Instant::now());
             let output = run(&mut command(name, POINT.as_ref())).ok()?;
             let (seconds, requests) = (begin.elapsed().as_secs_f64(), server.waited_for() - before);
-            assert_eq!((self.answer)(&output.stdout, POINT.as_ref()), right, "{name} answers wrongly");
+            assert_eq!((self.answer)(&output.stdout, POINT.as_ref()), right, "{name} gives a wrong answer");
             #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
             let at_once = requests as f64 * LATENCY.as_secs_f64() / seconds;
             Some([time(seconds), requests.to_string(), format!("{at_once:.1}")])
@@ -173,9 +173,9 @@ impl Task {
     }
 }
 
-/// What `observer` says last about the command. `None` without it.
+/// The last line that `observer` prints about the command. `None` without it.
 ///
-/// A child of this process would not do: the kernel begins its peak memory with that of the process that started it.
+/// The command must not be a child of this process, because peak memory begins with that of the parent.
 fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
     let inner = command(name, tree.path());
     let mut words = observer.split(' ');
@@ -217,7 +217,7 @@ impl Work for Whole<'_> {
     }
 }
 
-/// In a list of paths. Some programs list the root too, and some write `/` after directories.
+/// The bytes of the names in a list of paths. Some programs list the root too, and some write `/` after directories.
 fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     let paths = output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
     let below = paths.filter(|path| *path != root.as_os_str().as_bytes());

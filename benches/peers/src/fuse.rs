@@ -1,31 +1,35 @@
-//! A file system that takes a millisecond for each call, as one over a network does. This process serves it through
+//! A file system that takes a millisecond for each request, as a network file system does. This process serves it through
 //! `/dev/fuse`.
 
+use crate::protocol::{
+    self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR, RELEASEDIR, STATFS, init,
+    longs, send, statfs, u32_at, u64_at, words,
+};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What a process waits for each answer, at least.
+/// The least time that a process waits for an answer.
 pub const LATENCY: Duration = Duration::from_millis(1);
 
 /// This many requests can wait at once.
 const THREADS: usize = 32;
 
-/// In the namespace of the thread that mounts, this directory is the file system; for everybody else it stays what it was.
+/// The mount point, in the mount namespace of the thread that mounts. For everybody else the directory stays what it was.
 ///
-/// Only other processes may read it. If this one were killed while a thread of its own waits for an answer, the server's
-/// descriptor would be closed after that thread has ended, and the thread would wait until then.
+/// Only other processes may read it. If this process were killed while a thread of its own waits for an answer, that thread would
+/// wait for the server's descriptor to be closed, which happens only after the thread has ended.
 pub const POINT: &str = "/mnt";
 
-/// A tree with 10 directories in each directory, down to this level, and 10 files in each, those of the last level too.
+/// A tree with 10 directories in each directory, down to this level, and 10 files in each directory.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub levels: u32,
@@ -34,11 +38,11 @@ pub struct Shape {
 const DIRECTORIES: u64 = 10;
 const FILES: u64 = 10;
 
-/// A file takes as many KiB on disk, and so does a directory.
+/// The size on disk of each file and of each directory.
 const KIBIBYTES: u64 = 4;
 
 impl Shape {
-    /// The root is one.
+    /// The root included.
     pub fn directories(self) -> u64 {
         (0..=self.levels).map(|level| DIRECTORIES.pow(level)).sum()
     }
@@ -47,7 +51,7 @@ impl Shape {
         self.directories() * FILES
     }
 
-    /// Of all names below the root; each has two.
+    /// Of all names below the root, which have two bytes each.
     pub fn bytes_of_names(self) -> u64 {
         2 * (self.directories() - 1 + self.files())
     }
@@ -57,7 +61,7 @@ impl Shape {
     }
 }
 
-/// The number of a node is the way to it: after the 1 of the root, five bits for each step. So the server remembers nothing.
+/// The number of a node encodes its path: after the 1 of the root, five bits for each step. So the server remembers nothing.
 #[derive(Clone, Copy)]
 struct Node(u64);
 
@@ -78,7 +82,7 @@ impl Node {
 }
 
 impl Shape {
-    /// The first `DIRECTORIES` numbers are those of directories, even where there are none.
+    /// The first `DIRECTORIES` numbers are those of directories, even if there are none.
     fn indices(self, directory: Node) -> std::ops::Range<u64> {
         let first = if directory.level() < self.levels { 0 } else { DIRECTORIES };
         first..DIRECTORIES + FILES
@@ -95,14 +99,14 @@ fn name_of(index: u64) -> [u8; 2] {
     if index < DIRECTORIES { [b'd', digit(index)] } else { [b'f', digit(index - DIRECTORIES)] }
 }
 
-/// The mounted file system. Unmounted when dropped; and if this process is killed, its namespace ends, and the mount with it.
+/// The mounted file system. It is unmounted when dropped. If this process is killed, its namespace ends, and so does the mount.
 pub struct Server {
     waited_for: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Mounts it where the calling thread and the programs that it starts see it, and nobody else.
+    /// Mounts it so that only the calling thread and the programs that it starts see it.
     pub fn mount(shape: Shape) -> io::Result<Self> {
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
         // SAFETY: the thread keeps its table of descriptors; only its mounts and its working directory become its own.
@@ -120,7 +124,7 @@ impl Server {
         Ok(Self { waited_for, threads })
     }
 
-    /// How many requests have come that a process waited for.
+    /// How many requests made a process wait.
     pub fn waited_for(&self) -> u64 {
         self.waited_for.load(Relaxed)
     }
@@ -136,20 +140,7 @@ impl Drop for Server {
     }
 }
 
-// The operations that a reader causes; <linux/fuse.h> has them and the layouts below.
-const LOOKUP: u32 = 1;
-const FORGET: u32 = 2;
-const GETATTR: u32 = 3;
-const STATFS: u32 = 17;
-const INIT: u32 = 26;
-const OPENDIR: u32 = 27;
-const READDIR: u32 = 28;
-const RELEASEDIR: u32 = 29;
-const INTERRUPT: u32 = 36;
-const DESTROY: u32 = 38;
-const BATCH_FORGET: u32 = 42;
-
-/// Lookups and readings of one directory may overlap, as libfuse lets them.
+/// Lookups and readings of one directory may overlap, as with libfuse.
 const PARALLEL_DIROPS: u32 = 1 << 18;
 
 /// Each thread takes one request at a time.
@@ -171,34 +162,22 @@ fn serve(shape: Shape, mut device: &File, waited_for: &AtomicU64) {
                 thread::sleep(LATENCY);
             }
         }
-        let (error, body) = match shape.answer(operation, node, body) {
-            Ok(body) => (0, body),
-            Err(errno) => (-errno.raw_os_error(), Vec::new()),
-        };
-        let len = u32::try_from(16 + body.len()).expect("BUG: an answer of 4 GiB or more");
-        let reply = [&len.to_ne_bytes()[..], &error.to_ne_bytes(), &unique.to_ne_bytes(), &body].concat();
-        let _ = device.write_all(&reply); // ENOENT: nobody waits for it any more
+        send(device, unique, shape.answer(operation, node, body).map_err(Errno::raw_os_error));
     }
 }
 
 impl Shape {
-    /// All of it expires at once, so each program has to ask for everything, whoever asked before.
+    /// All answers expire at once, so each program has to ask for everything again.
     fn answer(self, operation: u32, node: Node, body: &[u8]) -> Result<Vec<u8>, Errno> {
         match operation {
-            INIT => Ok([
-                words(&[7, 31, 0, PARALLEL_DIROPS]),
-                words(&[0, 4096, 1]),
-                [256_u16, 0].map(u16::to_ne_bytes).concat(),
-                words(&[0; 8]),
-            ]
-            .concat()),
+            INIT => Ok(init(PARALLEL_DIROPS)),
             LOOKUP => {
                 let name = body.strip_suffix(b"\0").expect("LOOKUP without a NUL at the end");
                 let below = self.look_up(node, name).ok_or(Errno::NOENT)?;
                 Ok([longs(&[below.0, 0, 0, 0, 0]), self.attributes(below)].concat())
             }
             GETATTR => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
-            STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
+            STATFS => Ok(statfs()),
             OPENDIR => Ok(longs(&[0, 0])),
             READDIR => Ok(self.records(node, u64_at(body, 8), u32_at(body, 16) as usize)),
             RELEASEDIR | DESTROY => Ok(Vec::new()),
@@ -206,15 +185,13 @@ impl Shape {
         }
     }
 
-    /// From `offset` on, as many as fit `size`. The offset of a record is the number after its index.
+    /// From `offset` on, as many as fit into `size`. The offset of a record is its index plus 1.
     fn records(self, directory: Node, offset: u64, size: usize) -> Vec<u8> {
         let mut records = Vec::new();
         for index in self.indices(directory).filter(|&index| index >= offset) {
             let below = directory.below(index);
-            let name = name_of(index);
             let d_type = if below.is_directory() { libc::DT_DIR } else { libc::DT_REG };
-            let mut record = [&longs(&[below.0, index + 1]), &words(&[2, d_type.into()]), &name[..]].concat();
-            record.resize(record.len().next_multiple_of(8), 0);
+            let record = protocol::record(below.0, index + 1, &name_of(index), d_type);
             if records.len() + record.len() > size {
                 break;
             }
@@ -232,20 +209,4 @@ impl Shape {
         let sizes = longs(&[node.0, KIBIBYTES * 1024, KIBIBYTES * 2, 0, 0, 0]);
         [sizes, words(&[0, 0, 0, mode, links, 0, 0, 0, 4096, 0])].concat()
     }
-}
-
-fn longs(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-}
-
-fn words(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: not 8 bytes"))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: not 4 bytes"))
 }

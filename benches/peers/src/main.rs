@@ -1,12 +1,12 @@
 //! The same directories and trees, read by `lendir` and by others: `cargo run --release --manifest-path
 //! benches/peers/Cargo.toml`.
 //!
-//! It measures as `cargo bench` does, and ends with tables in Markdown. The programs in Go and C++ are built where there are `go`
-//! and `g++`; they run in processes of their own and time themselves. Tables of their own say what monitors read of processes,
-//! and how long whole programs take that list a tree or add it up.
+//! It measures as `cargo bench` does, and ends with tables in Markdown. The programs in Go and C++ are built if there are `go` and
+//! `g++`; they run in processes of their own, and time themselves. Further tables are about process monitors, and about whole
+//! programs that list a tree or add it up.
 //!
-//! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` tells whether it
-//! runs, not how fast. Words choose the rows whose title or label has one of them, or the pictures.
+//! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` checks the answers and
+//! measures nothing. Words select the rows with one of them in their title or label, or pictures.
 
 mod again;
 mod answers;
@@ -16,6 +16,8 @@ mod monitors;
 mod picture;
 mod processes;
 mod programs;
+#[path = "../../../tests/support/fuse.rs"]
+mod protocol;
 mod readers;
 mod sleepers;
 mod walkers;
@@ -143,7 +145,7 @@ fn walking(tree: &Tree) -> Vec<Contender<'_>> {
     all
 }
 
-/// A small directory, a large one and a sorted one, where temporary files are.
+/// A small directory, a large one and a sorted one, in the directory for temporary files.
 fn picture_of_readers(bench: &mut Bench, programs: &[Program]) -> Picture {
     let root: &Root = &roots()[0];
     let mut group = |heading: &str, contenders: Vec<Contender<'_>>| {

@@ -1,5 +1,5 @@
-//! What programs that show processes ask of the kernel: as they read it today, and with `lendir`, which opens files relative to
-//! the directory that lists them, and reads files and links into reused memory.
+//! What process viewers read from the kernel: the way they do it today, and with `lendir`. There, files are opened relative to the
+//! directory that lists them, and files and links are read into reused memory.
 
 use crate::answers;
 use crate::sleepers::{DESCRIPTORS, PROCESSES, Sleepers, THREADS};
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Tells this program to answer a question in one way, to count the system calls: which question, which way, how often.
+/// Tells this program to answer a question, so its system calls can be counted: which question, in which way, how often.
 pub const ANSWER: &str = "--answer";
 
 struct Question {
@@ -19,7 +19,7 @@ struct Question {
     ways: &'static [Way],
 }
 
-/// Finds what is asked for below a directory, and writes a line for each. The line begins with a PID.
+/// Finds what is asked for below a directory, and writes a line for each, which begins with a PID.
 struct Way {
     name: &'static str,
     write: fn(&Path, &mut Vec<u8>),
@@ -87,7 +87,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
 const TITLE: &str = "Monitors";
 const TO_STRING: &str = "BUG: writing to a `String` failed";
 
-/// Does what the arguments after [`ANSWER`] say.
+/// Answers as the arguments after [`ANSWER`] say.
 pub fn answer(title: &str, name: &str, times: &str, root: &str) {
     let question = QUESTIONS.iter().find(|question| question.title == title).expect("no question has this title");
     let way = question.ways.iter().find(|way| way.name == name).expect("no way to answer has this name");
@@ -101,7 +101,7 @@ impl Question {
         self.title.ends_with("cgroup tree")
     }
 
-    /// Other processes come and go, so only what is said of `pids`, which stay, is compared with what the first way says.
+    /// Other processes come and go, so only the lines of `pids`, which stay, are compared with those of the first way.
     fn rows(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
         let answer = |lines: &Vec<u8>| {
             let mut lines: Vec<_> =
@@ -136,7 +136,7 @@ impl Question {
         text
     }
 
-    /// By strace, in a child that answers twice, less those of one that answers once. `None` without strace.
+    /// Those of a child that answers twice, less those of one that answers once. `None` without strace.
     fn system_calls(&self, name: &str, root: &Path) -> Option<usize> {
         let traced = |times| {
             let mut strace = Command::new("strace");

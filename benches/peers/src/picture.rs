@@ -1,4 +1,4 @@
-//! A bar chart of ratios to the bare loop, as an SVG that can be read on white and on black.
+//! A bar chart of ratios to the bare loop, as an SVG that is legible on white and on black.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -9,7 +9,7 @@ pub struct Picture {
     /// The file system and the machine.
     pub place: String,
     pub legend: &'static str,
-    /// The name of what has the ratio 1.
+    /// The name of the contender whose ratio is 1.
     pub base: &'static str,
     pub groups: Vec<Group>,
 }
@@ -22,7 +22,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Ours first, and the others by their ratios.
+    /// Ours first, then the others by their ratios.
     pub fn new(heading: &str, bars: &[(&'static str, f64)]) -> Self {
         let mut bars = bars.to_vec();
         bars.sort_by(|a, b| is_ours(b.0).cmp(&is_ours(a.0)).then(a.1.total_cmp(&b.1)));
@@ -34,7 +34,7 @@ fn is_ours(name: &str) -> bool {
     name.starts_with("lendir")
 }
 
-// Neither light nor dark. On white and on GitHub's black, the text has a contrast of more than 4 to 1.
+// The text has a contrast of more than 4 to 1, both on white and on GitHub's black.
 const TEXT: RGBColor = RGBColor(0x76, 0x7d, 0x87);
 const KERNEL: RGBColor = RGBColor(0x9a, 0xa3, 0xad);
 const ADDED: RGBColor = RGBColor(0xdb, 0x6d, 0x28);

@@ -1,9 +1,9 @@
-//! The same work in other languages: programs built here and now, which read when they are told to.
+//! The same work in other languages: programs that are built first, and then read on request.
 //!
-//! Such a program has the directories that take turns as its arguments. Given a number of readings and the index of a directory
-//! on its standard input, it reads one directory after the other from there on, and answers with the nanoseconds that took and
-//! the bytes of the last one's names. Given 0 readings, it answers with the length of the names of that directory, each with a
-//! NUL after it, and then with the sorted names. So it can take its turn among the contenders of this process.
+//! The arguments of such a program are the directories. It gets a number of readings and the index of a directory on standard
+//! input, reads one directory after the other from there on, and answers with the nanoseconds that this took and the bytes of the
+//! last directory's names. For 0 readings, it answers with the length of that directory's names, each with a NUL after it, and then
+//! with the sorted names. So it can take turns with the contenders of this process.
 
 use lendir_benches::contender::{Contender, Work, hash};
 use lendir_benches::directories::{Answer, Directory};
@@ -18,9 +18,9 @@ pub struct Program {
     path: PathBuf,
 }
 
-/// Those that could be built, and a sentence on each that could not.
+/// The programs that could be built, and a sentence about each that could not.
 ///
-/// They are put next to this program, because the directory for temporary files may be mounted `noexec`.
+/// They are next to this program, because the directory for temporary files may be mounted `noexec`.
 pub fn build() -> (Vec<Program>, Vec<String>) {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
     let sources =
@@ -44,7 +44,7 @@ pub fn directory() -> PathBuf {
     this.parent().expect("BUG: the path of this program has no parent").into()
 }
 
-/// Runs it to its end. Why it failed is what it wrote to its standard error.
+/// Runs it to its end. The error is what it wrote to standard error.
 pub fn run(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(output) } else { Err(String::from_utf8_lossy(&output.stderr).trim().into()) }
@@ -57,7 +57,7 @@ impl Program {
     }
 }
 
-/// It ends when its standard input does.
+/// A running program. It ends when its standard input does.
 struct Running<'a> {
     dir: &'a Directory,
     child: Child,

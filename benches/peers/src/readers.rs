@@ -10,7 +10,7 @@ use nix::sys::stat::Mode;
 use std::os::unix::ffi::OsStrExt;
 use walkdir::WalkDir;
 
-/// Crates that are for one directory, in the directory's own order.
+/// Crates that read one directory, in its own order.
 pub fn all(dir: &Directory) -> [Contender<'_>; 2] {
     let linux_io = LinuxIo { dir, buffer: vec![0; Buffer::DEFAULT_CAPACITY] };
     [
@@ -19,7 +19,7 @@ pub fn all(dir: &Directory) -> [Contender<'_>; 2] {
     ]
 }
 
-/// walkdir, as far as the entries of the root. It opens the directories in it too, even if it is told not to go below them.
+/// walkdir, down to the entries of the root. It also opens the directories there, even if it must not go below them.
 pub fn walkdir(dir: &Directory, sorted: bool) -> Contender<'_> {
     let answer = if sorted { Answer::Sorted } else { Answer::Names };
     Contender::reading("walkdir, depth 1", dir.oracle(answer), OneLevel { dir, sorted })

@@ -1,4 +1,4 @@
-//! Processes that sleep: their threads, descriptors and cgroups are known and stay.
+//! Processes that sleep, with known threads, descriptors and cgroups.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ pub const THREADS: usize = 8;
 /// In addition to those of standard input, output and error.
 pub const DESCRIPTORS: usize = 16;
 
-/// Children of this process. Each ends when its standard input does, so also if this process is killed.
+/// Children of this process. Each ends when its standard input does, even if this process is killed.
 pub struct Sleepers {
     children: Vec<Child>,
     cgroups: io::Result<Cgroups>,
@@ -45,14 +45,14 @@ impl Sleepers {
         self.cgroups.as_ref().map(|cgroups| &*cgroups.0)
     }
 
-    /// Each as it is written in `/proc`.
+    /// As in `/proc`.
     pub fn pids(&self) -> HashSet<Vec<u8>> {
         self.children.iter().map(|child| child.id().to_string().into_bytes()).collect()
     }
 }
 
 impl Drop for Sleepers {
-    /// Before the tree of cgroups is removed, which must be empty.
+    /// Kills the processes before the tree of cgroups is removed, which must be empty.
     fn drop(&mut self) {
         for child in &mut self.children {
             let _ = child.kill().and_then(|()| child.wait());

@@ -22,10 +22,7 @@ fn entries(input: &mut Input) -> Entries<'_> {
 fn plain(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut seen = 0;
-    while let Some(entry) = entries.next()? {
-        look_at(entry.name(), entry.ino(), entry.file_type());
-        seen += 1;
-    }
+    read_all!(entries, seen);
     Ok(seen)
 }
 
@@ -43,10 +40,7 @@ fn closure(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut seen = 0;
     let mut read = || -> io::Result<()> {
-        while let Some(entry) = entries.next()? {
-            look_at(entry.name(), entry.ino(), entry.file_type());
-            seen += 1;
-        }
+        read_all!(entries, seen);
         Ok(())
     };
     read()?;
@@ -57,10 +51,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
         let mut seen = 0;
-        while let Some(entry) = entries.next()? {
-            look_at(entry.name(), entry.ino(), entry.file_type());
-            seen += 1;
-        }
+        read_all!(entries, seen);
         Ok(seen)
     });
     std::hint::black_box(&mut read)()
@@ -90,19 +81,13 @@ fn marked(input: &mut Input) -> io::Result<u64> {
     let marker = EndMarker::of(&input.dir)?;
     let mut entries = entries(input).with_end_marker(marker);
     let mut seen = 0;
-    while let Some(entry) = entries.next()? {
-        look_at(entry.name(), entry.ino(), entry.file_type());
-        seen += 1;
-    }
+    read_all!(entries, seen);
     Ok(seen)
 }
 
 fn owned(input: &mut Input) -> io::Result<u64> {
     let mut dir = ReadDir::from(input.dir.try_clone()?);
     let mut seen = 0;
-    while let Some(entry) = dir.next()? {
-        look_at(entry.name(), entry.ino(), entry.file_type());
-        seen += 1;
-    }
+    read_all!(dir, seen);
     Ok(seen)
 }

@@ -1,8 +1,18 @@
-//! Reads one directory with each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots;
-//! then a tree, with `Walk` and with `RawDir`.
+//! Reads one directory in each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots. Then
+//! reads a tree, with `Walk` and with `RawDir`.
 //!
-//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, the entries that it saw. Each loop
+//! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, and how many entries it saw. Each loop
 //! runs in one call of `measured`, so callgrind can count the instructions of that call alone.
+
+/// The loop itself. Each function below that has it is one way to write what is around it.
+macro_rules! read_all {
+    ($entries:expr, $seen:ident) => {
+        while let Some(entry) = $entries.next()? {
+            crate::look_at(entry.name(), entry.ino(), entry.file_type());
+            $seen += 1;
+        }
+    };
+}
 
 mod entries;
 mod raw_dir;
@@ -14,7 +24,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-/// What a loop reads, and memory of the same size for either reader.
+/// What a loop reads, and memory of the same size for each reader.
 struct Input {
     dir: OwnedFd,
     buffer: Buffer,
@@ -24,7 +34,7 @@ struct Input {
 /// A loop over all entries. It returns how many it saw.
 type Loop = fn(&mut Input) -> io::Result<u64>;
 
-/// What a loop does with an entry. The compiler must work out all three.
+/// What a loop does with an entry. The compiler must compute all three.
 #[inline]
 fn look_at(name: &[u8], ino: u64, file_type: FileType) {
     black_box((name, ino, file_type));

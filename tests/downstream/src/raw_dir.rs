@@ -1,4 +1,4 @@
-//! The loops with `RawDir`, which gives the dots too.
+//! The loops with `RawDir`, which returns the dots too.
 
 use crate::{Input, Loop, look_at};
 use rustix::fs::{RawDir, RawDirEntry};
@@ -14,6 +14,19 @@ pub const LOOPS: &[(&str, Loop)] = &[
     ("count", count),
 ];
 
+/// The loop itself. The caller skips the dots.
+macro_rules! read_all {
+    ($records:expr, $seen:ident) => {
+        while let Some(record) = $records.next() {
+            let record = record?;
+            if !is_dot(&record) {
+                look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
+                $seen += 1;
+            }
+        }
+    };
+}
+
 type Records<'a> = RawDir<'a, BorrowedFd<'a>>;
 
 fn records(input: &mut Input) -> Records<'_> {
@@ -27,13 +40,7 @@ fn is_dot(record: &RawDirEntry) -> bool {
 fn plain(input: &mut Input) -> io::Result<u64> {
     let mut records = records(input);
     let mut seen = 0;
-    while let Some(record) = records.next() {
-        let record = record?;
-        if !is_dot(&record) {
-            look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
-            seen += 1;
-        }
-    }
+    read_all!(records, seen);
     Ok(seen)
 }
 
@@ -54,13 +61,7 @@ fn closure(input: &mut Input) -> io::Result<u64> {
     let mut records = records(input);
     let mut seen = 0;
     let mut read = || -> io::Result<()> {
-        while let Some(record) = records.next() {
-            let record = record?;
-            if !is_dot(&record) {
-                look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
-                seen += 1;
-            }
-        }
+        read_all!(records, seen);
         Ok(())
     };
     read()?;
@@ -71,13 +72,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
     let mut records = records(input);
     let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
         let mut seen = 0;
-        while let Some(record) = records.next() {
-            let record = record?;
-            if !is_dot(&record) {
-                look_at(record.file_name().to_bytes(), record.ino(), record.file_type());
-                seen += 1;
-            }
-        }
+        read_all!(records, seen);
         Ok(seen)
     });
     std::hint::black_box(&mut read)()

@@ -1,4 +1,4 @@
-//! The loops over a tree: with `Walk`, and with `RawDir` by hand.
+//! The loops over a tree, with `Walk`, and by hand with `RawDir`.
 
 use crate::{Input, Loop, look_at};
 use lendir::{FileType, Walk, Worker};
@@ -26,10 +26,7 @@ fn plain(input: &mut Input) -> io::Result<u64> {
     let mut walk = walk(input)?;
     let mut seen = 0;
     while let Some(mut dir) = walk.next()? {
-        while let Some(entry) = dir.next()? {
-            look_at(entry.name(), entry.ino(), entry.file_type());
-            seen += 1;
-        }
+        read_all!(dir, seen);
     }
     Ok(seen)
 }
@@ -39,10 +36,7 @@ fn closure(input: &mut Input) -> io::Result<u64> {
     let mut seen = 0;
     let mut read = || -> io::Result<()> {
         while let Some(mut dir) = walk.next()? {
-            while let Some(entry) = dir.next()? {
-                look_at(entry.name(), entry.ino(), entry.file_type());
-                seen += 1;
-            }
+            read_all!(dir, seen);
         }
         Ok(())
     };
@@ -55,10 +49,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
     let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
         let mut seen = 0;
         while let Some(mut dir) = walk.next()? {
-            while let Some(entry) = dir.next()? {
-                look_at(entry.name(), entry.ino(), entry.file_type());
-                seen += 1;
-            }
+            read_all!(dir, seen);
         }
         Ok(seen)
     });
@@ -69,10 +60,7 @@ fn same_mount(input: &mut Input) -> io::Result<u64> {
     let mut walk = Walk::options().same_mount(true).from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
     while let Some(mut dir) = walk.next()? {
-        while let Some(entry) = dir.next()? {
-            look_at(entry.name(), entry.ino(), entry.file_type());
-            seen += 1;
-        }
+        read_all!(dir, seen);
     }
     Ok(seen)
 }
@@ -81,10 +69,7 @@ fn spread(input: &mut Input) -> io::Result<u64> {
     let work = |worker: &mut Worker| {
         let mut seen = 0;
         while let Some(mut dir) = worker.next()? {
-            while let Some(entry) = dir.next()? {
-                look_at(entry.name(), entry.ino(), entry.file_type());
-                seen += 1;
-            }
+            read_all!(dir, seen);
         }
         Ok(seen)
     };
@@ -104,7 +89,7 @@ fn by_hand(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-/// Returns how many entries it saw, and notes the names of those that are directories.
+/// Returns how many entries it saw, and appends the names of directories to `below`.
 fn read(dir: impl AsFd, memory: &mut [MaybeUninit<u8>], below: &mut Vec<u8>) -> io::Result<u64> {
     let mut records = RawDir::new(dir, memory);
     let mut seen = 0;

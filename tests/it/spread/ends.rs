@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// Of all threads but one, each returns after some directories. The first of them to go is the caller's, which had the root.
+/// All threads but one return after some directories; one of them is the caller's, which had the root.
 #[test]
 fn directories_left_by_early_returns_go_to_the_others() {
     let _watchdog = Watchdog::new(300);
@@ -69,7 +69,7 @@ fn all_return_early() {
     }
 }
 
-/// The thread that ends the walk at this visit may have to wait for a core meanwhile.
+/// The thread that ends the walk at this visit may have to wait for a core.
 fn slow_down(visit: usize, end_at: usize) {
     if visit > end_at {
         thread::sleep(Duration::from_millis(1));
@@ -158,8 +158,8 @@ fn all_threads_panic_before_the_first_directory() {
     }
 }
 
-/// A thread is given work thousands of levels below the root, and the walk is stopped there: the chain of all levels
-/// between is dropped without recursion.
+/// A thread is given work thousands of levels below the root, and the walk is stopped there: the chain of levels in between is
+/// dropped without recursion.
 #[test]
 fn work_is_given_at_any_depth() {
     const DEPTH: usize = 5000;

@@ -1,4 +1,4 @@
-//! What the threads lend together is what one lends, in its order, and all of them work.
+//! Together the threads lend what one lends, in its order, and all of them work.
 
 use super::{STOP_READING, THREADS, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
 use crate::stamps::{self, Clock, read_all};
@@ -60,7 +60,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
     }
 }
 
-/// Checks that it is the directory at its path, and that the one above it is lent with it at its second visit.
+/// Checks that `dir` is the directory at its path, and has its parent at the second visit.
 fn check_descriptors(dir: &Dir<'_>) {
     let is_at = |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
     assert!(is_at(dir, dir.path()), "{dir:?}");
@@ -108,7 +108,7 @@ fn directory_comes_before_all_below_it_and_again_after_them() {
     }
 }
 
-/// While there is work for all, all get work.
+/// If there is enough work, every thread gets some.
 #[test]
 fn work_reaches_every_thread() {
     let _watchdog = Watchdog::new(120);

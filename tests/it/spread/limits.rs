@@ -1,4 +1,4 @@
-//! Descriptors, threads or cores are few.
+//! Few descriptors, threads or cores.
 
 use super::{THREADS, TIGHT, in_one_order, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
@@ -15,14 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// A share that is on its way has a descriptor too, and in post-order the root another one.
+/// A share on its way to another thread has a descriptor, and so has the root in post-order.
 #[test]
 fn no_more_descriptors_are_open_than_stated() {
     process::run("spread::limits::no_more_descriptors_are_open_than_stated", 120, || {
-        let tree = Tree::new(|at| {
-            tree::comb(at, 60);
-            tree::random(&at.join("a"), 3);
-        });
+        let tree = Tree::new(|at| tree::bushy(at, 60));
         let before = open_descriptors();
         for way in [PLAIN, POST, TIGHT] {
             for threads in THREADS {
@@ -54,14 +51,11 @@ fn no_more_descriptors_are_open_than_stated() {
     });
 }
 
-/// Whatever cannot be opened or duplicated: each directory comes, or it or one above it has an error.
+/// Whatever cannot be opened or duplicated: each directory comes, or there is an error for it or for one above it.
 #[test]
 fn process_with_few_descriptors_loses_nothing_silently() {
     process::run("spread::limits::process_with_few_descriptors_loses_nothing_silently", 120, || {
-        let tree = Tree::new(|at| {
-            tree::comb(at, 30);
-            tree::random(&at.join("a"), 3);
-        });
+        let tree = Tree::new(|at| tree::bushy(at, 30));
         for way in [PLAIN, POST, TIGHT] {
             let expected = paths_of(&way.by_std(tree.path()));
             for descriptors in [2, 3, 5, 8, 12, 40] {
@@ -77,10 +71,8 @@ fn process_with_few_descriptors_loses_nothing_silently() {
                     let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
                     let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
                     let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
-                    assert!(
-                        silent.is_empty(),
-                        "{way:?}, {descriptors} descriptors: {silent:?} lost without an error, errors of {failed:?}"
-                    );
+                    let what = format!("{way:?}, {descriptors} descriptors, errors of {failed:?}");
+                    assert!(silent.is_empty(), "{what}: {silent:?} lost without an error");
                     paths.retain(|path| expected.binary_search(path).is_err());
                     assert!(paths.is_empty(), "lent, but not in the tree: {paths:?}");
                 }

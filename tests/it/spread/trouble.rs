@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
-/// The user nobody gets errors only for the directories that it may not enter. Some may not be read, and some not be searched:
-/// there even `..` is refused.
+/// The user nobody gets errors only for directories that it may not enter. It may not read some, and not search others, where
+/// even `..` is refused.
 #[test]
 fn errors_are_the_same_whatever_the_number_of_threads() {
     let _watchdog = Watchdog::new(300);
@@ -45,7 +45,7 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
     });
 }
 
-/// The thread that makes the second visit need not be able to read the directory any more.
+/// The thread that makes the second visit may no longer be able to read the directory.
 #[test]
 fn second_visit_needs_no_permission_to_read() {
     let _watchdog = Watchdog::new(60);
@@ -70,10 +70,10 @@ fn second_visit_needs_no_permission_to_read() {
     });
 }
 
-/// This many directories stay where they are, and between them others are made, removed, moved and exchanged for links.
+/// This many directories stay where they are. In them, others are made, removed, moved, and exchanged for links.
 const PLACES: usize = 8;
 
-/// What stays comes once, and again in post-order, whatever happens around it; nothing comes from outside.
+/// What stays comes once, in post-order once more, whatever happens around it. Nothing comes from outside.
 #[test]
 fn tree_changes_meanwhile() {
     let _watchdog = Watchdog::new(600);

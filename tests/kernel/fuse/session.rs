@@ -1,27 +1,19 @@
-//! What the kernel asks of the server, and the bytes that it answers.
+//! The kernel's requests, and the bytes with which the server answers.
 
-use super::{Answer, Batch, Directory, Node, Record};
+use super::{Answer, Batch, Directory, Node};
 use crate::signals;
+use crate::support::fuse::{
+    self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR, RELEASEDIR, STATFS, init,
+    longs, send, statfs, u32_at, u64_at, words,
+};
 use libc::c_int;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-// The operations that a reader causes; <linux/fuse.h> has them and the layouts below.
-const LOOKUP: u32 = 1;
-const FORGET: u32 = 2;
-pub const GETATTR: u32 = 3;
-const STATFS: u32 = 17;
-const INIT: u32 = 26;
-pub const OPENDIR: u32 = 27;
-const READDIR: u32 = 28;
-const RELEASEDIR: u32 = 29;
-const INTERRUPT: u32 = 36;
-const DESTROY: u32 = 38;
-const BATCH_FORGET: u32 = 42;
 const STATX: u32 = 52;
 
 const ROOT: u64 = 1;
@@ -30,12 +22,12 @@ pub struct Session {
     device: File,
     /// The nodes that the kernel knows, by their numbers.
     nodes: HashMap<u64, Node>,
-    /// The number of each of them, by that of its directory and its name.
+    /// The number of each node, by the number of its directory and its name.
     numbers: HashMap<(u64, Vec<u8>), u64>,
     /// How often a number was made up.
     shifts: u64,
     open: HashMap<u64, Open>,
-    /// The requests that wait for their interruption.
+    /// The requests that wait to be interrupted.
     hung: Vec<u64>,
     reads: Arc<AtomicU64>,
 }
@@ -71,13 +63,7 @@ impl Session {
         let (header, body) = request.split_at(40);
         let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), u64_at(header, 16));
         let answer = match operation {
-            INIT => Ok([
-                words(&[7, 31, 0, MAX_PAGES]),
-                words(&[0, 4096, 1]),
-                [256_u16, 0].map(u16::to_ne_bytes).concat(),
-                words(&[0; 8]),
-            ]
-            .concat()),
+            INIT => Ok(init(MAX_PAGES)),
             LOOKUP => {
                 let name = CStr::from_bytes_with_nul(body).expect("LOOKUP without a NUL at the end").to_bytes();
                 self.look_up(node, name).map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
@@ -86,12 +72,12 @@ impl Session {
                 Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
                 _ => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
             },
-            // Where it is refused once, the kernel does not come back to it.
+            // Once it is refused, the kernel does not ask again.
             STATX => match self.known(node) {
                 Node::Directory(Directory { is_reborn: true, .. }) => Ok(self.reborn(node)),
                 _ => Err(libc::ENOSYS),
             },
-            STATFS => Ok([longs(&[0; 5]), words(&[4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0])].concat()),
+            STATFS => Ok(statfs()),
             OPENDIR => match self.known(node) {
                 Node::Directory(Directory { refuses: Some((OPENDIR, errno)), .. }) => Err(*errno),
                 Node::Directory(directory) => {
@@ -123,7 +109,7 @@ impl Session {
                 let interrupted = u64_at(body, 0);
                 if self.hung.contains(&interrupted) {
                     self.hung.retain(|&hung| hung != interrupted);
-                    self.send(interrupted, Err(libc::EINTR));
+                    send(&self.device, interrupted, Err(libc::EINTR));
                 }
                 return;
             }
@@ -131,7 +117,7 @@ impl Session {
             DESTROY => Ok(Vec::new()),
             _ => Err(libc::ENOSYS),
         };
-        self.send(unique, answer);
+        send(&self.device, unique, answer);
     }
 
     fn known(&self, number: u64) -> &Node {
@@ -179,17 +165,10 @@ impl Session {
         ]
         .concat()
     }
-
-    fn send(&mut self, unique: u64, answer: Result<Vec<u8>, c_int>) {
-        let (error, body) = answer.map_or_else(|errno| (-errno, Vec::new()), |body| (0, body));
-        let len = u32::try_from(16 + body.len()).expect("BUG: an answer of 4 GiB or more");
-        let reply = [&len.to_ne_bytes()[..], &error.to_ne_bytes(), &unique.to_ne_bytes(), &body].concat();
-        let _ = self.device.write_all(&reply); // ENOENT: nobody waits for it any more
-    }
 }
 
 impl Open {
-    /// The next records, at most `size` bytes of them, or the answer that stands there instead.
+    /// The next records, at most `size` bytes of them, or the answer at this place if it is none.
     fn read(&mut self, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
         let directory = self.directory.clone();
         let mut place = if directory.cookie.is_some() { self.place } else { offset };
@@ -202,7 +181,7 @@ impl Open {
             match (directory.answers)(place) {
                 Answer::Record(record) => {
                     let cookie = directory.cookie.map_or(place + 1, |cookie| cookie(place));
-                    let record = record.to_bytes(cookie);
+                    let record = fuse::record(record.ino, cookie, &record.name, record.d_type);
                     if records.len() + record.len() > size {
                         break;
                     }
@@ -228,30 +207,5 @@ impl Open {
     }
 }
 
-impl Record {
-    fn to_bytes(&self, cookie: u64) -> Vec<u8> {
-        let len = u32::try_from(self.name.len()).expect("BUG: a name of 4 GiB or more");
-        let mut bytes = [&longs(&[self.ino, cookie]), &words(&[len, self.d_type.into()]), &self.name[..]].concat();
-        bytes.resize(bytes.len().next_multiple_of(8), 0);
-        bytes
-    }
-}
-
-/// Lets the kernel ask for a mebibyte at once, and not only 128 KiB.
+/// Lets the kernel request a mebibyte at once, not only 128 KiB.
 const MAX_PAGES: u32 = 1 << 22;
-
-fn longs(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-}
-
-fn words(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("BUG: not 8 bytes"))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("BUG: not 4 bytes"))
-}

@@ -1,4 +1,4 @@
-//! A directory of as many entries as one likes, and the memory that it takes to read it.
+//! Directories of any number of entries, and the memory that it takes to read them.
 
 use super::scenarios::file;
 use super::served;
@@ -32,7 +32,7 @@ fn endless_directory_takes_constant_memory() {
     });
 }
 
-/// A `Listing` takes what its documentation says: the entry's record, and 16 bytes.
+/// For each entry, a `Listing` takes the memory that its documentation states: the record, and 16 bytes.
 #[test]
 fn listing_of_millions_takes_the_memory_it_promises() {
     const NAME: usize = 16;

@@ -6,7 +6,7 @@ use crate::fuse::{Answer, Batch, Server};
 use crate::support::machine;
 use lendir::{Buffer, EndMarker, Entries};
 
-/// The `i32::MAX` of tmpfs, sysfs and others; where no sysfs is mounted, reports that `test` is skipped.
+/// The `i32::MAX` of tmpfs, sysfs and others. If no sysfs is mounted, reports that `test` is skipped.
 fn marker_of_another_file_system(test: &str) -> Option<EndMarker> {
     let marker = lendir::open("/sys").and_then(EndMarker::of).ok().filter(|marker| *marker != EndMarker::NONE);
     if marker.is_none() {
@@ -16,8 +16,8 @@ fn marker_of_another_file_system(test: &str) -> Option<EndMarker> {
 }
 
 #[test]
-fn wrong_marker_is_believed_at_the_end_of_a_batch_only() {
-    served("hostile::markers::wrong_marker_is_believed_at_the_end_of_a_batch_only", 60, || {
+fn wrong_marker_counts_only_at_the_end_of_a_batch() {
+    served("hostile::markers::wrong_marker_counts_only_at_the_end_of_a_batch", 60, || {
         const ROW: &str = "hostile server: a wrong marker";
         let Some(marker) = marker_of_another_file_system(ROW) else { return };
         let scenario = when("`i32::MAX` in the middle", honest())
@@ -29,15 +29,15 @@ fn wrong_marker_is_believed_at_the_end_of_a_batch_only() {
             let mut buffer = Buffer::new();
             assert_eq!(Entries::new(&dir, &mut buffer).with_end_marker(marker).count().unwrap(), delivered);
         }
-        let what = "directories with the marker of another file system: believed at the end of a batch only";
+        let what = "directories with the marker of another file system: it counts only at the end of a batch";
         machine::passed(ROW, 2, what);
     });
 }
 
-/// A batch ends early where the next record does not fit, so the marker means the end only if the largest one would fit.
+/// A batch ends early if the next record does not fit, so the marker means the end only if the largest record would fit.
 #[test]
-fn marker_is_believed_only_with_room_for_the_largest_record() {
-    served("hostile::markers::marker_is_believed_only_with_room_for_the_largest_record", 60, || {
+fn marker_counts_only_with_room_for_the_largest_record() {
+    served("hostile::markers::marker_counts_only_with_room_for_the_largest_record", 60, || {
         const ROW: &str = "hostile server: room after the marker";
         const LARGEST: usize = record_len(4095);
         let Some(marker) = marker_of_another_file_system(ROW) else { return };
@@ -48,7 +48,7 @@ fn marker_is_believed_only_with_room_for_the_largest_record() {
         let nearly = 8192 - LARGEST - 2 * record_len(2) - 19;
         let lens = nearly - 10..=nearly + 3;
         let scenario = |len: usize| {
-            // The interruption ends the batch, however much the kernel asks for at once.
+            // The interruption ends the batch, however much the kernel requests at once.
             let answers = [
                 dots(),
                 vec![file(&vec![b'm'; len]), Answer::Interruption],
@@ -70,11 +70,8 @@ fn marker_is_believed_only_with_room_for_the_largest_record() {
         }
         let room = |len: &usize| 2 * record_len(2) + record_len(*len) + LARGEST <= 8192;
         assert_eq!(believed, lens.clone().filter(room).collect::<Vec<_>>());
-        machine::passed(
-            ROW,
-            lens.count(),
-            "lengths of a marked record: believed up to 4120 bytes before the end of the buffer",
-        );
+        let what = "lengths of a marked record: it counts up to 4120 bytes before the end of the buffer";
+        machine::passed(ROW, lens.count(), what);
     });
 }
 

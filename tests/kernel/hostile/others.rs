@@ -1,4 +1,4 @@
-//! What other readers make of a misbehaving server. It runs four programs for each scenario: the long form alone does so.
+//! What other readers make of a misbehaving server. This runs four programs for each scenario, so only in the long form.
 
 use super::scenarios::{Scenario, scenarios};
 use super::served;
@@ -10,14 +10,14 @@ use lendir::{Buffer, Entries};
 
 /// In no scenario does `std`, Go, Python or find see more entries than `lendir`, or report a loss that `lendir` does not.
 ///
-/// Readers that make up a name are left out: they make it from an entry without one, where `lendir` ends with an error.
+/// Readers that make up a name are left out: they do so for an entry without a name, where `lendir` ends with an error.
 #[test]
 fn no_other_reader_sees_more() {
     if !machine::runs_long() {
         return;
     }
     served("hostile::others::no_other_reader_sees_more", 240, || {
-        // The server's signal finds only the threads of this process.
+        // The server can send signals only to threads of this process.
         let hangs = |scenario: &Scenario| scenario.answers.iter().any(|answer| matches!(answer, Answer::Hang));
         let mut table = scenarios();
         table.retain(|scenario| !hangs(scenario));
@@ -59,9 +59,9 @@ fn no_other_reader_sees_more() {
 /// How much of a directory a reader delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
-    /// How many of the names that are there.
+    /// How many of the server's names.
     names: usize,
-    /// How many names that are not there.
+    /// How many other names.
     made_up: usize,
     /// Whether an error, or `removed`, says that there may be more.
     tells: bool,
@@ -86,12 +86,12 @@ impl Seen {
     }
 }
 
-/// The scenarios in which a reader misses entries, and what each saw. Those with the same outcome share a row.
+/// The scenarios in which a reader misses entries, with what each reader saw. Scenarios with the same outcome share a row.
 #[derive(Default)]
 struct Rows(Vec<(Vec<String>, String)>);
 
 impl Rows {
-    /// The first scenario of a name counts.
+    /// Only the first scenario of a name counts.
     fn add(&mut self, what: &str, cells: &str) {
         if self.0.iter().any(|(scenarios, _)| scenarios.iter().any(|scenario| scenario == what)) {
             return;

@@ -19,7 +19,7 @@ pub struct Scenario {
 #[derive(Clone, Copy)]
 pub enum Outcome {
     All,
-    /// So many entries, and then this end.
+    /// This many entries, and then this end.
     First(usize, End),
 }
 
@@ -71,8 +71,8 @@ pub fn scenarios() -> Vec<Scenario> {
         when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5])).std(First(3, End::Error(EINTR))),
     ];
     for (name, errno) in ERRNOS {
-        // The middle first, because a table shows the first scenario of each name. There are three ways to end: with an error,
-        // without one, and not at all.
+        // The middle first, because the table shows the first scenario of each name. These three stand for the ways to end: with
+        // an error, without one, and not at all.
         let places: &[usize] = if matches!(errno, EIO | ENOENT | EINTR) { &[4, 0, 1, 2, 3, 5, 6, 7, 8] } else { &[4] };
         for &place in places {
             let mut answers = [dots(), crowd()[..6].to_vec()].concat();
@@ -154,7 +154,7 @@ pub fn dots() -> Vec<Answer> {
     [".", ".."].map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) })).to_vec()
 }
 
-/// More than one batch of the smallest buffer, in no order.
+/// More than one batch of the smallest buffer, unsorted.
 fn crowd() -> Vec<Answer> {
     (0..120).map(|number| file(&format!("file-{:055}", number * 79 % 120))).collect()
 }
@@ -187,7 +187,7 @@ pub fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
     (b'a'..=b'e').map(move |byte| vec![byte; len])
 }
 
-/// glibc before 2.37 takes an entry with the inode number 0 for a deleted one.
+/// glibc before 2.37 takes an entry with inode number 0 for a deleted one.
 fn glibc_drops_ino_0() -> bool {
     let answer =
         Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();

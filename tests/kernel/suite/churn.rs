@@ -1,8 +1,8 @@
 //! Cases that scan a directory while signals come, or while others change it: each entry that stays comes exactly once.
 //!
-//! There is one exception, which the last case reproduces: when all entries that the kernel has yet to return are removed
-//! between two batches, tmpfs begins again, and returns those that stay a second time. Elsewhere the churn leaves thousands
-//! of entries in place, and so does not come to it.
+//! There is one exception, which the last case reproduces: if all entries that the kernel has yet to return are removed between
+//! two batches, tmpfs begins again, and returns those that stay a second time. In the other cases thousands of entries stay, so
+//! this does not happen.
 
 use super::contents::most;
 use crate::mounted::Mounted;
@@ -39,7 +39,7 @@ pub fn what_stays_comes_once_beside_churn(mounted: &Mounted) {
     machine::passed("churn", scans, "scans in which all that stays comes once, beside entries that come and go");
 }
 
-/// Its drop says that the scans are over, even after a panic.
+/// When it is dropped, even by a panic, the scans are over.
 pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -48,7 +48,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Scans the largest directory, in which the names of those that stay are numbers. Returns how often, once at least in every way.
+/// Scans the largest directory, where the entries that stay have numbers for names, at least once in every way. Returns the number
+/// of scans.
 fn scan_until(mounted: &Mounted, duration: Duration) -> usize {
     let path = mounted.at.join(most().to_string());
     let marker = EndMarker::of(lendir::open(&path).unwrap()).unwrap();
@@ -120,7 +121,7 @@ pub fn only_tmpfs_begins_again_when_all_the_rest_is_removed(mounted: &Mounted) {
         unlinkat(&dir, number.to_string(), AtFlags::empty()).unwrap();
     }
     let times = 1 + all(&mut entries).iter().filter(|entry| entry.name == stays.to_string().as_bytes()).count();
-    // A kernel may mend it. The overlays lie above a tmpfs.
+    // A later kernel may fix it. The overlays are on top of a tmpfs.
     let most = if ["tmpfs", "overlay", "overlay, merged"].contains(&mounted.system.name) { 2 } else { 1 };
     assert!((1..=most).contains(&times), "the entry that stays came {times} times");
 }

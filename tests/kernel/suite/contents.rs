@@ -30,8 +30,8 @@ pub fn fill(at: &Path, part: Part) {
     fill_doomed(&at.join("doomed"), part);
 }
 
-/// How many files are in the largest directory: more than one batch of all buffers but the largest. Where directories are not
-/// indexed, the time to fill one grows with its square.
+/// How many files are in the largest directory: several batches of any buffer but the largest. In directories without an index,
+/// the time to make them grows with the square of their number.
 pub fn most() -> usize {
     if machine::runs_long() { 20_000 } else { 3000 }
 }
@@ -40,7 +40,7 @@ pub fn counts() -> [usize; 6] {
     [0, 1, 2, 16, 1024, most()]
 }
 
-/// The directories of regular files, each with all its names.
+/// The directories of regular files, with the names in each.
 pub fn files() -> BTreeMap<String, BTreeSet<Vec<u8>>> {
     let numbers = |count: usize| (0..count).map(|number| number.to_string().into_bytes()).collect();
     let mut files: BTreeMap<_, _> = counts().map(|count| (count.to_string(), numbers(count))).into();
@@ -73,7 +73,7 @@ fn make(dir: &Path, name: &OsStr, file_type: FileType) {
 pub const WIDTH: usize = 5;
 pub const DEPTH: usize = 3;
 
-/// A tree of `width` directories in each directory, `depth` levels deep, and as many files. All names are numbers.
+/// A tree with `width` directories and as many files in each directory, `depth` levels deep. All names are numbers.
 pub fn fill_tree(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize) -> bool) {
     fs::create_dir_all(dir).unwrap();
     for number in (0..width).filter(|number| is_here(*number)) {

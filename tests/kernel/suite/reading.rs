@@ -19,7 +19,7 @@ fn by_name(found: Vec<Found>) -> Vec<Found> {
     scan::sorted(found, Order::Bytes)
 }
 
-/// These come next, in this order.
+/// Checks that these come next, in this order.
 fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     for (index, expected) in expected.iter().enumerate() {
         let entry = entries.next().unwrap();
@@ -27,7 +27,7 @@ fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display
     }
 }
 
-/// These come next, and then no more.
+/// Checks that these come next, and nothing after them.
 fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     assert_next(entries, expected, what);
     for _ in 0..2 {
@@ -149,7 +149,7 @@ pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted)
                 assert_rest(&mut entries, rest, &what);
             }
         }
-        // Another descriptor: one that first reads at the end of an ext4 directory finds nothing after a rewind either.
+        // With a new descriptor: one that first reads at the end of an ext4 directory finds nothing after a rewind either.
         let dir = lendir::open(&path).unwrap();
         let mut entries = Entries::new(&dir, &mut buffer);
         for count in (0..=expected.len()).step_by(step(&expected)) {
@@ -160,7 +160,7 @@ pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted)
     }
 }
 
-/// Where there are more entries than this, the case looks at some of them.
+/// If there are more entries than this, the case checks only some of them.
 const FEW: usize = 400;
 
 fn step(entries: &[Found]) -> usize {

@@ -8,8 +8,8 @@ use lendir::{Buffer, EndMarker, Entries, FileType, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 
-/// The directory is removed once its last entry is lent. An iterator that asks the kernel again finds that out; one that
-/// believes a marker does not ask.
+/// The directory is removed after its last entry is lent. An iterator that asks the kernel again notices; one that relies on a
+/// marker does not ask.
 pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
     let path = Doomed::path(mounted).join("saved");
     fs::create_dir(path.join("child")).unwrap();
@@ -27,7 +27,7 @@ pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
     assert_eq!(entries.removed(), mounted.system.end_cookie().is_none());
 }
 
-/// Before it is read, midway, after its end, and with all above it.
+/// A directory is removed before it is read, midway, after its end, and together with its parents.
 pub fn removed_directory_says_so(mounted: &Mounted) {
     let doomed = Doomed::path(mounted);
     let mut buffer = Buffer::with_capacity(0);
@@ -52,7 +52,7 @@ pub fn removed_directory_says_so(mounted: &Mounted) {
     let mut entries = Entries::new(&dir, &mut buffer);
     while entries.next().unwrap().is_some() {}
     remove_directories(&path);
-    assert!(entries.next().unwrap().is_none() && !entries.removed(), "the end came before");
+    assert!(entries.next().unwrap().is_none() && !entries.removed(), "an end before the removal counts as removed");
     entries.rewind().unwrap();
     assert_gone(&mut entries);
 
@@ -73,7 +73,7 @@ fn assert_gone(entries: &mut Entries<'_>) {
     }
 }
 
-/// Cookies need not stay what they were when entries are removed, but what stays is found all the same.
+/// When entries are removed, the cookies of others may change, but the walk still finds what stays.
 pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
     const COUNT: usize = 60;
     for removed in [1, 10, COUNT / 2] {
@@ -86,7 +86,7 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
         let mut left = removed;
         while left > 0 {
             let entry = root.next().unwrap().expect("the directory ended early");
-            // cgroup2 puts files there.
+            // cgroup2 creates files there.
             if entry.resolve_file_type().unwrap() == FileType::Directory {
                 unlinkat(entry.dir(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
                 root.skip_entry();

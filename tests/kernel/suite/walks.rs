@@ -1,4 +1,4 @@
-//! Cases that walk trees, which hold still but for the last two.
+//! Cases that walk trees. Only in the last two do others change them.
 
 use super::churn::Over;
 use super::contents::{DEPTH, WIDTH, fill_tree, still};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls `compare` with each tree and what `std` tells of it, and again if the tree changed meanwhile.
+/// Calls `compare` with each tree and the result of `std`, and again if the tree has changed meanwhile.
 fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> Result<(), String>) {
     let trees = if mounted.system.is_ours() { vec![mounted.at.clone()] } else { still(mounted).collect() };
     for tree in trees {
@@ -113,7 +113,7 @@ pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
         {
             let _over = Over(&is_over);
             let until = Instant::now() + duration;
-            // At least one whole turn, however slow this machine is.
+            // Each way at least once, however slow this machine is.
             while walks == 0 || Instant::now() < until && !churn.is_finished() {
                 for way in WAYS {
                     check(way, &tree, &staying);
@@ -155,7 +155,7 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
         let numbers = [round / 3, round / (3 * WIDTH)].map(|number| (number % WIDTH).to_string());
         let at: PathBuf = [tree].into_iter().chain(numbers.iter().take(round % 3).map(Path::new)).collect();
         let [made, renamed] = ["made", "renamed"].map(|name| at.join(format!("{name}-{}", round % 50)));
-        // Whatever fails, another thread has been there.
+        // If a step fails, another thread was faster.
         let made_all = [&made, &made.join("a"), &made.join("a/b")].into_iter().try_for_each(fs::create_dir);
         let _ = made_all.and_then(|()| {
             fs::write(made.join("a/file"), "")?;
@@ -170,7 +170,7 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
     }
 }
 
-/// What was there is removed, even while others add to it and swap directories for links; what a link leads to is not.
+/// A tree is removed while others add to it and swap directories for links. Nothing is removed through a link.
 pub fn tree_is_removed_while_others_add_remove_and_swap(mounted: &Mounted) {
     let rounds = if machine::runs_long() { 100 } else { 1 };
     let [tree, outside] = ["removed", "outside"].map(|name| mounted.at.join(name));
@@ -207,7 +207,7 @@ fn remove_beside_churn(tree: &Path, outside: &Path) {
         }
     });
     let left = Told::by_std(tree).unwrap();
-    // What others made is left, and the directories to which they added.
+    // What others made may be left, and so may the directories to which they added.
     let is_of_others = |path: &&PathBuf| !is_staying(path) || left.visited.contains(path);
     assert!(left.entries.iter().all(|path| is_of_others(&path)), "{:?}", left.entries);
     remove();

@@ -1,4 +1,4 @@
-//! What a walk tells if the test itself changes the tree between two steps: each outcome is known.
+//! Walks of trees that the test itself changes between two steps. Each outcome is known.
 
 use super::{SORTED, Told, comb, level};
 use crate::mounted::in_own_namespace;
@@ -16,26 +16,26 @@ const DEPTH: usize = 8;
 /// One of the levels that are closed while the walk is at the deepest one.
 const CLOSED: usize = 3;
 
-/// Their order is known.
-const WAYS: [Way; 4] = [
+/// The order of the directories is known.
+pub const WAYS: [Way; 4] = [
     SORTED,
     Way { is_post_order: true, ..SORTED },
     Way { is_on_one_mount: true, ..SORTED },
     Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
 ];
 
-/// A change, made when the walk has told the directory `at`.
+/// A change, made when the walk has lent the directory `at`.
 struct Change {
     what: &'static str,
     at: PathBuf,
     make: fn(tree: &Path, beside: &Path),
     /// The errors that it causes.
     errors: Vec<(PathBuf, c_int)>,
-    /// The directories that are not entered any more.
+    /// The directories that are then not entered.
     missed: Vec<PathBuf>,
 }
 
-/// One that loses nothing.
+/// A change that loses nothing.
 fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
     Change { what, at: level(DEPTH), make, errors: vec![], missed: vec![] }
 }
@@ -45,14 +45,14 @@ impl Change {
         Self { at, ..self }
     }
 
-    /// The walk cannot come back to these levels: that is one error each, and what is left to do there is lost.
+    /// The walk cannot come back to these levels: one error each, and what is left to do there is lost.
     fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
         let lost: Vec<_> = depths.into_iter().map(level).collect();
         let missed = lost.iter().map(|lost| lost.join("z")).collect();
         Self { errors: lost.into_iter().map(|lost| (lost, errno)).collect(), missed, ..self }
     }
 
-    /// These cannot be entered, for one error each.
+    /// These directories cannot be entered: one error each.
     fn refuses(self, directories: impl IntoIterator<Item = PathBuf>, errno: c_int) -> Self {
         let missed: Vec<_> = directories.into_iter().collect();
         Self { errors: missed.iter().map(|dir| (dir.clone(), errno)).collect(), missed, ..self }
@@ -76,7 +76,7 @@ fn changes() -> Vec<Change> {
                 rename(tree.join(level(depth)), beside.join(depth.to_string()));
             }
         })
-        // `..` leads to none of them any more, and a name only to the first. The last two are open.
+        // `..` leads to none of them now, and a name only to the first. The last two are open.
         .loses(2..DEPTH - 1, ENOENT),
         change("what is below a closed level is moved out of it", |tree, beside| {
             rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
@@ -129,28 +129,14 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 
 #[test]
 fn whatever_is_moved_away_nothing_from_outside_is_lent() {
-    let row = "walk: changes between two steps";
-    let outcome = in_own_namespace(|scratch| {
-        let changes = changes();
-        for (number, change) in changes.iter().enumerate() {
-            check(change, &scratch.join(number.to_string()));
-        }
-        WAYS.len() * changes.len()
-    });
-    match outcome {
-        Ok(cases) => {
-            let what =
-                "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
-            machine::passed(row, cases, what);
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
+    let what = "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
+    machine::report("walk: changes between two steps", outcome, what);
 }
 
-/// The way back up takes the permissions that are left by then, not those of the way down.
+/// On the way back up, permissions may be fewer than on the way down.
 #[test]
 fn levels_are_found_by_name_where_dots_are_refused() {
-    let row = "walk: no search permission on the way back up";
     let outcome = in_own_namespace(|scratch| {
         as_nobody(|| {
             let changes = [
@@ -172,27 +158,24 @@ fn levels_are_found_by_name_where_dots_are_refused() {
                 })
                 .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
             ];
-            for (number, change) in changes.iter().enumerate() {
-                check(change, &scratch.join(number.to_string()));
-            }
-            WAYS.len() * changes.len()
+            check_all(&changes, scratch)
         })
     });
-    match outcome {
-        Ok(cases) => machine::passed(row, cases, "walks as another user, with the rest complete"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let row = "walk: no search permission on the way back up";
+    machine::report(row, outcome, "walks as another user, with the rest complete");
 }
 
 fn allow(mode: u32, dir: &Path) {
     fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
 }
 
-fn check(change: &Change, scratch: &Path) {
-    for (number, way) in WAYS.into_iter().enumerate() {
+/// Returns how many walks it checked.
+fn check_all(changes: &[Change], scratch: &Path) -> usize {
+    let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
+    for (number, (change, way)) in cases.enumerate() {
         let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
-        // It has the names that the walk looks for.
+        // With the names that the walk looks for.
         make(&beside, &["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
         let all = Told::by_std(&tree).unwrap();
         let mut run = way.begin(&tree);
@@ -210,4 +193,5 @@ fn check(change: &Change, scratch: &Path) {
             assert!(left.iter().eq(expected.visited.iter().filter(is_lost)), "{what}: {left:?}");
         }
     }
+    WAYS.len() * changes.len()
 }

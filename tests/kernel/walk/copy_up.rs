@@ -1,5 +1,5 @@
-//! Levels that change while the walk has them closed, but stay where they are. The walk knows them again, whatever that means
-//! on the file system: overlayfs copies each of them up, and gives it another birth time.
+//! Levels that change while the walk has them closed, but stay where they are. The walk recognises them, even where a change has
+//! side effects: overlayfs copies each of them up, with another birth time.
 
 use super::{Run, SORTED, Told, comb, level, remove_contents};
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
@@ -21,7 +21,7 @@ const DEPTH: usize = 8;
 
 type Change = fn(&Path) -> io::Result<()>;
 
-/// Each is made when the walk is at the deepest level: none changes the names of what the walk has yet to read.
+/// Each is made when the walk is at the deepest level. None changes a name that the walk has yet to read.
 const CHANGES: [(&str, Change); 5] = [
     ("a file is written at the bottom", |tree| fs::write(tree.join(level(DEPTH)).join("z/file"), "contents")),
     ("a file is renamed and back in each level", |tree| {
@@ -75,11 +75,7 @@ fn levels_that_change_are_known_again() {
             scope.spawn(move || {
                 let row = "walk: closed levels change";
                 match system.mounted(fill, check) {
-                    Ok(cases) => {
-                        let what =
-                            "walks, by one thread and by two, with the levels written to, renamed, and copied up";
-                        machine::passed(row, cases, what);
-                    }
+                    Ok(cases) => machine::passed(row, cases, "walks by one thread and by two"),
                     Err(missing) => machine::skip(&format!("{row}, on {}", system.name), &missing),
                 }
             });
@@ -94,7 +90,7 @@ fn check(mounted: &Mounted) -> usize {
             for threads in [1, 2] {
                 let tree = mounted.at.join(cases.to_string());
                 cases += 1;
-                // Such servers read by path: what another thread reads while its path changes looks empty.
+                // Such servers read by path: a directory whose path changes while another thread reads it looks empty.
                 if threads == 2 && what == "each level has another name" && mounted.system.name.starts_with("FUSE") {
                     continue;
                 }
@@ -141,7 +137,7 @@ fn walk(tree: &Path, way: Way, threads: usize, change: &(impl Fn() + Sync)) -> T
     parts.into_iter().fold(Told::default(), Told::and)
 }
 
-/// In a container, `rm -r` of what the image has.
+/// As `rm -r` does in a container with files of the image.
 #[test]
 fn rm_removes_a_lower_layer() {
     let row = "walk: `rm -r` of a lower layer of an overlay";
@@ -158,8 +154,5 @@ fn rm_removes_a_lower_layer() {
             fs::remove_dir(&tree).unwrap();
         }
     });
-    match outcome {
-        Ok(()) => machine::passed(row, 2, "trees 60 levels deep, each copied up while it is removed"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    machine::report(row, outcome.map(|()| 2), "trees 60 levels deep, each copied up while it is removed");
 }

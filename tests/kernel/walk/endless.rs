@@ -1,4 +1,4 @@
-//! Trees without end, and a directory without end: only the caller bounds them, and the memory that they take.
+//! Endless trees, and a huge directory: the caller bounds the walk, and it takes little memory.
 
 use super::hostile::{leaf, record};
 use super::{Run, WAYS};
@@ -11,7 +11,7 @@ use libc::{DT_DIR, DT_REG};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The same entries on every level, without end.
+/// An endless tree with the same entries on every level.
 fn endless(names: &'static [&'static str]) -> Directory {
     let answers: Vec<_> = dots().into_iter().chain(names.iter().map(|name| record(name.as_bytes(), DT_DIR))).collect();
     let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
@@ -19,57 +19,51 @@ fn endless(names: &'static [&'static str]) -> Directory {
     Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
 }
 
-/// Only the caller ends it: by `skip_all` at a depth of their choice, or by `stop`. Until then it costs the path.
+/// The caller ends it, by `skip_all` at some depth or by `stop`.
 #[test]
 fn depth_without_end_is_bounded_by_the_caller() {
-    served(
-        "walk::endless::depth_without_end_is_bounded_by_the_caller",
-        if machine::runs_long() { 1800 } else { 60 },
-        || {
-            let server = Server::mount(vec![endless(&["d"]), endless(&["d", "e"])]).unwrap();
-            let deepest = if machine::runs_long() { 50_000 } else { 1_000 };
-            for (server_path, deepest, directories) in [
-                (server.path(0), deepest, deepest + 1),
-                // It comes back to every level: a tree of two at each.
-                (server.path(1), 7, (2 << 7) - 1),
-            ] {
-                for way in WAYS {
-                    let mut run = way.begin(&server_path);
-                    let Run { walk, .. } = &mut run;
-                    let (mut visited, mut left) = (0, 0);
-                    while let Some(mut dir) = walk.next().unwrap() {
-                        if dir.is_second_visit() {
-                            left += 1;
-                            continue;
-                        }
-                        visited += 1;
-                        if dir.depth() == deepest {
-                            dir.skip_all();
-                        }
+    let seconds = if machine::runs_long() { 1800 } else { 60 };
+    served("walk::endless::depth_without_end_is_bounded_by_the_caller", seconds, || {
+        let server = Server::mount(vec![endless(&["d"]), endless(&["d", "e"])]).unwrap();
+        let deepest = if machine::runs_long() { 50_000 } else { 1_000 };
+        for (server_path, deepest, directories) in [
+            (server.path(0), deepest, deepest + 1),
+            // The walk comes back to every level of this one.
+            (server.path(1), 7, (2 << 7) - 1),
+        ] {
+            for way in WAYS {
+                let mut run = way.begin(&server_path);
+                let Run { walk, .. } = &mut run;
+                let (mut visited, mut left) = (0, 0);
+                while let Some(mut dir) = walk.next().unwrap() {
+                    if dir.is_second_visit() {
+                        left += 1;
+                        continue;
                     }
-                    assert_eq!(
-                        (visited, left),
-                        (directories, if way.is_post_order { directories } else { 0 }),
-                        "{way:?}"
-                    );
+                    visited += 1;
+                    if dir.depth() == deepest {
+                        dir.skip_all();
+                    }
                 }
+                assert_eq!(visited, directories, "{way:?}");
+                assert_eq!(left, if way.is_post_order { directories } else { 0 }, "{way:?}");
             }
-            let mut walk = Walk::open(server.path(1)).unwrap();
-            let mut visited = 0;
-            while let Some(mut dir) = walk.next().unwrap() {
-                visited += 1;
-                if dir.depth() == deepest {
-                    dir.stop();
-                }
+        }
+        let mut walk = Walk::open(server.path(1)).unwrap();
+        let mut visited = 0;
+        while let Some(mut dir) = walk.next().unwrap() {
+            visited += 1;
+            if dir.depth() == deepest {
+                dir.stop();
             }
-            assert_eq!(visited, deepest + 1, "not straight down, and then no more");
-            let what = format!("walks of trees without end: down to level {deepest} by `skip_all`, or by `stop`");
-            machine::passed("walk, hostile server: depth without end", 2 * WAYS.len() + 1, &what);
-        },
-    );
+        }
+        assert_eq!(visited, deepest + 1, "the walk did not go straight down and stop");
+        let what = format!("walks of trees without end: down to level {deepest} by `skip_all`, or by `stop`");
+        machine::passed("walk, hostile server: depth without end", 2 * WAYS.len() + 1, &what);
+    });
 }
 
-/// A huge directory takes memory for its directories, not for its files.
+/// A huge directory takes memory for the names of directories, not of files.
 #[test]
 fn huge_directory_takes_constant_memory() {
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (100_000, 60) };
@@ -96,12 +90,9 @@ fn huge_directory_takes_constant_memory() {
         let grown = resident_pages().saturating_sub(at_first);
         assert!(grown < 64, "memory has grown by {grown} pages after {seen} entries");
         assert_eq!((visited, seen), (2, count + 1));
+        let count = usize::try_from(count).expect("BUG: over 32 bits");
         let what = "entries of one directory, walked in constant memory";
-        machine::passed(
-            "walk, hostile server: a huge directory",
-            usize::try_from(count).expect("BUG: over 32 bits"),
-            what,
-        );
+        machine::passed("walk, hostile server: a huge directory", count, what);
     });
 }
 

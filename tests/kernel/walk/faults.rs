@@ -1,4 +1,4 @@
-//! Every error at every system call of a walk: it comes once, with its path, and the rest is complete.
+//! Every error at every system call of a walk: it is reported once, with its path, and the rest is complete.
 
 use super::{Run, SORTED, Told, comb, level};
 use crate::errnos::ERRNOS;
@@ -21,10 +21,10 @@ pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 const DEPTH: usize = 6;
 
-/// How often in a row a call is interrupted.
+/// How many times in a row a call is interrupted.
 const BURST: u32 = 20;
 
-/// A way to walk a [`comb`], and whether its directories tell types.
+/// A way to walk a [`comb`], and whether its directories list types.
 struct Sweep<'a> {
     tree: &'a Path,
     all: Told,
@@ -56,7 +56,7 @@ fn each_error_of_each_call_comes_once() {
 }
 
 impl Sweep<'_> {
-    /// Walks, and returns how often `call` was made as well.
+    /// Walks. Returns the result, and how often `call` was made.
     fn walk(&self, call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'static) -> (Told, u32) {
         let run: Run = self.way.begin(self.tree);
         trap::fail(call, errno, fails);
@@ -69,18 +69,18 @@ impl Sweep<'_> {
         (told.sorted(), made)
     }
 
-    /// Lets each call fail in a walk of its own, and then all in one. Returns the number of walks.
+    /// Makes each call fail in a walk of its own, then all calls in one walk. Returns the number of walks.
     fn check(&self, call: c_long, errno: c_int) -> usize {
         let what = format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
         let (told, calls) = self.walk(call, 0, |_| false);
         assert_eq!(told, self.all, "{what}");
-        assert!(call != NEWFSTATAT || calls == 0, "{what}: a type was asked for");
+        assert!(call != NEWFSTATAT || calls == 0, "{what}: the walk asks for types");
 
-        // Where `statx` is refused, `fstat` answers, which tells no mount: a level noted so is found on another one.
+        // Where `statx` is refused, `fstat` answers, which knows no mounts: a level that was noted so seems to be on another one.
         let is_answered = call == STATX && matches!(errno, ENOSYS | EPERM);
         let told_errno = if is_answered { ENOENT } else { errno };
         let burst = if errno == EINTR { BURST } else { 1 };
-        // What was lost with an error, and what without one.
+        // What was lost, with an error and without one.
         let (mut failed, mut silent) = (Vec::new(), Vec::new());
         for first in 1..=calls {
             let (told, made) = self.walk(call, errno, move |number| (first..first + burst).contains(&number));
@@ -116,18 +116,18 @@ impl Sweep<'_> {
         calls as usize + 1
     }
 
-    /// What a walk opens. Where it knows no types, that is everything.
+    /// What a walk opens: everything, if it knows no types.
     fn opened(&self) -> Vec<PathBuf> {
         if self.has_types { self.all.visited[1..].to_vec() } else { self.all.entries.clone() }
     }
 
-    /// The levels that the walk closes early: one more where files take a descriptor, unless a level is closed with its last
+    /// The levels that the walk closes early. There is one more if files take a descriptor, unless a level is closed with its last
     /// directory.
     fn closed(&self) -> Vec<PathBuf> {
         (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.is_post_order)).map(level).collect()
     }
 
-    /// What is told if `call` fails that is made for `path`.
+    /// What a walk reports if the `call` for `path` fails.
     fn losing(&self, call: c_long, errno: c_int, path: &Path) -> Told {
         match call {
             GETDENTS64 => self.all.clone().unread(path),
@@ -149,9 +149,9 @@ impl Sweep<'_> {
             (_, EINTR) | (NEWFSTATAT, _) | (OPENAT2, ENOSYS | EPERM) => nothing(),
             // On the way back only.
             (OPENAT, _) => Expected { every: closed_lost(), ..nothing() },
-            // Another mount, which `openat` enters.
+            // Taken for another mount, which `openat` enters.
             (OPENAT2, EXDEV) if !self.way.is_on_one_mount => nothing(),
-            // Whether what has no type is a directory, and whether a directory is on another mount, is no error.
+            // No error: it is not a directory, or on another mount.
             (OPENAT2, EXDEV | ENOTDIR | ELOOP) if errno == EXDEV || !self.has_types => {
                 Expected { silent: self.all.visited[1..].to_vec(), every: with_first, ..nothing() }
             }
@@ -187,13 +187,13 @@ impl Sweep<'_> {
         }
     }
 
-    /// What cannot be opened once descriptors run out: only the first level and the current directory are open, and neither can
-    /// be closed.
+    /// What cannot be opened without descriptors, when only the first level and the current directory are open: neither can be
+    /// closed.
     fn without_descriptors(&self) -> Vec<PathBuf> {
         let is_third_open = |path: &PathBuf| {
             let depth = path.iter().filter(|name| *name == "d").count();
             let is_way_down = path.ends_with("d") && depth > 2;
-            // A level is on the stack while it has something left to do, in post-order until its second visit.
+            // A level is on the stack while it has something left to do; in post-order, until its second visit.
             let is_below_second = path.ends_with("file") && self.way.is_post_order && depth > 0;
             is_way_down || is_below_second || depth == DEPTH
         };
@@ -201,20 +201,20 @@ impl Sweep<'_> {
     }
 }
 
-/// Whether a directory that cannot be opened with this error is lent, and then cannot be read. Otherwise it is gone, or there is
-/// no descriptor for it.
+/// Whether a directory that cannot be opened with this error is lent, as unreadable. Otherwise it is gone, or there is no
+/// descriptor for it.
 fn is_lent(errno: c_int) -> bool {
     !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
 }
 
-/// What is lost with an error when each call of a kind fails once, what without one, and what is told if all of them fail.
+/// What is lost when each call of a kind fails once, with an error and without one; and the result if all calls fail.
 struct Expected {
     failed: Vec<PathBuf>,
     silent: Vec<PathBuf>,
     every: Told,
 }
 
-/// To be lent it takes a descriptor, too.
+/// It needs a descriptor to be lent.
 #[test]
 fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
     const TEST: &str = "walk::faults::directory_that_may_not_be_read_is_not_lent_without_a_descriptor";
@@ -234,7 +234,7 @@ fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
     });
 }
 
-/// The walk reads such a directory from its beginning. Where it cannot, the directories that it has not seen are lost.
+/// The walk reads such a directory again from its beginning. If it cannot, the directories that it has not seen are lost.
 #[test]
 fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
     const TEST: &str = "walk::faults::directory_dropped_midway_that_cannot_be_rewound_is_one_error";

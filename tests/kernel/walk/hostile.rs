@@ -1,4 +1,4 @@
-//! Trees of a server that answers with whatever it likes.
+//! Trees of a server that sends whatever it likes.
 
 use super::{SORTED, Told, WAYS, level};
 use crate::errnos::{ERRNOS, name_of};
@@ -68,7 +68,7 @@ fn comb(levels: usize, depth: usize, change: &dyn Fn(Directory) -> Directory) ->
         .expect("BUG: a comb without a level")
 }
 
-/// A tree, and what must be told of it.
+/// A tree, and the result that its walk must have.
 struct Scenario {
     what: String,
     tree: Directory,
@@ -149,7 +149,7 @@ fn scenarios() -> Vec<Scenario> {
     ];
     for (name, errno) in ERRNOS {
         if errno == EINTR {
-            continue; // if it came without end, the walk would never stop asking
+            continue; // the walk would retry it forever
         }
         let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
         let rest = ["a", "a/file", "b", "z", "z/file"];
@@ -162,9 +162,9 @@ fn scenarios() -> Vec<Scenario> {
             &one,
         ));
         if errno != ENOSYS {
-            // To the kernel that means: from now on, opening needs no request.
+            // The kernel then opens directories without a request.
             let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
-            // Where the error says that it exists, it is lent, and cannot be read.
+            // If the error says that the directory exists, it is lent, but cannot be read.
             let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
             let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
             table.push(scenario(format!("`{name}` for opening"), below(dir("b", refuses)), &rest, visited, &one));
@@ -183,8 +183,8 @@ fn scenarios() -> Vec<Scenario> {
 }
 
 #[test]
-fn lies_and_errors_cost_no_more_than_they_must() {
-    served("walk::hostile::lies_and_errors_cost_no_more_than_they_must", 120, || {
+fn lies_and_errors_lose_nothing_else() {
+    served("walk::hostile::lies_and_errors_lose_nothing_else", 120, || {
         let table = scenarios();
         let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
         for (number, scenario) in table.iter().enumerate() {
@@ -201,7 +201,7 @@ fn lies_and_errors_cost_no_more_than_they_must() {
 
 const DEPTH: usize = 8;
 
-/// Such a level has another inode number each time, or an error instead of one.
+/// Such a level has another inode number at each request, or an error instead.
 #[test]
 fn levels_that_cannot_be_known_again_are_one_error_each() {
     served("walk::hostile::levels_that_cannot_be_known_again_are_one_error_each", 60, || {
@@ -230,7 +230,7 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
     });
 }
 
-/// A server may have births (Linux 6.6), but what it says of them is not believed.
+/// A server may send birth times (Linux 6.6), but the walk does not trust them.
 #[test]
 fn births_that_change_lose_no_level() {
     served("walk::hostile::births_that_change_lose_no_level", 60, || {

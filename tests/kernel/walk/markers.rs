@@ -1,5 +1,5 @@
-//! End markers of a walk through several file systems: the cookie that ends a directory on one of them is an ordinary one on
-//! another. A marker that is carried across a mount loses the entries after it.
+//! End markers of a walk through several file systems. A cookie that ends a directory on one file system is an ordinary cookie
+//! on another: a walk that carries its marker across a mount loses entries.
 
 use super::hostile::{Child, dir, directory, file};
 use super::{Told, WAYS, comb, level};
@@ -22,7 +22,7 @@ const DEPTH: usize = 6;
 /// How many files come after `d` and `z` in each directory of the server.
 const FILES: usize = 10;
 
-/// As [`comb`], on a server that gives one record at a time, each with a cookie that is the end on other file systems.
+/// As [`comb`], on a server that sends one record at a time, each with a cookie that is the end on other file systems.
 fn treacherous(cookie: fn(u64) -> u64) -> Directory {
     let with_files = |directories: Vec<Child>| {
         let files = (0..FILES).map(|number| file(format!("f{number}")));
@@ -61,7 +61,7 @@ fn mount_overlay(at: &Path, scratch: &Path) {
     mount("none", at, "overlay", MountFlags::empty(), &*options).unwrap();
 }
 
-/// Makes a tree in `tree` with other file systems in it, and others in those. Returns where the first of them begin.
+/// Makes a tree in `tree`, mounts other file systems in it, and others in those. Returns the mount points in the tree itself.
 fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     comb(tree, DEPTH);
     let points = ["fuse", "tmpfs", "ramfs", "proc", "overlay", "bind", "same"].map(|name| level(1).join(name));
@@ -75,7 +75,7 @@ fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     mount_overlay(&overlay, scratch);
     bind(&tree.join(level(DEPTH - 1)), &bound);
     bind(&same, &same);
-    // In one another: the walk comes back through each.
+    // Nested, so the walk comes back through each.
     mount("none", fuse.join("d/d/z"), "tmpfs", MountFlags::empty(), c"").unwrap();
     comb(&fuse.join("d/d/z"), DEPTH);
     bind(&server.path(1), &fuse.join("d/d/z/d/d/z"));
@@ -86,7 +86,7 @@ fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     points.into_iter().chain([deep]).collect()
 }
 
-/// Walks in all ways, alone and by several threads. Returns how often.
+/// Walks in every way, on one thread and on several. Returns the number of walks.
 fn check(tree: &Path, points: &[PathBuf], what: &str) -> usize {
     let all = Told::by_std(tree).unwrap();
     let on_one = all.clone().without(points);
@@ -112,15 +112,15 @@ const OPENAT2: c_long = libc::SYS_openat2;
 const FSTATFS: c_long = libc::SYS_fstatfs;
 const CALLS: [c_long; 2] = [OPENAT2, FSTATFS];
 
-/// What is refused: nothing, and then each of these calls, every time.
+/// What is refused, every time: nothing, or one of these calls.
 const REFUSED: [Option<(c_long, c_int)>; 3] = [None, Some((OPENAT2, ENOSYS)), Some((FSTATFS, EIO))];
 
-/// The trap comes last: the programs that mount would not survive it.
+/// It must come last, because the programs that mount would not survive the trap.
 fn set_trap() -> Result<(), String> {
     trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
 }
 
-/// Refuses it from now on.
+/// From now on, refuses this call.
 fn refuse(refused: Option<(c_long, c_int)>) {
     match refused {
         Some((call, errno)) => trap::fail(call, errno, |_| true),
@@ -128,7 +128,7 @@ fn refuse(refused: Option<(c_long, c_int)>) {
     }
 }
 
-/// A walk on `system`, where all of these are mounted.
+/// Walks a tree on `system` in which all of these are mounted.
 fn walk_through_all(test: &'static str, system: &'static str) {
     served(test, 60, || {
         let row = "walk: end markers, with other file systems mounted in the tree";
@@ -147,13 +147,8 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                 Ok(cases.into_iter().sum())
             },
         );
-        match outcome.and_then(|outcome| outcome) {
-            Ok(cases) => {
-                let what = "walks through FUSE, tmpfs, ramfs, proc, overlay and bind mounts, `openat2` refused or not";
-                machine::passed(row, cases, what);
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
+        let what = "walks through FUSE, tmpfs, ramfs, proc, overlay and bind mounts, `openat2` refused or not";
+        machine::report(row, outcome.and_then(|outcome| outcome), what);
     });
 }
 
@@ -201,10 +196,8 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
             names.sort_unstable();
             assert_eq!(names, expected, "post order {is_post_order}");
         }
-        Ok(())
+        Ok(2)
     });
-    match outcome.and_then(|outcome| outcome) {
-        Ok(()) => machine::passed(row, 2, "walks from tmpfs through debugfs to tracefs, mounted as the walk comes"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "walks from tmpfs through debugfs to tracefs, mounted as the walk comes";
+    machine::report(row, outcome.and_then(|outcome| outcome), what);
 }

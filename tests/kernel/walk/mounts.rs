@@ -1,4 +1,4 @@
-//! Mount points in the tree: entered, or not under `same_mount`, whatever is mounted there while the walk is on.
+//! Mount points in the tree: a walk enters them, except under `same_mount`, whatever is mounted there meanwhile.
 
 use super::{SORTED, Told, WAYS, comb, level};
 use crate::mounted::in_own_namespace;
@@ -24,7 +24,6 @@ fn detach(at: &Path) {
 
 #[test]
 fn mount_points_are_lent_and_entered_only_if_they_may_be() {
-    let row = "walk: mount points";
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         comb(&tree, DEPTH);
@@ -36,24 +35,18 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
         make(&tree, &["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
         let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
         check_mounts(&tree, &points);
-        // Mounts in mounts, with the tree in itself once more.
+        // Mounts in mounts: the tree once more, in itself.
         mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
         check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
         4 * WAYS.len()
     });
-    match outcome {
-        Ok(cases) => {
-            let what = "walks by one thread and by three of a tree with tmpfs, bind mounts and itself in it, twice";
-            machine::passed(row, cases, what);
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "walks by one thread and by three of a tree with tmpfs, bind mounts and itself in it, twice";
+    machine::report("walk: mount points", outcome, what);
 }
 
-/// The directory says what is beneath a mount point, `stat` what is mounted there.
+/// The directory has the type of what is beneath a mount point, `stat` that of what is mounted there.
 #[test]
 fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
-    let row = "walk: types of mount points";
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         make(&tree, &["device", "directory/"]);
@@ -70,18 +63,15 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
             assert_ne!(mounted.st_dev, fstat(entry.dir()).unwrap().st_dev);
         }
     });
-    match outcome {
-        Ok(()) => machine::passed(row, 2, "entries that something is mounted over: a file and a directory"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "entries that something is mounted over: a file and a directory";
+    machine::report("walk: types of mount points", outcome.map(|()| 2), what);
 }
 
-/// A link to another mount is followed like any other, but not under `same_mount`. What stays on the mount is.
+/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
 #[test]
 fn links_to_other_mounts_are_followed_only_if_they_may_be() {
     const ALL: [&str; 15] =
         ["", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e", "d/e/1", "z"];
-    let row = "walk: links to other mounts";
     let links = [("d/e/1", "../../z"), ("2", "bind/e"), ("3", "../other"), ("4", "d/e"), ("5", "../other/below")];
     let outcome = in_own_namespace(|scratch| {
         let (tree, other) = (scratch.join("tree"), scratch.join("other"));
@@ -113,13 +103,8 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
         }
         8
     });
-    match outcome {
-        Ok(cases) => {
-            let what = "walks that follow links to a tmpfs, below a bind mount, and on the same mount";
-            machine::passed(row, cases, what);
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "walks that follow links to a tmpfs, below a bind mount, and on the same mount";
+    machine::report("walk: links to other mounts", outcome, what);
 }
 
 fn check_mounts(tree: &Path, points: &[&str]) {
@@ -140,104 +125,95 @@ fn check_mounts(tree: &Path, points: &[&str]) {
     }
 }
 
-/// A change of mounts when the walk is at the level `at`.
+/// A mount or an unmount when the walk is at the level `at`.
 struct Change {
     what: &'static str,
     at: usize,
     before: fn(tree: &Path),
     make: fn(tree: &Path),
-    /// What is told of the tree as it was before, and under `same_mount`.
+    /// The result, from that for the tree as it was before; without `same_mount` and with it.
     expected: [fn(Told) -> Told; 2],
 }
 
 const CLOSED: usize = 3;
 
-/// Covers a level and what is below it with the same once more.
+/// Covers a level, and what is below it, with a copy.
 fn mount_comb(tree: &Path) {
     let point = tree.join(level(CLOSED));
     mount_tmpfs(&point);
     comb(&point, DEPTH - CLOSED);
 }
 
+fn mount_file(point: &Path) {
+    mount_tmpfs(point);
+    make(point, &["file"]);
+}
+
 fn changes() -> [Change; 7] {
+    let same = |told| told;
     let without_z = |told: Told| told.without(&[level(CLOSED).join("z")]);
     let lost = |told: Told| told.without(&[level(CLOSED).join("z")]).with_errors([(level(CLOSED), ENOENT)]);
+    let nothing = Change { what: "", at: DEPTH, before: |_| {}, make: |_| {}, expected: [same, same] };
     [
         Change {
             what: "a tmpfs is mounted on a directory still to do",
-            at: DEPTH,
-            before: |_| {},
-            make: |tree| {
-                let point = tree.join(level(CLOSED)).join("z");
-                mount_tmpfs(&point);
-                make(&point, &["file"]);
-            },
-            expected: [|told| told, without_z],
+            make: |tree| mount_file(&tree.join(level(CLOSED)).join("z")),
+            expected: [same, without_z],
+            ..nothing
         },
         Change {
             what: "a directory still to do is mounted on itself",
-            at: DEPTH,
-            before: |_| {},
             make: |tree| {
                 let point = tree.join(level(CLOSED)).join("z");
                 mount_bind(&point, &point).unwrap();
             },
-            expected: [|told| told, without_z],
+            expected: [same, without_z],
+            ..nothing
         },
         Change {
             what: "a tmpfs is mounted on a closed level",
-            at: DEPTH,
-            before: |_| {},
             make: |tree| {
                 let point = tree.join(level(CLOSED));
                 mount_tmpfs(&point);
                 make(&point, &["z/OUTSIDE"]);
             },
             expected: [lost, lost],
+            ..nothing
         },
         Change {
             what: "a tmpfs is mounted on the root",
-            at: DEPTH,
-            before: |_| {},
             make: |tree| {
                 mount_tmpfs(tree);
                 make(tree, &["z/OUTSIDE"]);
             },
-            expected: [|told| told, |told| told],
+            ..nothing
         },
         Change {
             what: "what is mounted on a closed level is unmounted",
-            at: DEPTH,
             before: mount_comb,
             make: |tree| detach(&tree.join(level(CLOSED))),
-            // On one mount, the walk has passed it when that is done.
-            expected: [|told| told, |told| told.without(&[level(CLOSED)])],
+            // On one mount, the walk is past it by then.
+            expected: [same, |told| told.without(&[level(CLOSED)])],
+            ..nothing
         },
         Change {
             what: "what is mounted on a directory is unmounted when it has been lent",
             at: CLOSED - 1,
             before: mount_comb,
-            make: |tree| detach(&tree.join(level(CLOSED))),
-            // It covers the same tree.
-            expected: [|told| told, |told| told],
+            make: |tree| detach(&tree.join(level(CLOSED))), // it covers the same tree
+            ..nothing
         },
         Change {
             what: "what is mounted on a directory still to do is unmounted",
-            at: DEPTH,
-            before: |tree| {
-                let point = tree.join(level(CLOSED)).join("z");
-                mount_tmpfs(&point);
-                make(&point, &["file"]);
-            },
+            before: |tree| mount_file(&tree.join(level(CLOSED)).join("z")),
             make: |tree| detach(&tree.join(level(CLOSED)).join("z")),
-            expected: [|told| told, |told| told],
+            ..nothing
         },
     ]
 }
 
 #[test]
 fn mounting_and_unmounting_midway_loses_nothing_else() {
-    let row = "walk: mounted and unmounted midway";
     let outcome = in_own_namespace(|scratch| {
         let mut cases = 0;
         for change in changes() {
@@ -258,8 +234,6 @@ fn mounting_and_unmounting_midway_loses_nothing_else() {
         }
         cases
     });
-    match outcome {
-        Ok(cases) => machine::passed(row, cases, "walks with mounts changed on levels closed, or still to do"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "walks with mounts changed on levels closed, or still to do";
+    machine::report("walk: mounted and unmounted midway", outcome, what);
 }

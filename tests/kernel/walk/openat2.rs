@@ -1,4 +1,4 @@
-//! What a walk asks the kernel by `openat2`, and what it does where that is refused.
+//! What a walk asks the kernel through `openat2`, and what it does if that is refused.
 
 use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
 use super::{SORTED, Told, comb};
@@ -22,7 +22,6 @@ const DEPTH: usize = 6;
 fn mounts_are_told_apart_where_openat2_is_refused() {
     const TEST: &str = "walk::openat2::mounts_are_told_apart_where_openat2_is_refused";
     trapped(TEST, &CALLS, || {
-        let row = "walk: `openat2` is refused";
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
             comb(&tree, DEPTH);
@@ -60,7 +59,7 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                             [] => assert_eq!(rest, all, "a level is found by its name"),
                             [(path, error)] => {
                                 assert!([EIO, errno].contains(error));
-                                // A directory that cannot be read, or the way back to one.
+                                // A directory that cannot be read, or one that the walk cannot come back to.
                                 let lost = [all.clone().unread(path), all.clone().without(&[path.join("z")])];
                                 assert!(lost.contains(&rest), "{told:?}");
                             }
@@ -68,7 +67,7 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                         }
                     }
 
-                    // A directory that may not be opened is an error, but not the root of another mount.
+                    // A directory that may not be opened is an error, unless it is the root of another mount.
                     let (told, opens) = walk(OPENAT, EACCES, None);
                     assert_eq!(told, all);
                     for number in 1..=opens {
@@ -87,35 +86,25 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                     let (told, reads) = walk(GETDENTS64, EIO, None);
                     assert_eq!(told, all);
                     let saved = usize::from(has_marker); // of the root, which is read first
-                    assert_eq!(
-                        reads as usize,
-                        2 * all.visited.len() - saved,
-                        "a directory below the root is read with a marker"
-                    );
+                    let expected = 2 * all.visited.len() - saved;
+                    assert_eq!(reads as usize, expected, "a directory below the root is read with a marker");
                     cases += (calls + opens) as usize + 3;
                     trap::count(GETDENTS64);
                 }
             }
             cases
         });
-        match outcome {
-            Ok(cases) => {
-                let what =
-                    "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
-                machine::passed(row, cases, what);
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
+        let what = "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
+        machine::report("walk: `openat2` is refused", outcome, what);
     });
 }
 
-/// By default: the `openat2` that says so, an `openat`, and an `fstatfs` for the end marker.
+/// By default: after the `openat2` that reports the mount, an `openat`, and an `fstatfs` for the end marker.
 #[test]
 fn mount_point_takes_two_calls_more() {
     const MOUNTS: u32 = 5;
     const MOUNT_CALLS: [c_long; 4] = [OPENAT, OPENAT2, GETDENTS64, libc::SYS_fstatfs];
     process::run("walk::openat2::mount_point_takes_two_calls_more", 60, || {
-        let row = "walk: what a mount point costs";
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
             comb(&tree, 6);
@@ -144,11 +133,7 @@ fn mount_point_takes_two_calls_more() {
             }
             Ok(MOUNT_CALLS.len())
         });
-        match outcome.and_then(|outcome| outcome) {
-            Ok(cases) => {
-                machine::passed(row, cases, "calls counted: one `openat` and one `fstatfs` for each of 5 mounts");
-            }
-            Err(missing) => machine::skip(row, &missing),
-        }
+        let what = "calls counted: one `openat` and one `fstatfs` for each of 5 mounts";
+        machine::report("walk: what a mount point costs", outcome.and_then(|outcome| outcome), what);
     });
 }

@@ -1,22 +1,22 @@
-//! `/proc` and `/sys` while processes come and go: no panic, no hang, and only errors that can be explained.
+//! `/proc` and `/sys` while processes come and go: no panic, no hang, and only explained errors.
 
 use super::WAYS;
+use crate::procfs::fork_storm;
 use crate::support::machine;
 use crate::support::process::{Process, as_nobody};
 use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A process that ends takes its directories with it, and only its owner may look into some of them. The namespaces of a
-/// zombie are gone, so its `net` cannot be read.
+/// The directories of a process disappear when it ends, and only its owner may read some of them. A zombie has no namespaces, so
+/// its `net` cannot be read.
 const EXPLAINED: [c_int; 5] = [ENOENT, ESRCH, EACCES, EPERM, EINVAL];
 
 #[test]
 fn all_of_proc_and_sys_while_processes_come_and_go() {
     let _watchdog = machine::watchdog();
-    let _storm = [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])));
+    let _storm = fork_storm();
     let rounds = if machine::runs_long() { 100 } else { 1 };
     for root in ["/proc", "/sys"] {
         let Ok(_) = lendir::open(root) else {
@@ -29,7 +29,7 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
             let walk = || {
                 let mut run = way.begin(root);
                 while run.step() {
-                    // Keeping millions of paths would take most of the test's time.
+                    // Millions of paths would take most of the test's time.
                     run.told.entries.clear();
                 }
                 run.told
@@ -54,7 +54,7 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
 fn net_of_a_zombie_is_one_error_with_its_path() {
     let _watchdog = machine::watchdog();
     let zombie = Process::start(&mut Command::new("true"));
-    waitid(WaitId::Pid(Pid::from_child(&zombie.0)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    zombie.wait_for_zombie();
     let id = zombie.0.id();
     for way in WAYS {
         let told = way.walk(format!("/proc/{id}")).sorted();
@@ -69,18 +69,14 @@ fn net_of_a_zombie_is_one_error_with_its_path() {
             assert!(told.entries.contains(&PathBuf::from(entry)), "{way:?}: {entry} is missing: {told:?}");
         }
     }
-    machine::passed(
-        "walk: a zombie's `net`",
-        WAYS.len(),
-        "walks with `EINVAL` once for each `net`, and the rest complete",
-    );
+    let what = "walks with `EINVAL` once for each `net`, and the rest complete";
+    machine::passed("walk: a zombie's `net`", WAYS.len(), what);
 }
 
 /// The directory of a process that has ended is gone, and so is what was left to do in it.
 #[test]
 fn process_that_is_reaped_midway_is_an_error() {
     let _watchdog = machine::watchdog();
-    let mut cases = 0;
     for way in WAYS {
         let mut process = Process::start(Command::new("sleep").arg("1000"));
         let mut run = way.begin(format!("/proc/{}", process.0.id()));
@@ -89,11 +85,9 @@ fn process_that_is_reaped_midway_is_an_error() {
         process.0.wait().unwrap();
         let told = run.finish();
         assert_eq!(told.visited, [PathBuf::new()], "{way:?}");
-        assert!(
-            !told.errors.is_empty() && told.errors.iter().all(|(_, errno)| [ENOENT, ESRCH].contains(errno)),
-            "{told:?}"
-        );
-        cases += 1;
+        let is_gone = |(_, errno): &(_, c_int)| [ENOENT, ESRCH].contains(errno);
+        assert!(!told.errors.is_empty() && told.errors.iter().all(is_gone), "{told:?}");
     }
-    machine::passed("walk: a process is reaped midway", cases, "walks with an error for each directory that is gone");
+    let what = "walks with an error for each directory that is gone";
+    machine::passed("walk: a process is reaped midway", WAYS.len(), what);
 }

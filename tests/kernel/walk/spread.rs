@@ -1,5 +1,5 @@
-//! Walks by several threads while calls fail, and where threads are refused. Among mounts, and of a server that lies, the tests
-//! of one thread run on several too.
+//! Walks by several threads while calls fail, and where threads are refused. The tests of one thread among mounts, and against a
+//! hostile server, run on several threads too.
 
 use super::{SORTED, Told, WAYS, comb};
 use crate::support::machine;
@@ -32,7 +32,7 @@ fn some_threads_are_refused() {
             let threads = || fs::read_dir("/proc/self/task").unwrap().count();
             let before = threads();
             for run in roots {
-                // A thread of the walk before counts until the kernel has reaped it, a little after it was joined.
+                // A thread of the previous walk counts until the kernel has reaped it, a little after it was joined.
                 while threads() > before {
                     thread::yield_now();
                 }
@@ -57,7 +57,7 @@ mod faults {
 
     const CALLS: [c_long; 4] = [libc::SYS_openat, libc::SYS_getdents64, libc::SYS_statx, libc::SYS_fcntl];
 
-    /// Nothing comes twice. What is missing has an error, or is below something that has one.
+    /// Checks that nothing comes twice, and that for all that is missing there is an error, its own or one above it.
     fn check(told: &Told, all: &Told, way: Way, what: &str) {
         let failed: HashSet<_> = told.errors.iter().map(|(path, _)| &**path).collect();
         let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
@@ -102,10 +102,10 @@ mod faults {
                 check(&told, &all, way, "every `fcntl` fails");
                 assert_eq!(told.sorted(), all);
             }
-            // A level that cannot be known again has no second visit if a thread has to come back to it. Nothing else is lost.
+            // If a thread has to come back to a level that it cannot recognise, the level has no second visit. Nothing else is lost.
             let mut errors = 0;
             for number in 0..5000 {
-                // Whether one has to is left to chance.
+                // Chance decides whether a thread has to.
                 if number >= 50 && errors > 0 {
                     break;
                 }
@@ -115,11 +115,8 @@ mod faults {
                 assert_eq!(Told { errors: vec![], ..told }.sorted(), all);
             }
             assert!(errors > 0, "no thread had to come back");
-            machine::passed(
-                "walk by several threads: calls fail",
-                walks,
-                "walks in which nothing is lost without an error",
-            );
+            let what = "walks in which nothing is lost without an error";
+            machine::passed("walk by several threads: calls fail", walks, what);
         });
     }
 }

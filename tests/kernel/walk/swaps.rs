@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// Each directory has a file that says where it was made, and down to this depth two directories: `kept` stays in it, and
-/// whatever is called `moved` does not.
+/// Each directory holds a file that says where it was made and, down to this depth, two directories: `kept` stays, and `moved` does
+/// not.
 const DEPTH: usize = 5;
 
 const TREE: &str = "made in the tree";
@@ -38,16 +38,14 @@ fn nothing_from_outside_is_lent_whoever_swaps_directories() {
         for system in ["tmpfs", "ext4"].map(FileSystem::named) {
             scope.spawn(move || {
                 let row = "walk: directories swapped meanwhile";
-                match system.mounted(|_, _| {}, |mounted| race(&mounted.at, swaps)) {
-                    Ok(walks) => machine::passed(row, walks, "walks, on tmpfs and ext4: nothing from outside is lent"),
-                    Err(missing) => machine::skip(row, &missing),
-                }
+                let outcome = system.mounted(|_, _| {}, |mounted| race(&mounted.at, swaps));
+                machine::report(row, outcome, "walks, on tmpfs and ext4: nothing from outside is lent");
             });
         }
     });
 }
 
-/// Makes a directory, and the places in it and below it where something can be moved.
+/// Makes a directory, and adds the places in it and below it where something can be moved.
 fn plant(dir: &Path, depth: usize, made: &str, places: &mut Vec<OwnedFd>) {
     fs::create_dir_all(dir).unwrap();
     fs::write(dir.join(made), "").unwrap();
@@ -59,7 +57,7 @@ fn plant(dir: &Path, depth: usize, made: &str, places: &mut Vec<OwnedFd>) {
     }
 }
 
-/// Walks beside so many swaps, until one of them has caused an error. Returns how often.
+/// Walks until so many swaps were made, and one of them has caused an error. Returns the number of walks.
 fn race(at: &Path, wanted: usize) -> usize {
     let [tree, twins, outside] = ["tree", "twins", "outside"].map(|name| at.join(name));
     let mut places = Vec::new();
@@ -93,8 +91,8 @@ fn race(at: &Path, wanted: usize) -> usize {
     })
 }
 
-/// Exchanges what is called `moved` somewhere for a link to the outside or for what a twin has, or moves it outside or back. So
-/// `..` leads from it to a directory that has the names that the walk looks for.
+/// Exchanges `moved` in some place for a link to the outside or for the `moved` of a twin, or moves it outside or back. So `..`
+/// leads from it to a directory with the names that the walk looks for.
 fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
     let mut random = Random(1);
     while !is_over.load(Relaxed) {
@@ -115,9 +113,9 @@ fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicB
     }
 }
 
-/// Checks what a walk tells on its way, and returns how many errors there were.
+/// Checks each step of a walk. Returns the number of errors.
 fn check(mut run: Run) -> usize {
-    // Where the directories were made, by path. Something else can come to stand at a path; the last one counts.
+    // Where the directories were made, by path. If several come at one path, the last one counts.
     let mut made: HashMap<PathBuf, Option<&str>> = HashMap::new();
     let mut kept = Vec::new();
     while run.step() {
@@ -128,14 +126,10 @@ fn check(mut run: Run) -> usize {
         assert!(!has(OUTSIDE), "{} is from outside", dir.display());
         let here = [TREE, TWINS].into_iter().find(|name| has(name));
         assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
-        // A directory `kept` was never moved out of the one that it is in. So the walk goes below that one, not its twin.
+        // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
         if dir.ends_with("kept") {
-            assert_eq!(
-                here,
-                made[dir.parent().expect("BUG: a path without a parent")],
-                "{} was not made where its parent was",
-                dir.display()
-            );
+            let parent = dir.parent().expect("BUG: a path without a parent");
+            assert_eq!(here, made[parent], "{} was not made where its parent was", dir.display());
         }
         if dir.iter().all(|name| name == "kept") {
             kept.push(dir.clone());
@@ -149,19 +143,18 @@ fn check(mut run: Run) -> usize {
     }
     kept.sort_unstable();
     let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());
-    assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "of what nobody touches, only this was lent: {kept:?}");
+    assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "a directory that nobody touches is missing: {kept:?}");
     for (path, errno) in &run.told.errors {
         assert!([ENOENT, ENOTDIR].contains(errno), "{}: {errno}", path.display());
     }
     run.told.errors.len()
 }
 
-/// A directory of the same file system is mounted on one of the tree and taken off, over and over.
+/// A directory of the same file system is mounted on one of the tree and unmounted, over and over.
 #[test]
 fn no_mount_is_entered_by_a_race() {
     const LEVELS: usize = 8;
     let _watchdog = machine::watchdog();
-    let row = "walk: mounted and unmounted meanwhile";
     let wanted = if machine::runs_long() { 20_000 } else { 500 };
     let outcome = in_own_namespace(|scratch| {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
@@ -197,10 +190,6 @@ fn no_mount_is_entered_by_a_race() {
             walks
         })
     });
-    match outcome {
-        Ok(walks) => {
-            machine::passed(row, walks, "walks on one mount, beside bind mounts that come and go in the tree");
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let what = "walks on one mount, beside bind mounts that come and go in the tree";
+    machine::report("walk: mounted and unmounted meanwhile", outcome, what);
 }

@@ -1,7 +1,8 @@
-//! Twins: a directory made in the place of a removed one, with its inode number and, within one tick of the clock, its birth
-//! time. The walk takes none of them for the one that it closed.
+//! Twins: directories made in the place of removed ones, with their inode numbers and, within one tick of the clock, their birth
+//! times. The walk takes no twin for the directory that it closed.
 
-use super::{SORTED, Told, Way, comb, level};
+use super::changes::WAYS;
+use super::{Told, comb, level};
 use crate::file_systems::FileSystem;
 use crate::support::machine;
 use crate::support::scan::errno;
@@ -14,34 +15,30 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The level at this depth is closed when the walk comes to the last.
 const DEPTH: usize = 4;
 
-const WAYS: [Way; 4] = [
-    SORTED,
-    Way { is_post_order: true, ..SORTED },
-    Way { is_on_one_mount: true, ..SORTED },
-    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
-];
-
-/// How many are made for each way to walk, in the hope that most are within a tick.
+/// How many are made for each way to walk. Most should be made within a tick.
 fn twins() -> usize {
     if machine::runs_long() { 40 } else { 10 }
 }
 
-/// What a walk knows a directory by.
+/// For the other thread, at most.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// What identifies a directory to a walk.
 type Identity = (u64, i64, u32);
 
-/// Where a tree gets its directory `d` once the walk has begun. All by descriptors, so it takes only a few microseconds.
+/// Where a tree gets its directory `d` once the walk has begun. All of it by descriptors, so it takes only a few microseconds.
 struct Place {
     tree: OwnedFd,
     beside: OwnedFd,
 }
 
 impl Place {
-    /// `fill` makes what the directory has: `d`, and `z` or not.
+    /// `fill` makes what the directory holds: `d`, and perhaps `z`.
     fn new(at: &Path, fill: fn(&Path)) -> Self {
         let [tree, beside] = ["tree", "beside"].map(|name| at.join(name));
         fs::create_dir_all(&tree).unwrap();
@@ -72,13 +69,13 @@ impl Place {
     }
 
     fn identity(&self) -> Identity {
-        // Not the time of change: to ask for it makes the kernel stamp finer from then on.
+        // Not the ctime: whoever asks for it makes the kernel's stamps finer from then on.
         let stat = statx(&self.tree, c"d", AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap();
         (stat.stx_ino, stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)
     }
 }
 
-/// Whether twins within a tick occur here if nobody waits. If not, the tests would show nothing.
+/// Whether twins within a tick are possible here. If not, the tests would show nothing.
 fn twins_occur(at: &Path) -> bool {
     (0..40).any(|number| {
         let place = Place::new(&at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
@@ -90,7 +87,6 @@ const MISSING: &str = "a kernel and a file system that make twins within one tic
 
 #[test]
 fn twin_made_within_a_tick_is_refused() {
-    let row = "walk: twins with the same inode number, within a tick";
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
@@ -130,19 +126,15 @@ fn twin_made_within_a_tick_is_refused() {
             Ok(refused)
         },
     );
-    match outcome.and_then(|outcome| outcome) {
-        Ok(cases) => {
-            machine::passed(row, cases, "walks on ext4, each beside a twin made as soon as the level is closed");
-        }
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let row = "walk: twins with the same inode number, within a tick";
+    let what = "walks on ext4, each beside a twin made as soon as the level is closed";
+    machine::report(row, outcome.and_then(|outcome| outcome), what);
 }
 
-/// A thread that goes on above a level that others have left knows it by what they noted.
+/// A thread that goes on in a level that others have left identifies it by what they noted.
 #[test]
 fn twin_of_a_level_that_several_threads_share_is_refused() {
     let _watchdog = machine::watchdog();
-    let row = "walk by several threads: twins with the same inode number, within a tick";
     let outcome = FileSystem::named("ext4").mounted(
         |_, _| {},
         |mounted| {
@@ -156,10 +148,8 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
             if refused == 0 { Err("threads that run at the same time".to_owned()) } else { Ok(refused) }
         },
     );
-    match outcome.and_then(|outcome| outcome) {
-        Ok(cases) => machine::passed(row, cases, "walks in post-order on ext4, by two threads"),
-        Err(missing) => machine::skip(row, &missing),
-    }
+    let row = "walk by several threads: twins with the same inode number, within a tick";
+    machine::report(row, outcome.and_then(|outcome| outcome), "walks in post-order on ext4, by two threads");
 }
 
 /// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
@@ -199,12 +189,12 @@ fn share_with_twin(at: &Path) -> bool {
             while dir.next().unwrap().is_some() {}
             is_first |= path.as_os_str().is_empty();
             if path == level(2) {
-                wait(&is_ready);
+                machine::wait(&is_ready, WAIT);
             } else if is_below && is_first {
-                wait(&is_shared);
+                machine::wait(&is_shared, WAIT);
             } else if is_below {
                 is_shared.store(true, SeqCst);
-                wait(&is_done);
+                machine::wait(&is_done, WAIT);
                 has_number.store(place.replace().0 == made.0, SeqCst);
             }
             told.visited.push(path);
@@ -217,16 +207,4 @@ fn share_with_twin(at: &Path) -> bool {
     assert_eq!(told.errors, [(level(1), ENOENT)]);
     assert!(!told.left.contains(&level(1)) && told.left.contains(&level(0)), "{told:?}");
     true
-}
-
-/// Waits for the other thread, and then a little for what it does next. Gives up after a while.
-fn wait(flag: &AtomicBool) {
-    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
-        let begin = Instant::now();
-        while begin.elapsed() < most && !is_over() {
-            thread::yield_now();
-        }
-    };
-    pause(Duration::from_millis(50), &|| flag.load(SeqCst));
-    pause(Duration::from_micros(200), &|| false);
 }
