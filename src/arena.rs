@@ -28,11 +28,6 @@ pub(crate) struct Arena {
     pub(crate) depth: usize,
 }
 
-const INO_SIZE: usize = size_of::<u64>();
-const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
-/// A tag that no type has.
-const UNKNOWN: u8 = 15;
-
 pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
 /// The kernel holds the directory's lock while it writes a batch.
 const MAX_BATCH: usize = 32 * 1024;
@@ -83,14 +78,14 @@ impl Arena {
 
     #[inline]
     pub(crate) fn ino(&self, place: Place) -> u64 {
-        let bytes = self.memory[place.start() - HEADER..].first_chunk::<INO_SIZE>().expect("BUG: not 8 bytes");
+        let bytes = self.memory[place.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
         u64::from_ne_bytes(*bytes)
     }
 
     /// The type in an entry's record, as a tag.
     #[inline]
     pub(crate) fn tag(&self, place: Place) -> u8 {
-        self.memory[place.start() - 1].min(UNKNOWN) // `d_type` is the tag.
+        self.memory[place.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
     }
 }
 

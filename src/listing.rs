@@ -86,13 +86,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// How names compare, or `None` in an order that is not one of names.
-    fn case(self) -> Option<Case> {
-        match self {
-            Self::Bytes | Self::Path => Some(Case::Sensitive),
-            Self::AsciiCaseless => Some(Case::AsciiInsensitive),
-            Self::Inode | Self::Directory => None,
-        }
+    fn case(self) -> Case {
+        if self == Self::AsciiCaseless { Case::AsciiInsensitive } else { Case::Sensitive }
     }
 }
 
@@ -274,28 +269,26 @@ impl Listing {
     fn sort(&mut self) {
         let Self { arena, places, keys, len, order, .. } = self;
         let (places, keys) = (&mut places[..*len], &mut keys[..*len]);
-        let Some(case) = order.case() else {
-            if *order == Order::Inode {
-                places.sort_unstable_by(|a, b| {
-                    let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
-                    arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
-                });
+        match order {
+            Order::Bytes | Order::AsciiCaseless => sort::sort(places, keys, &arena.memory, order.case()),
+            Order::Path => {
+                // While the names are sorted, the NUL of each directory is a `/` and part of its name.
+                for (place, key) in places.iter_mut().zip(&mut *keys).filter(|(place, _)| is_dir(**place)) {
+                    arena.memory[place.end()] = b'/';
+                    *place = Place::new(place.start(), place.len() + 1, place.tag());
+                    *key = place.key(0, &arena.memory);
+                }
+                sort::sort(places, keys, &arena.memory, Case::Sensitive);
+                for place in places.iter_mut().filter(|place| is_dir(**place)) {
+                    *place = Place::new(place.start(), place.len() - 1, place.tag());
+                    arena.memory[place.end()] = 0;
+                }
             }
-            return;
-        };
-        if *order != Order::Path {
-            return sort::sort(places, keys, &arena.memory, case);
-        }
-        // While the names are sorted, the NUL of each directory is a `/` and part of its name.
-        for (place, key) in places.iter_mut().zip(&mut *keys).filter(|(place, _)| is_dir(**place)) {
-            arena.memory[place.end()] = b'/';
-            *place = Place::new(place.start(), place.len() + 1, place.tag());
-            *key = place.key(0, &arena.memory);
-        }
-        sort::sort(places, keys, &arena.memory, case);
-        for place in places.iter_mut().filter(|place| is_dir(**place)) {
-            *place = Place::new(place.start(), place.len() - 1, place.tag());
-            arena.memory[place.end()] = 0;
+            Order::Inode => places.sort_unstable_by(|a, b| {
+                let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
+                arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
+            }),
+            Order::Directory => {}
         }
     }
 
@@ -348,9 +341,12 @@ impl Listing {
     #[must_use]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<SortedEntry<'_>> {
         let name = name.as_ref();
-        match self.order.case() {
-            None => self.iter().find(|entry| entry.name() == name),
-            Some(_) if self.order == Order::Path => {
+        match self.order {
+            Order::Bytes | Order::AsciiCaseless => {
+                let case = self.order.case();
+                self.find_after(name, |place| case.compare(place.name(&self.arena.memory), name).is_lt())
+            }
+            Order::Path => {
                 // The name stands at one place as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
                 let find = |wanted_dir| {
@@ -359,7 +355,7 @@ impl Listing {
                 };
                 find(false).or_else(|| find(true))
             }
-            Some(case) => self.find_after(name, |place| case.compare(place.name(&self.arena.memory), name).is_lt()),
+            Order::Inode | Order::Directory => self.iter().find(|entry| entry.name() == name),
         }
     }
 
@@ -401,7 +397,7 @@ fn is_dir(place: Place) -> bool {
 #[inline(never)] // In the frame that reads a directory, registers are scarce.
 fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &Arena) {
     for (place, key) in places.iter_mut().zip(keys) {
-        *key = place.first_key(&arena.memory);
+        *key = place.key_inside(0, &arena.memory);
         *place = place.with_tag(arena.tag(*place));
     }
 }
