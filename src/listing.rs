@@ -164,64 +164,53 @@ impl Listing {
         }
     }
 
-    /// Reads the records.
+    /// Reads the records, batch after batch.
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let mut phase = Phase::Reading;
         let mut used = 0;
         while phase == Phase::Reading {
-            used = self.read_batch(used, dir, end_marker, &mut phase)?;
+            let room = self.arena.room(used)?;
+            if self.capacity() < self.len + MIN_PLACES {
+                self.grow(self.len + room / MIN_RECORD)?;
+            }
+            // There is a place for each name that may come, so the loop below need not make places grow.
+            let room = room.min((self.capacity() - self.len) * MIN_RECORD);
+            let Self { arena, places, keys, len, .. } = self;
+            let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
+            let mut free = places.iter_mut();
+            let start = arena.memory.as_ptr().addr();
+            let mut records = arena.records(used, room, dir, end_marker);
+            let read = loop {
+                if phase != Phase::Reading || records.is_used_up() {
+                    break Ok(());
+                }
+                match records.step(&mut phase) {
+                    Ok(Some(record)) => {
+                        let name = record.file_name().to_bytes();
+                        let place = free.next().expect("BUG: more names than the batch has room for");
+                        *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
+                    }
+                    Ok(None) => {}
+                    Err(errno) => break Err(errno),
+                }
+            };
+            if phase == Phase::Reading && records.has_ended(phase) {
+                phase = Phase::Ended;
+            }
+            let end = records.end();
+            let unused = free.len();
+            let count = places.len() - unused;
+            // A batch of nothing but dots, which a broken server can send without end, is overwritten.
+            if let Some(end) = end.filter(|_| count > 0) {
+                write_tags_and_keys(&mut places[..count], keys, arena);
+                *len += count;
+                used = end - start;
+            }
+            read?;
         }
         self.removed = phase == Phase::Removed;
         Ok(())
-    }
-
-    /// Reads a batch into the arena, from `used` on. Returns how much of the arena is used then.
-    #[inline(always)]
-    fn read_batch(
-        &mut self,
-        used: usize,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        phase: &mut Phase,
-    ) -> io::Result<usize> {
-        let room = self.arena.room(used)?;
-        if self.capacity() < self.len + MIN_PLACES {
-            self.grow(self.len + room / MIN_RECORD)?;
-        }
-        // There is a place for each name that may come, so the loop below need not make places grow.
-        let room = room.min((self.capacity() - self.len) * MIN_RECORD);
-        let Self { arena, places, keys, len, .. } = self;
-        let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
-        let mut free = places.iter_mut();
-        let start = arena.memory.as_ptr().addr();
-        let mut records = arena.records(used, room, dir, end_marker);
-        let read = loop {
-            if *phase != Phase::Reading || records.is_used_up() {
-                break Ok(());
-            }
-            match records.step(phase) {
-                Ok(Some(record)) => {
-                    let name = record.file_name().to_bytes();
-                    let place = free.next().expect("BUG: more names than the batch has room for");
-                    *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
-                }
-                Ok(None) => {}
-                Err(errno) => break Err(errno.into()),
-            }
-        };
-        if records.has_ended(*phase) && *phase == Phase::Reading {
-            *phase = Phase::Ended;
-        }
-        let end = records.end().map_or(used, |end| end - start);
-        let unused = free.len();
-        let count = places.len() - unused;
-        if count == 0 {
-            return read.map(|()| used); // Nothing but dots, which a broken server can send without end.
-        }
-        write_tags_and_keys(&mut places[..count], keys, arena);
-        *len += count;
-        read.map(|()| end)
     }
 
     /// How many entries there is memory for.
