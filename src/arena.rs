@@ -83,7 +83,6 @@ impl Arena {
     }
 
     /// The type in an entry's record, as a tag.
-    #[inline]
     pub(crate) fn tag(&self, place: Place) -> u8 {
         self.memory[place.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
     }
@@ -91,12 +90,10 @@ impl Arena {
 
 /// The type as the tag of a place: the 4 bits above the permissions in `st_mode`.
 #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
-#[inline]
 pub(crate) fn tag(file_type: FileType) -> u8 {
     (file_type.as_raw_mode() >> 12) as u8
 }
 
-#[inline]
 pub(crate) fn file_type(place: Place) -> FileType {
     FileType::from_raw_mode(RawMode::from(place.tag()) << 12)
 }

@@ -294,14 +294,12 @@ impl Listing {
     }
 
     /// The number of entries.
-    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no entry.
-    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -360,13 +358,11 @@ impl Listing {
     }
 
     /// Forgets the entries and keeps the memory.
-    #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
         self.removed = false;
     }
 
-    #[inline]
     pub(crate) fn end_marker(&self) -> EndMarker {
         self.end_marker
     }
@@ -377,7 +373,6 @@ impl Listing {
     }
 }
 
-#[inline]
 fn is_dir(place: Place) -> bool {
     file_type(place) == FileType::Directory
 }

@@ -25,36 +25,30 @@ impl Place {
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
 
     /// The excess bits of a part are cut off, so they never spoil another part.
-    #[inline]
     pub(crate) fn new(start: usize, len: usize, tag: u8) -> Self {
         let (start, len, tag) = (start as u64, len as u64, u64::from(tag));
         debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK && tag <= Self::TAG_MASK);
         Self(start << Self::START_SHIFT | (tag & Self::TAG_MASK) << Self::TAG_SHIFT | len & Self::LEN_MASK)
     }
 
-    #[inline]
     pub(crate) fn start(self) -> usize {
         (self.0 >> Self::START_SHIFT) as usize
     }
 
-    #[inline]
     pub(crate) fn len(self) -> usize {
         (self.0 & Self::LEN_MASK) as usize
     }
 
-    #[inline]
     pub(crate) fn tag(self) -> u8 {
         (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
     /// With a tag instead of tag 0.
-    #[inline]
     pub(crate) fn with_tag(self, tag: u8) -> Self {
         debug_assert!(self.tag() == 0 && u64::from(tag) <= Self::TAG_MASK);
         Self(self.0 | u64::from(tag) << Self::TAG_SHIFT)
     }
 
-    #[inline]
     pub(crate) fn end(self) -> usize {
         self.start() + self.len()
     }
@@ -79,12 +73,10 @@ impl Place {
         u64::from_be_bytes(*bytes) << (8 * missing % 64)
     }
 
-    #[inline]
     pub(crate) fn is_tied(self) -> bool {
         self.0 & Self::TIED != 0
     }
 
-    #[inline]
     pub(crate) fn with_tied(self, tied: bool) -> Self {
         Self(self.0 & !Self::TIED | if tied { Self::TIED } else { 0 })
     }

@@ -52,7 +52,6 @@ pub(crate) enum Case {
 
 impl Case {
     /// The key with each of its bytes in lower case, if case does not count.
-    #[inline]
     fn fold(self, key: u64) -> u64 {
         /// The byte 1, eight times.
         const ONES: u64 = u64::MAX / 0xff;
@@ -179,7 +178,6 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64]
 }
 
 /// Whether the keys strictly ascend, whether they strictly descend, and the bits in which they differ.
-#[inline]
 fn compare_neighbours(keys: &[u64]) -> (bool, bool, u64) {
     if keys.len() > SMALL {
         let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ keys[0]);

@@ -70,7 +70,6 @@ impl<'a> SortedEntry<'a> {
     /// The type in the record (`d_type`), as [`Entry::file_type`](crate::Entry::file_type). In
     /// [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
     #[doc(alias = "d_type")]
-    #[inline]
     #[must_use]
     pub fn file_type(&self) -> FileType {
         file_type(self.place)
@@ -158,12 +157,10 @@ pub struct SortedEntries<'a> {
 impl<'a> Iterator for SortedEntries<'a> {
     type Item = SortedEntry<'a>;
 
-    #[inline]
     fn next(&mut self) -> Option<SortedEntry<'a>> {
         self.places.next().map(|&place| SortedEntry { place, arena: self.arena })
     }
 
-    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.places.size_hint()
     }
@@ -175,7 +172,6 @@ impl<'a> Iterator for SortedEntries<'a> {
 }
 
 impl DoubleEndedIterator for SortedEntries<'_> {
-    #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         self.places.next_back().map(|&place| SortedEntry { place, arena: self.arena })
     }
