@@ -1,9 +1,8 @@
 //! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and what is known of their directory.
 
-use crate::buffer::Buffer;
-use crate::end_marker::EndMarker;
 use crate::place::Place;
 use crate::records::{HEADER, Records};
+use crate::{Buffer, EndMarker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;
@@ -37,9 +36,7 @@ impl Arena {
     #[inline]
     pub(crate) fn set_directory(&mut self, path: &[u8], depth: usize) -> io::Result<()> {
         self.path.clear();
-        if self.path.capacity() < path.len() {
-            self.path.try_reserve(path.len())?;
-        }
+        self.path.try_reserve(path.len())?;
         self.path.extend_from_slice(path);
         self.depth = depth;
         Ok(())

@@ -1,13 +1,11 @@
 //! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
-use crate::end_marker::EndMarker;
 use crate::entry::resolved;
-use crate::error::Error;
 use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
-use crate::sorted_entry::{SortedEntries, SortedEntry};
+use crate::{EndMarker, Error, SortedEntries, SortedEntry};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -158,10 +156,7 @@ impl Listing {
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         let filled = self.arena.set_directory(path, depth).and_then(|()| self.fill(dir, end_marker));
         let finished = self.finish(dir); // after an error too: it sorts what came before
-        match filled.and(finished) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Error::new(path, depth.saturating_sub(1), error)),
-        }
+        filled.and(finished).map_err(|error| Error::new(path, depth.saturating_sub(1), error))
     }
 
     /// Reads the records, batch after batch.

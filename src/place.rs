@@ -69,7 +69,7 @@ impl Place {
     pub(crate) fn key_inside(self, depth: usize, names: &[u8]) -> u64 {
         // Never read past the end of a name: read the 8 bytes before its end, and shift out those before `depth`.
         let missing = size_of::<u64>().saturating_sub(self.len() - depth);
-        let bytes = names[self.start() + depth - missing..].first_chunk().expect("BUG: the name reaches beyond the slice");
+        let bytes = names[self.start() + depth - missing..].first_chunk().expect("BUG: the name ends beyond the slice");
         u64::from_be_bytes(*bytes) << (8 * missing % 64)
     }
 

@@ -40,8 +40,7 @@
 //! for a few hundred names that begin like words.
 
 use crate::place::Place;
-use core::cmp::Ordering;
-use core::mem;
+use core::{cmp::Ordering, mem};
 
 /// Whether `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +93,8 @@ const SHARED_KEYS: u32 = 2;
 ///
 /// `keys` are the [keys](Place::key) of the places at depth 0. The sort overwrites them.
 pub(crate) fn sort(places: &mut [Place], keys: &mut [u64], names: &[u8], case: Case) {
-    if case == Case::AsciiInsensitive {
-        for key in &mut *keys {
-            *key = case.fold(*key);
-        }
+    for key in &mut *keys {
+        *key = case.fold(*key);
     }
     // The loop below looks for names in order by their keys. Names that share more than two keys take fewer visits if they
     // are compared as a whole.

@@ -1,8 +1,8 @@
 //! `SortedEntry`, `SortedEntries`: what a listing lends.
 
+use crate::Error;
 use crate::arena::{Arena, file_type};
 use crate::entry::{self, canonical_decimal, join, resolved};
-use crate::error::Error;
 use crate::place::Place;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
