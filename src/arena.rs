@@ -19,11 +19,11 @@ pub(crate) struct Arena {
     ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
     /// ```
     ///
-    /// All of it is initialised, by zeros before the kernel writes.
+    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`](crate::Order::Path) sorts, the NUL of
+    /// a directory is a `/`.
     pub(crate) memory: Vec<u8>,
-    /// That of the directory. Empty where it is not known.
+    /// Of the directory, as in [`Directory`](crate::entry::Directory).
     pub(crate) path: Vec<u8>,
-    /// How many levels the entries are below the root of a walk.
     pub(crate) depth: usize,
 }
 
@@ -32,7 +32,6 @@ pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
 const MAX_BATCH: usize = 32 * 1024;
 
 impl Arena {
-    /// Notes what is known of the directory whose entries come next.
     #[inline]
     pub(crate) fn set_directory(&mut self, path: &[u8], depth: usize) -> io::Result<()> {
         self.path.clear();
@@ -42,7 +41,7 @@ impl Arena {
         Ok(())
     }
 
-    /// How much memory there is for the next batch, from `used` on.
+    /// The size of the next batch, for which there is memory from `used` on.
     #[inline]
     pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
         if self.memory.len() < used + MIN_BATCH {
@@ -54,7 +53,6 @@ impl Arena {
         Ok(if room < MAX_BATCH + MIN_BATCH { room } else { MAX_BATCH })
     }
 
-    /// Reads `dir` into the `room` that there is from `used` on.
     #[inline]
     pub(crate) fn records<'a>(
         &'a mut self,
@@ -79,7 +77,6 @@ impl Arena {
         u64::from_ne_bytes(*bytes)
     }
 
-    /// The type in an entry's record, as a tag.
     pub(crate) fn tag(&self, place: Place) -> u8 {
         self.memory[place.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
     }

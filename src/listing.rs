@@ -17,9 +17,7 @@ use std::{fmt, io};
 /// [`read`](Self::read) from a descriptor of yours.
 ///
 /// ```
-/// use lendir::Listing;
-///
-/// let mut listing = Listing::new();
+/// let mut listing = lendir::Listing::new();
 /// for path in ["/sys/class", "/sys/bus"] {
 ///     listing.read(lendir::open(path)?)?;
 ///     for entry in &listing {
@@ -30,20 +28,15 @@ use std::{fmt, io};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// # What it costs
-///
-/// The kernel writes its records into the listing's own memory, where the names stay. An entry takes what its record takes
-/// in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to 4 bytes, 48 with one of up to 12, 56 with
-/// one of up to 20. No allocation for a directory that is no larger than one it has held before.
-///
-/// The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory costs more
-/// than one that is reused.
+/// Costs: an entry takes what its record takes in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to
+/// 4 bytes, 48 with one of up to 12, 56 with one of up to 20. A directory that is no larger than one read before takes no
+/// allocation. The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory
+/// costs more than one that is reused.
 #[derive(Default)]
 pub struct Listing {
-    /// While [`Order::Path`] sorts, the NUL of a directory is a `/` and part of its name.
+    /// The records, as the kernel wrote them.
     arena: Arena,
-    /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
-    /// directories.
+    /// Where each name is, in the order of the listing. The tag is the type. Those beyond `len` are left over.
     places: Vec<Place>,
     /// Memory for the sort. Before it, the first key of each name is here.
     keys: Vec<u64>,
@@ -60,15 +53,14 @@ const MIN_PLACES: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// By the bytes of the name, as `memcmp` compares them; a name comes before its own extensions. The order of
-    /// `LC_ALL=C ls`.
+    /// By the bytes of the name, as `LC_ALL=C ls` sorts: a name comes before its own extensions.
     #[default]
     Bytes,
     /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// If each directory is followed by what is below it, the paths of files come out as in git's index: sorted by their bytes.
-    /// A directory sorts as `name/`, as in git's trees, but not as in `find | LC_ALL=C sort`, where `a` is before `a-b`. For
-    /// git, a submodule is a file.
+    /// With what is below each directory right after it, the paths of files come out sorted by their bytes, as in git's index.
+    /// Git's trees have this order too, but `find | LC_ALL=C sort` has the directory `a` before `a-b`. For git, a submodule is
+    /// a file.
     ///
     /// Where the record does not hold the type of an entry, reading asks the file system: one `fstatat` for each.
     Path,
@@ -76,8 +68,8 @@ pub enum Order {
     AsciiCaseless,
     /// By inode number, then by the bytes of the name.
     ///
-    /// For rotating disks with cold caches, to open or stat each entry in the order in which inodes lie on the disk. Where
-    /// nothing has to seek, it gains nothing over [`Directory`](Self::Directory): measure before you choose it.
+    /// To open or stat each entry in the order of the inodes on a rotating disk, with cold caches. Where nothing has to seek,
+    /// it gains nothing over [`Directory`](Self::Directory).
     Inode,
     /// As the kernel gave them.
     Directory,
@@ -90,24 +82,13 @@ impl Order {
 }
 
 impl Listing {
-    /// An empty listing in [`Order::Bytes`].
-    ///
-    /// Costs: nothing; memory comes with the first [`read`](Self::read).
+    /// An empty listing in [`Order::Bytes`], without memory yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// An empty listing in the order given.
-    ///
-    /// ```
-    /// use lendir::{Listing, Order};
-    ///
-    /// let mut listing = Listing::with_order(Order::Inode);
-    /// listing.read(lendir::open("/proc/self/fd")?)?;
-    /// assert!(listing.iter().is_sorted_by_key(|fd| fd.ino()));
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[must_use]
     pub fn with_order(order: Order) -> Self {
         Self { order, ..Self::default() }
@@ -126,8 +107,7 @@ impl Listing {
     ///
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///
-    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and in [`Order::Path`] one `fstatat` for each entry
-    /// of type [`Unknown`](FileType::Unknown); no allocation for a directory that is no larger than one read before.
+    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`].
     ///
     /// # Errors
     ///
@@ -159,7 +139,6 @@ impl Listing {
         filled.and(finished).map_err(|error| Error::new(path, depth.saturating_sub(1), error))
     }
 
-    /// Reads the records, batch after batch.
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let mut phase = Phase::Reading;
@@ -208,10 +187,9 @@ impl Listing {
         Ok(())
     }
 
-    /// How many entries there is memory for.
     #[inline]
     fn capacity(&self) -> usize {
-        // One of them may be longer, if the memory for the other was refused.
+        // One of them is longer if memory for the other was refused.
         self.places.len().min(self.keys.len())
     }
 
@@ -221,7 +199,6 @@ impl Listing {
         grow(&mut self.places, capacity)
     }
 
-    /// Resolves the types that the order needs, and sorts.
     #[inline(never)]
     fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         if self.capacity() < self.len + MIN_PLACES {
@@ -307,19 +284,9 @@ impl Listing {
         self.places().get(index).map(|&place| SortedEntry { place, arena: &self.arena })
     }
 
-    /// The entry with this name; of several, the first in the order of the listing.
-    ///
-    /// Names are compared byte by byte in every order, in [`Order::AsciiCaseless`] too.
+    /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Directory`].
-    ///
-    /// ```
-    /// let mut listing = lendir::Listing::new();
-    /// listing.read(lendir::open("/proc")?)?;
-    /// assert!(listing.by_name("version").is_some());
-    /// assert!(listing.by_name(b"Version").is_none());
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[must_use]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<SortedEntry<'_>> {
         let name = name.as_ref();
@@ -372,7 +339,7 @@ fn is_dir(place: Place) -> bool {
     file_type(place) == FileType::Directory
 }
 
-/// The second half of [`Listing::read_batch`], while the names are still in the cache: the types and the first keys.
+/// Called while the names are still in the cache.
 #[inline(never)] // In the frame that reads a directory, registers are scarce.
 fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &Arena) {
     for (place, key) in places.iter_mut().zip(keys) {
