@@ -25,8 +25,6 @@ pub struct SortedEntry<'a> {
 
 impl<'a> SortedEntry<'a> {
     /// As [`Entry::name`].
-    #[doc(alias = "d_name")]
-    #[doc(alias = "file_name")]
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
@@ -65,7 +63,6 @@ impl<'a> SortedEntry<'a> {
     }
 
     /// As [`Entry::file_type`]. In [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
-    #[doc(alias = "d_type")]
     #[must_use]
     pub fn file_type(&self) -> FileType {
         file_type(self.place)
@@ -81,8 +78,6 @@ impl<'a> SortedEntry<'a> {
     }
 
     /// As [`Entry::ino`].
-    #[doc(alias = "d_ino")]
-    #[doc(alias = "inode_number")]
     #[inline]
     #[must_use]
     pub fn ino(&self) -> u64 {
@@ -94,7 +89,6 @@ impl<'a> SortedEntry<'a> {
     /// # Errors
     ///
     /// Those of [`Entry::stat`].
-    #[doc(alias = "metadata")]
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
         entry::stat(dir, self.name_cstr()).map_err(|error| self.error(error))
     }
