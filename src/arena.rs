@@ -1,9 +1,8 @@
 //! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and what is known of their directory.
 
-use crate::buffer::Buffer;
-use crate::end_marker::EndMarker;
 use crate::place::Place;
 use crate::records::{HEADER, Records};
+use crate::{Buffer, EndMarker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;
@@ -20,37 +19,29 @@ pub(crate) struct Arena {
     ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
     /// ```
     ///
-    /// All of it is initialised, by zeros before the kernel writes.
+    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`](crate::Order::Path) sorts, the NUL of
+    /// a directory is a `/`.
     pub(crate) memory: Vec<u8>,
-    /// That of the directory. Empty where it is not known.
+    /// Of the directory, as in [`Directory`](crate::entry::Directory).
     pub(crate) path: Vec<u8>,
-    /// How many levels the entries are below the root of a walk.
     pub(crate) depth: usize,
 }
-
-const INO_SIZE: usize = size_of::<u64>();
-const _: () = assert!(HEADER >= 8, "the sort reads up to 8 bytes before a name");
-/// A tag that no type has.
-const UNKNOWN: u8 = 15;
 
 pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
 /// The kernel holds the directory's lock while it writes a batch.
 const MAX_BATCH: usize = 32 * 1024;
 
 impl Arena {
-    /// Notes what is known of the directory whose entries come next.
     #[inline]
     pub(crate) fn set_directory(&mut self, path: &[u8], depth: usize) -> io::Result<()> {
         self.path.clear();
-        if self.path.capacity() < path.len() {
-            self.path.try_reserve(path.len())?;
-        }
+        self.path.try_reserve(path.len())?;
         self.path.extend_from_slice(path);
         self.depth = depth;
         Ok(())
     }
 
-    /// How much memory there is for the next batch, from `used` on.
+    /// The size of the next batch, for which there is memory from `used` on.
     #[inline]
     pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
         if self.memory.len() < used + MIN_BATCH {
@@ -62,7 +53,6 @@ impl Arena {
         Ok(if room < MAX_BATCH + MIN_BATCH { room } else { MAX_BATCH })
     }
 
-    /// Reads `dir` into the `room` that there is from `used` on.
     #[inline]
     pub(crate) fn records<'a>(
         &'a mut self,
@@ -83,25 +73,21 @@ impl Arena {
 
     #[inline]
     pub(crate) fn ino(&self, place: Place) -> u64 {
-        let bytes = self.memory[place.start() - HEADER..].first_chunk::<INO_SIZE>().expect("BUG: not 8 bytes");
+        let bytes = self.memory[place.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
         u64::from_ne_bytes(*bytes)
     }
 
-    /// The type in an entry's record, as a tag.
-    #[inline]
     pub(crate) fn tag(&self, place: Place) -> u8 {
-        self.memory[place.start() - 1].min(UNKNOWN) // `d_type` is the tag.
+        self.memory[place.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
     }
 }
 
 /// The type as the tag of a place: the 4 bits above the permissions in `st_mode`.
 #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
-#[inline]
 pub(crate) fn tag(file_type: FileType) -> u8 {
     (file_type.as_raw_mode() >> 12) as u8
 }
 
-#[inline]
 pub(crate) fn file_type(place: Place) -> FileType {
     FileType::from_raw_mode(RawMode::from(place.tag()) << 12)
 }

@@ -1,13 +1,11 @@
 //! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
-use crate::end_marker::EndMarker;
 use crate::entry::resolved;
-use crate::error::Error;
 use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
-use crate::sorted_entry::{SortedEntries, SortedEntry};
+use crate::{EndMarker, Error, SortedEntries, SortedEntry};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -19,9 +17,7 @@ use std::{fmt, io};
 /// [`read`](Self::read) from a descriptor of yours.
 ///
 /// ```
-/// use lendir::Listing;
-///
-/// let mut listing = Listing::new();
+/// let mut listing = lendir::Listing::new();
 /// for path in ["/sys/class", "/sys/bus"] {
 ///     listing.read(lendir::open(path)?)?;
 ///     for entry in &listing {
@@ -32,20 +28,15 @@ use std::{fmt, io};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// # What it costs
-///
-/// The kernel writes its records into the listing's own memory, where the names stay. An entry takes what its record takes
-/// in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to 4 bytes, 48 with one of up to 12, 56 with
-/// one of up to 20. No allocation for a directory that is no larger than one it has held before.
-///
-/// The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory costs more
-/// than one that is reused.
+/// Costs: an entry takes what its record takes in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to
+/// 4 bytes, 48 with one of up to 12, 56 with one of up to 20. A directory that is no larger than one read before takes no
+/// allocation. The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory
+/// costs more than one that is reused.
 #[derive(Default)]
 pub struct Listing {
-    /// While [`Order::Path`] sorts, the NUL of a directory is a `/` and part of its name.
+    /// The records, as the kernel wrote them.
     arena: Arena,
-    /// Where each name is, in the order of the listing. The tag is the type. Places from `len` on are left over from larger
-    /// directories.
+    /// Where each name is, in the order of the listing. The tag is the type. Those beyond `len` are left over.
     places: Vec<Place>,
     /// Memory for the sort. Before it, the first key of each name is here.
     keys: Vec<u64>,
@@ -62,15 +53,14 @@ const MIN_PLACES: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// By the bytes of the name, as `memcmp` compares them; a name comes before its own extensions. The order of
-    /// `LC_ALL=C ls`.
+    /// By the bytes of the name, as `LC_ALL=C ls` sorts: a name comes before its own extensions.
     #[default]
     Bytes,
     /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// If each directory is followed by what is below it, the paths of files come out as in git's index: sorted by their bytes.
-    /// A directory sorts as `name/`, as in git's trees, but not as in `find | LC_ALL=C sort`, where `a` is before `a-b`. For
-    /// git, a submodule is a file.
+    /// With what is below each directory right after it, the paths of files come out sorted by their bytes, as in git's index.
+    /// Git's trees have this order too, but `find | LC_ALL=C sort` has the directory `a` before `a-b`. For git, a submodule is
+    /// a file.
     ///
     /// Where the record does not hold the type of an entry, reading asks the file system: one `fstatat` for each.
     Path,
@@ -78,43 +68,27 @@ pub enum Order {
     AsciiCaseless,
     /// By inode number, then by the bytes of the name.
     ///
-    /// For rotating disks with cold caches, to open or stat each entry in the order in which inodes lie on the disk. Where
-    /// nothing has to seek, it gains nothing over [`Directory`](Self::Directory): measure before you choose it.
+    /// To open or stat each entry in the order of the inodes on a rotating disk, with cold caches. Where nothing has to seek,
+    /// it gains nothing over [`Directory`](Self::Directory).
     Inode,
     /// As the kernel gave them.
     Directory,
 }
 
 impl Order {
-    /// How names compare, or `None` in an order that is not one of names.
-    fn case(self) -> Option<Case> {
-        match self {
-            Self::Bytes | Self::Path => Some(Case::Sensitive),
-            Self::AsciiCaseless => Some(Case::AsciiInsensitive),
-            Self::Inode | Self::Directory => None,
-        }
+    fn case(self) -> Case {
+        if self == Self::AsciiCaseless { Case::AsciiInsensitive } else { Case::Sensitive }
     }
 }
 
 impl Listing {
-    /// An empty listing in [`Order::Bytes`].
-    ///
-    /// Costs: nothing; memory comes with the first [`read`](Self::read).
+    /// An empty listing in [`Order::Bytes`], without memory yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// An empty listing in the order given.
-    ///
-    /// ```
-    /// use lendir::{Listing, Order};
-    ///
-    /// let mut listing = Listing::with_order(Order::Inode);
-    /// listing.read(lendir::open("/proc/self/fd")?)?;
-    /// assert!(listing.iter().is_sorted_by_key(|fd| fd.ino()));
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[must_use]
     pub fn with_order(order: Order) -> Self {
         Self { order, ..Self::default() }
@@ -133,8 +107,7 @@ impl Listing {
     ///
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///
-    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and in [`Order::Path`] one `fstatat` for each entry
-    /// of type [`Unknown`](FileType::Unknown); no allocation for a directory that is no larger than one read before.
+    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`].
     ///
     /// # Errors
     ///
@@ -163,76 +136,60 @@ impl Listing {
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         let filled = self.arena.set_directory(path, depth).and_then(|()| self.fill(dir, end_marker));
         let finished = self.finish(dir); // after an error too: it sorts what came before
-        match filled.and(finished) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Error::new(path, depth.saturating_sub(1), error)),
-        }
+        filled.and(finished).map_err(|error| Error::new(path, depth.saturating_sub(1), error))
     }
 
-    /// Reads the records.
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let mut phase = Phase::Reading;
         let mut used = 0;
         while phase == Phase::Reading {
-            used = self.read_batch(used, dir, end_marker, &mut phase)?;
+            let room = self.arena.room(used)?;
+            if self.capacity() < self.len + MIN_PLACES {
+                self.grow(self.len + room / MIN_RECORD)?;
+            }
+            // There is a place for each name that may come, so the loop below need not make places grow.
+            let room = room.min((self.capacity() - self.len) * MIN_RECORD);
+            let Self { arena, places, keys, len, .. } = self;
+            let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
+            let mut free = places.iter_mut();
+            let start = arena.memory.as_ptr().addr();
+            let mut records = arena.records(used, room, dir, end_marker);
+            let read = loop {
+                if phase != Phase::Reading || records.is_used_up() {
+                    break Ok(());
+                }
+                match records.step(&mut phase) {
+                    Ok(Some(record)) => {
+                        let name = record.file_name().to_bytes();
+                        let place = free.next().expect("BUG: more names than the batch has room for");
+                        *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
+                    }
+                    Ok(None) => {}
+                    Err(errno) => break Err(errno),
+                }
+            };
+            if phase == Phase::Reading && records.has_ended(phase) {
+                phase = Phase::Ended;
+            }
+            let end = records.end();
+            let unused = free.len();
+            let count = places.len() - unused;
+            // A batch of nothing but dots, which a broken server can send without end, is overwritten.
+            if let Some(end) = end.filter(|_| count > 0) {
+                write_tags_and_keys(&mut places[..count], keys, arena);
+                *len += count;
+                used = end - start;
+            }
+            read?;
         }
         self.removed = phase == Phase::Removed;
         Ok(())
     }
 
-    /// Reads a batch into the arena, from `used` on. Returns how much of the arena is used then.
-    #[inline(always)]
-    fn read_batch(
-        &mut self,
-        used: usize,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        phase: &mut Phase,
-    ) -> io::Result<usize> {
-        let room = self.arena.room(used)?;
-        if self.capacity() < self.len + MIN_PLACES {
-            self.grow(self.len + room / MIN_RECORD)?;
-        }
-        // There is a place for each name that may come, so the loop below need not make places grow.
-        let room = room.min((self.capacity() - self.len) * MIN_RECORD);
-        let Self { arena, places, keys, len, .. } = self;
-        let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
-        let mut free = places.iter_mut();
-        let start = arena.memory.as_ptr().addr();
-        let mut records = arena.records(used, room, dir, end_marker);
-        let read = loop {
-            if *phase != Phase::Reading || records.is_used_up() {
-                break Ok(());
-            }
-            match records.step(phase) {
-                Ok(Some(record)) => {
-                    let name = record.file_name().to_bytes();
-                    let place = free.next().expect("BUG: more names than the batch has room for");
-                    *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
-                }
-                Ok(None) => {}
-                Err(errno) => break Err(errno.into()),
-            }
-        };
-        if records.has_ended(*phase) && *phase == Phase::Reading {
-            *phase = Phase::Ended;
-        }
-        let end = records.end().map_or(used, |end| end - start);
-        let unused = free.len();
-        let count = places.len() - unused;
-        if count == 0 {
-            return read.map(|()| used); // Nothing but dots, which a broken server can send without end.
-        }
-        write_tags_and_keys(&mut places[..count], keys, arena);
-        *len += count;
-        read.map(|()| end)
-    }
-
-    /// How many entries there is memory for.
     #[inline]
     fn capacity(&self) -> usize {
-        // One of them may be longer, if the memory for the other was refused.
+        // One of them is longer if memory for the other was refused.
         self.places.len().min(self.keys.len())
     }
 
@@ -242,7 +199,6 @@ impl Listing {
         grow(&mut self.places, capacity)
     }
 
-    /// Resolves the types that the order needs, and sorts.
     #[inline(never)]
     fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         if self.capacity() < self.len + MIN_PLACES {
@@ -274,28 +230,26 @@ impl Listing {
     fn sort(&mut self) {
         let Self { arena, places, keys, len, order, .. } = self;
         let (places, keys) = (&mut places[..*len], &mut keys[..*len]);
-        let Some(case) = order.case() else {
-            if *order == Order::Inode {
-                places.sort_unstable_by(|a, b| {
-                    let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
-                    arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
-                });
+        match order {
+            Order::Bytes | Order::AsciiCaseless => sort::sort(places, keys, &arena.memory, order.case()),
+            Order::Path => {
+                // While the names are sorted, the NUL of each directory is a `/` and part of its name.
+                for (place, key) in places.iter_mut().zip(&mut *keys).filter(|(place, _)| is_dir(**place)) {
+                    arena.memory[place.end()] = b'/';
+                    *place = Place::new(place.start(), place.len() + 1, place.tag());
+                    *key = place.key(0, &arena.memory);
+                }
+                sort::sort(places, keys, &arena.memory, Case::Sensitive);
+                for place in places.iter_mut().filter(|place| is_dir(**place)) {
+                    *place = Place::new(place.start(), place.len() - 1, place.tag());
+                    arena.memory[place.end()] = 0;
+                }
             }
-            return;
-        };
-        if *order != Order::Path {
-            return sort::sort(places, keys, &arena.memory, case);
-        }
-        // While the names are sorted, the NUL of each directory is a `/` and part of its name.
-        for (place, key) in places.iter_mut().zip(&mut *keys).filter(|(place, _)| is_dir(**place)) {
-            arena.memory[place.end()] = b'/';
-            *place = Place::new(place.start(), place.len() + 1, place.tag());
-            *key = place.key(0, &arena.memory);
-        }
-        sort::sort(places, keys, &arena.memory, case);
-        for place in places.iter_mut().filter(|place| is_dir(**place)) {
-            *place = Place::new(place.start(), place.len() - 1, place.tag());
-            arena.memory[place.end()] = 0;
+            Order::Inode => places.sort_unstable_by(|a, b| {
+                let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
+                arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
+            }),
+            Order::Directory => {}
         }
     }
 
@@ -312,14 +266,12 @@ impl Listing {
     }
 
     /// The number of entries.
-    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no entry.
-    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -332,25 +284,18 @@ impl Listing {
         self.places().get(index).map(|&place| SortedEntry { place, arena: &self.arena })
     }
 
-    /// The entry with this name; of several, the first in the order of the listing.
-    ///
-    /// Names are compared byte by byte in every order, in [`Order::AsciiCaseless`] too.
+    /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Directory`].
-    ///
-    /// ```
-    /// let mut listing = lendir::Listing::new();
-    /// listing.read(lendir::open("/proc")?)?;
-    /// assert!(listing.by_name("version").is_some());
-    /// assert!(listing.by_name(b"Version").is_none());
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
     #[must_use]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<SortedEntry<'_>> {
         let name = name.as_ref();
-        match self.order.case() {
-            None => self.iter().find(|entry| entry.name() == name),
-            Some(_) if self.order == Order::Path => {
+        match self.order {
+            Order::Bytes | Order::AsciiCaseless => {
+                let case = self.order.case();
+                self.find_after(name, |place| case.compare(place.name(&self.arena.memory), name).is_lt())
+            }
+            Order::Path => {
                 // The name stands at one place as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
                 let find = |wanted_dir| {
@@ -359,7 +304,7 @@ impl Listing {
                 };
                 find(false).or_else(|| find(true))
             }
-            Some(case) => self.find_after(name, |place| case.compare(place.name(&self.arena.memory), name).is_lt()),
+            Order::Inode | Order::Directory => self.iter().find(|entry| entry.name() == name),
         }
     }
 
@@ -375,13 +320,11 @@ impl Listing {
     }
 
     /// Forgets the entries and keeps the memory.
-    #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
         self.removed = false;
     }
 
-    #[inline]
     pub(crate) fn end_marker(&self) -> EndMarker {
         self.end_marker
     }
@@ -392,16 +335,15 @@ impl Listing {
     }
 }
 
-#[inline]
 fn is_dir(place: Place) -> bool {
     file_type(place) == FileType::Directory
 }
 
-/// The second half of [`Listing::read_batch`], while the names are still in the cache: the types and the first keys.
+/// Called while the names are still in the cache.
 #[inline(never)] // In the frame that reads a directory, registers are scarce.
 fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &Arena) {
     for (place, key) in places.iter_mut().zip(keys) {
-        *key = place.first_key(&arena.memory);
+        *key = place.key_inside(0, &arena.memory);
         *place = place.with_tag(arena.tag(*place));
     }
 }

@@ -1,7 +1,5 @@
 //! `Place`: where a name is, in 8 bytes, and the key that it sorts by.
 
-use core::fmt;
-
 /// The place of a name in a slice of all names, with a tag of 4 bits that belongs to the caller. At least 8 bytes stand before
 /// each name in the slice.
 ///
@@ -14,53 +12,43 @@ use core::fmt;
 ///
 /// The start is at the top, so places compare as their names were stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u64);
+pub(crate) struct Place(pub(crate) u64);
 
 #[allow(clippy::cast_possible_truncation, reason = "`new` put in no more bits than come out")]
 impl Place {
-    const LEN_BITS: u32 = 16;
-    const TAG_BITS: u32 = 4;
-
-    const LEN_MASK: u64 = (1 << Self::LEN_BITS) - 1;
-    const TAG_SHIFT: u32 = Self::LEN_BITS;
-    const TAG_MASK: u64 = (1 << Self::TAG_BITS) - 1;
+    const LEN_MASK: u64 = 0xffff;
+    const TAG_SHIFT: u32 = 16;
+    const TAG_MASK: u64 = 0xf;
     /// Set by the sort: the key of this name equals the key of the name before it.
-    const TIED: u64 = 1 << (Self::TAG_SHIFT + Self::TAG_BITS);
-    const START_SHIFT: u32 = Self::TAG_SHIFT + Self::TAG_BITS + 1;
-
+    const TIED: u64 = 1 << 20;
+    const START_SHIFT: u32 = 21;
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
 
     /// The excess bits of a part are cut off, so they never spoil another part.
-    #[inline]
     pub(crate) fn new(start: usize, len: usize, tag: u8) -> Self {
         let (start, len, tag) = (start as u64, len as u64, u64::from(tag));
         debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK && tag <= Self::TAG_MASK);
         Self(start << Self::START_SHIFT | (tag & Self::TAG_MASK) << Self::TAG_SHIFT | len & Self::LEN_MASK)
     }
 
-    #[inline]
     pub(crate) fn start(self) -> usize {
         (self.0 >> Self::START_SHIFT) as usize
     }
 
-    #[inline]
     pub(crate) fn len(self) -> usize {
         (self.0 & Self::LEN_MASK) as usize
     }
 
-    #[inline]
     pub(crate) fn tag(self) -> u8 {
         (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
     /// With a tag instead of tag 0.
-    #[inline]
     pub(crate) fn with_tag(self, tag: u8) -> Self {
         debug_assert!(self.tag() == 0 && u64::from(tag) <= Self::TAG_MASK);
         Self(self.0 | u64::from(tag) << Self::TAG_SHIFT)
     }
 
-    #[inline]
     pub(crate) fn end(self) -> usize {
         self.start() + self.len()
     }
@@ -73,53 +61,24 @@ impl Place {
     /// The 8 bytes of the name from `depth` on, as a big-endian integer, with zeros for bytes after its end.
     #[inline]
     pub(crate) fn key(self, depth: usize, names: &[u8]) -> u64 {
-        let from = self.start() + depth;
-        // Never read past the end of a name: read the 8 bytes before its end, and shift out those before `from`.
-        let missing = (from + size_of::<u64>()).saturating_sub(self.end());
-        if missing >= size_of::<u64>() {
-            return 0;
-        }
-        let bytes = names[from - missing..].first_chunk().expect("BUG: the name reaches beyond the slice");
-        u64::from_be_bytes(*bytes) << (8 * missing)
+        if depth < self.len() { self.key_inside(depth, names) } else { 0 }
     }
 
-    /// The [`key`](Self::key) at depth 0 of a name of at least one byte.
+    /// [`key`](Self::key) at a depth that is less than the length.
     #[inline]
-    pub(crate) fn first_key(self, names: &[u8]) -> u64 {
-        let missing = size_of::<u64>().saturating_sub(self.len());
-        let bytes = names[self.start() - missing..].first_chunk().expect("BUG: the name reaches beyond the slice");
+    pub(crate) fn key_inside(self, depth: usize, names: &[u8]) -> u64 {
+        // Never read past the end of a name: read the 8 bytes before its end, and shift out those before `depth`.
+        let missing = size_of::<u64>().saturating_sub(self.len() - depth);
+        let bytes = names[self.start() + depth - missing..].first_chunk().expect("BUG: the name ends beyond the slice");
         u64::from_be_bytes(*bytes) << (8 * missing % 64)
     }
 
-    #[inline]
-    pub(crate) fn to_bits(self) -> u64 {
-        self.0
-    }
-
-    #[inline]
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    #[inline]
     pub(crate) fn is_tied(self) -> bool {
         self.0 & Self::TIED != 0
     }
 
-    #[inline]
     pub(crate) fn with_tied(self, tied: bool) -> Self {
         Self(self.0 & !Self::TIED | if tied { Self::TIED } else { 0 })
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
-            .field("start", &self.start())
-            .field("len", &self.len())
-            .field("tag", &self.tag())
-            .field("tied", &self.is_tied())
-            .finish()
     }
 }
 
@@ -128,7 +87,7 @@ mod tests {
     use super::Place;
 
     #[test]
-    fn places_keep_their_parts_and_show_them() {
+    fn places_keep_their_parts() {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "the start is cut on machines that cannot have so many bytes"
@@ -137,8 +96,6 @@ mod tests {
         assert_eq!(largest.start() as u64, Place::MAX_START & usize::MAX as u64);
         assert_eq!((largest.len(), largest.tag(), largest.is_tied()), (0xffff, 15, true));
         assert!(!largest.with_tied(false).is_tied());
-        let place = Place::new(8, 255, 4);
-        assert_eq!(format!("{place:?}"), "Place { start: 8, len: 255, tag: 4, tied: false }");
-        assert!(place.with_tied(true) < Place::new(9, 0, 0));
+        assert!(Place::new(8, 255, 4).with_tied(true) < Place::new(9, 0, 0));
     }
 }

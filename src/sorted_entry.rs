@@ -1,9 +1,11 @@
 //! `SortedEntry`, `SortedEntries`: what a listing lends.
 
+use crate::Error;
 use crate::arena::{Arena, file_type};
 use crate::entry::{self, canonical_decimal, join, resolved};
-use crate::error::Error;
 use crate::place::Place;
+#[cfg(doc)]
+use crate::{Entry, Listing};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -13,11 +15,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, slice};
 
-/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed.
-///
-/// What the record holds costs no system call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx),
-/// [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the
-/// [`path`](Self::path). The cookie is not kept.
+/// One entry of a [`Listing`], lent until the listing is next changed. It answers as an [`Entry`] does, at the same cost and
+/// with the same errors, but keeps no cookie and does not know the descriptor of its directory.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
     pub(crate) place: Place,
@@ -25,16 +24,14 @@ pub struct SortedEntry<'a> {
 }
 
 impl<'a> SortedEntry<'a> {
-    /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
-    #[doc(alias = "d_name")]
-    #[doc(alias = "file_name")]
+    /// As [`Entry::name`].
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.place.name(&self.arena.memory)
     }
 
-    /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
+    /// As [`Entry::name_cstr`].
     ///
     /// Costs: one scan of the name for its NUL.
     #[inline]
@@ -43,15 +40,14 @@ impl<'a> SortedEntry<'a> {
         CStr::from_bytes_until_nul(&self.arena.memory[self.place.start()..]).expect("BUG: a name without its NUL")
     }
 
-    /// The name for `std`: `Path::new(entry.name_os())`.
+    /// As [`Entry::name_os`].
     #[inline]
     #[must_use]
     pub fn name_os(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 
-    /// The path of the entry: that of its directory, where [`ReadDir`](crate::ReadDir) or a [`Dir`](crate::Dir) read it, and the
-    /// name; the name alone where [`Listing::read`](crate::Listing::read) did.
+    /// As [`Entry::path`]. From [`Listing::read`] the name alone: a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
@@ -59,74 +55,58 @@ impl<'a> SortedEntry<'a> {
         join(&self.arena.path, self.name())
     }
 
-    /// The name as a number, if it is one in canonical decimal, as
-    /// [`Entry::numeric_name`](crate::Entry::numeric_name).
+    /// As [`Entry::numeric_name`].
     #[inline]
     #[must_use]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// The type in the record (`d_type`), as [`Entry::file_type`](crate::Entry::file_type). In
-    /// [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
-    #[doc(alias = "d_type")]
-    #[inline]
+    /// As [`Entry::file_type`]. In [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         file_type(self.place)
     }
 
-    /// The type, from the file system where the record does not have it, as
-    /// [`Entry::resolve_file_type`](crate::Entry::resolve_file_type). `dir` is the directory that was read.
-    ///
-    /// Costs: nothing where [`file_type`](Self::file_type) is known, else one `fstatat`.
+    /// As [`Entry::resolve_file_type`]; `dir` is the directory that was read.
     ///
     /// # Errors
     ///
-    /// Those of [`Entry::resolve_file_type`](crate::Entry::resolve_file_type), with the [path](Self::path).
+    /// Those of [`Entry::resolve_file_type`].
     pub fn resolve_file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
         resolved(self.file_type(), dir, self.name_cstr()).map_err(|error| self.error(error))
     }
 
-    /// The inode number (`d_ino`), as [`Entry::ino`](crate::Entry::ino).
-    #[doc(alias = "d_ino")]
-    #[doc(alias = "inode_number")]
+    /// As [`Entry::ino`].
     #[inline]
     #[must_use]
     pub fn ino(&self) -> u64 {
         self.arena.ino(self.place)
     }
 
-    /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
-    ///
-    /// Costs: one `fstatat`.
+    /// As [`Entry::stat`]; `dir` is the directory that was read.
     ///
     /// # Errors
     ///
-    /// Those of [`Entry::stat`](crate::Entry::stat), with the [path](Self::path).
-    #[doc(alias = "metadata")]
+    /// Those of [`Entry::stat`].
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
         entry::stat(dir, self.name_cstr()).map_err(|error| self.error(error))
     }
 
-    /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
-    ///
-    /// Costs: one `statx`.
+    /// As [`Entry::statx`]; `dir` is the directory that was read.
     ///
     /// # Errors
     ///
-    /// Those of [`Entry::statx`](crate::Entry::statx), with the [path](Self::path).
+    /// Those of [`Entry::statx`].
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
         entry::statx(dir, self.name_cstr(), mask).map_err(|error| self.error(error))
     }
 
-    /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
-    ///
-    /// Costs: one `openat`.
+    /// As [`Entry::open`]; `dir` is the directory that was read.
     ///
     /// # Errors
     ///
-    /// Those of [`Entry::open`](crate::Entry::open), with the [path](Self::path).
+    /// Those of [`Entry::open`].
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
         entry::open(dir, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
@@ -147,7 +127,7 @@ impl fmt::Debug for SortedEntry<'_> {
     }
 }
 
-/// An iterator over the entries of a [`Listing`](crate::Listing), in its order.
+/// An iterator over the entries of a [`Listing`], in its order.
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
 pub struct SortedEntries<'a> {
@@ -158,12 +138,10 @@ pub struct SortedEntries<'a> {
 impl<'a> Iterator for SortedEntries<'a> {
     type Item = SortedEntry<'a>;
 
-    #[inline]
     fn next(&mut self) -> Option<SortedEntry<'a>> {
         self.places.next().map(|&place| SortedEntry { place, arena: self.arena })
     }
 
-    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.places.size_hint()
     }
@@ -175,7 +153,6 @@ impl<'a> Iterator for SortedEntries<'a> {
 }
 
 impl DoubleEndedIterator for SortedEntries<'_> {
-    #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
         self.places.next_back().map(|&place| SortedEntry { place, arena: self.arena })
     }
