@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 /// [`Entries`](crate::Entries) borrows it only while it reads, so one buffer serves any number of directories one after the
 /// other, and a whole tree if each level is read to its end before the next is opened.
 ///
-/// Costs: one allocation when it is made, never zeroed and never grown.
+/// Costs: one allocation when it is made, never zeroed and never grown. If it is refused, the process aborts, as with any `Vec`.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -21,17 +21,12 @@ use std::mem::MaybeUninit;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// While an entry lives, its buffer cannot be used again:
+/// Two directories cannot be read into it at once:
 ///
 /// ```compile_fail,E0499
 /// # use lendir::{Buffer, Entries};
-/// # let dir = lendir::open("/proc")?;
-/// let mut buffer = Buffer::new();
-/// let mut entries = Entries::new(&dir, &mut buffer);
-/// let entry = entries.next()?;
-/// let second = Entries::new(&dir, &mut buffer); // error: `buffer` is still borrowed
-/// drop(entry);
-/// # Ok::<(), lendir::Error>(())
+/// # let (dir, mut buffer) = (lendir::open("/proc").unwrap(), Buffer::new());
+/// let two = (Entries::new(&dir, &mut buffer), Entries::new(&dir, &mut buffer)); // error: the first borrows `buffer`
 /// ```
 pub struct Buffer(
     /// Not a `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.
@@ -43,17 +38,13 @@ impl Buffer {
     ///
     /// A record is at most 4120 bytes long: the kernel refuses names of `PATH_MAX` (4096) bytes and more, and FUSE does give
     /// names of 4095. If the next record does not fit, most file systems answer `EINVAL`, FUSE ends silently, and CIFS loses
-    /// files even with 4 KiB ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this size on, no answer of
-    /// the kernel ever means "buffer too small".
+    /// files even with 4 KiB ([golang/go#24015](https://github.com/golang/go/issues/24015)). From this size on, no answer
+    /// means "buffer too small".
     pub const MIN_CAPACITY: usize = 8 * 1024;
 
-    /// 32 KiB, as in glibc's `readdir`: room for 1000 to 1300 entries of `/proc`.
-    ///
-    /// No size from 8 KiB to 1 MiB reads noticeably faster (`LENDIR_LONG=1 cargo bench -- capacity`).
+    /// 32 KiB, as in glibc's `readdir`: room for 1000 to 1300 entries of `/proc`. No size from 8 KiB to 1 MiB reads noticeably
+    /// faster (`LENDIR_LONG=1 cargo bench -- capacity`).
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
-
-    /// `getdents64` answers `EINVAL` to a count above `i32::MAX`.
-    const MAX_CAPACITY: usize = i32::MAX as usize;
 
     /// A buffer of [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) bytes.
     #[must_use]
@@ -62,18 +53,10 @@ impl Buffer {
     }
 
     /// A buffer of `bytes` bytes, clamped to the sizes that `getdents64` works with: from
-    /// [`MIN_CAPACITY`](Self::MIN_CAPACITY) to `i32::MAX`.
-    ///
-    /// Costs: one allocation of that size. If it is refused, the process aborts, as with any `Vec`.
-    ///
-    /// ```
-    /// # use lendir::Buffer;
-    /// assert_eq!(Buffer::with_capacity(1 << 20).capacity(), 1 << 20);
-    /// assert_eq!(Buffer::with_capacity(0).capacity(), Buffer::MIN_CAPACITY);
-    /// ```
+    /// [`MIN_CAPACITY`](Self::MIN_CAPACITY) to `i32::MAX`, above which it answers `EINVAL`.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, Self::MAX_CAPACITY)).into_vec())
+        Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, i32::MAX as usize)).into_vec())
     }
 
     /// The size in bytes.

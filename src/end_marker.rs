@@ -1,6 +1,6 @@
 //! `EndMarker`: which cookie means "no more" on which file system.
 
-use crate::error::Error;
+use crate::Error;
 use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
 
@@ -12,9 +12,9 @@ use rustix::fd::AsFd;
 /// [`Entries::with_end_marker`](crate::Entries::with_end_marker) and
 /// [`Listing::with_end_marker`](crate::Listing::with_end_marker) rely on them and leave out the last `getdents64`.
 ///
-/// The value is `Copy` and holds for every directory of one mount: ask once for a whole tree. Do not carry it across a
-/// mount point: xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be
-/// an ordinary position. On 9p the file system type, and with it the marker, is the server's word.
+/// A marker holds for every directory of one mount: ask once for a whole tree. Do not carry it across a mount point: xfs,
+/// ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be an ordinary position.
+/// On 9p the file system type, and with it the marker, is the server's word.
 ///
 /// ```
 /// use lendir::{Buffer, EndMarker, Entries};
@@ -24,10 +24,7 @@ use rustix::fd::AsFd;
 /// let mut buffer = Buffer::new();
 /// for path in ["net", "block"] {
 ///     let Ok(dir) = lendir::openat(&class, path) else { continue };
-///     let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
-///     while let Some(entry) = entries.next()? {
-///         println!("{path}/{}", entry.name().escape_ascii());
-///     }
+///     println!("{path}: {}", Entries::new(&dir, &mut buffer).with_end_marker(marker).count()?);
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
@@ -47,24 +44,20 @@ impl EndMarker {
     ///
     /// # Errors
     ///
-    /// Those of [fstatfs(2)], without a path: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`; `ENOENT` for a removed directory on some FUSE
-    /// file systems (bindfs). `EINTR` is retried.
+    /// Those of [fstatfs(2)], without a path: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`; `ENOENT` for a removed
+    /// directory on some FUSE file systems (bindfs). `EINTR` is retried.
     ///
     /// [fstatfs(2)]: https://man7.org/linux/man-pages/man2/fstatfs.2.html
     pub fn of(dir: impl AsFd) -> Result<Self, Error> {
         let file_system = FileSystem::of(dir).map_err(|errno| Error::new(b"", 0, errno))?;
         Ok(Self(match file_system {
-            FileSystem::EXT4 => EXT4_HTREE_EOF,
+            FileSystem::EXT4 => isize::MAX as u64, // `ext4_get_htree_eof`: 32-bit hashes to a 32-bit process
             FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2 => i32::MAX as u64,
             _ => 0,
         }))
     }
 
-    #[inline]
     pub(crate) fn is(self, cookie: u64) -> bool {
         cookie == self.0 && cookie != 0
     }
 }
-
-/// ext4 hands a 32-bit process 32-bit hashes (`ext4_get_htree_eof` in the kernel's `fs/ext4/dir.c`).
-const EXT4_HTREE_EOF: u64 = if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 };

@@ -1,17 +1,35 @@
 //! `Entries`: the lending iterator over an open directory, and its whole contract.
 
-use crate::buffer::Buffer;
-use crate::end_marker::EndMarker;
-use crate::entry::{Directory, Entry};
-use crate::error::Error;
+use crate::entry::Directory;
 use crate::records::{Phase, Records};
+use crate::{Buffer, EndMarker, Entry, Error};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 
 /// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next turn.
 ///
-/// It borrows the descriptor and the buffer and owns neither, so the descriptor stays usable, for
-/// [`openat`](crate::openat) above all, while an entry lives.
+/// It owns neither the buffer nor the descriptor, which stays usable while an entry lives: for [`openat`](crate::openat)
+/// above all.
+///
+/// ```
+/// use lendir::{Buffer, Entries};
+///
+/// let proc = lendir::open("/proc")?;
+/// let mut buffer = Buffer::new();
+/// let mut entries = Entries::new(&proc, &mut buffer);
+/// while let Some(entry) = entries.next()? {
+///     println!("{}", entry.name().escape_ascii());
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// Two entries cannot live at once, because the second may overwrite the first one's name:
+///
+/// ```compile_fail,E0499
+/// # let (dir, mut buffer) = (lendir::open("/proc").unwrap(), lendir::Buffer::new());
+/// # let mut entries = lendir::Entries::new(&dir, &mut buffer);
+/// let two = (entries.next(), entries.next()); // error: the first borrows `entries`
+/// ```
 ///
 /// # What holds
 ///
@@ -24,44 +42,15 @@ use std::fmt;
 /// - `EINTR` is retried. So a signal does not end a read that hangs on a network or FUSE server; only the server does, or the
 ///   end of the process.
 /// - `ENOENT` is an end, as in glibc; [`removed`](Self::removed) distinguishes it.
-/// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share one
-///   position. After an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was
-///   *fetched*; to go on after the last one *yielded*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
+/// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share it. After
+///   an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was *fetched*; to go on
+///   after the last one *yielded*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
 ///
 /// # What it costs
 ///
 /// One `getdents64` for each buffer filled and one that finds no more, which an [`EndMarker`] saves; no allocation. A
 /// record takes 24 bytes of the buffer for a name of up to 4 bytes, 32 for one of up to 12, 40 for one of up to 20.
-///
-/// ```
-/// use lendir::{Buffer, Entries};
-///
-/// let proc = lendir::open("/proc")?;
-/// let mut buffer = Buffer::new();
-/// let mut entries = Entries::new(&proc, &mut buffer);
-/// while let Some(entry) = entries.next()? {
-///     if let Some(pid) = entry.numeric_name() {
-///         println!("{pid}");
-///     }
-/// }
-/// # Ok::<(), lendir::Error>(())
-/// ```
-///
-/// Two entries cannot live at once, because the second may overwrite the first one's name:
-///
-/// ```compile_fail,E0499
-/// # use lendir::{Buffer, Entries};
-/// # let dir = lendir::open("/proc")?;
-/// # let mut buffer = Buffer::new();
-/// # let mut entries = Entries::new(&dir, &mut buffer);
-/// let first = entries.next()?;
-/// let second = entries.next()?; // error: `entries` is still borrowed by `first`
-/// drop(first);
-/// # Ok::<(), lendir::Error>(())
-/// ```
-#[doc(alias = "getdents64")]
-#[doc(alias = "readdir")]
-#[doc(alias = "read_dir")]
+#[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
     records: Records<'a>,
@@ -71,10 +60,7 @@ pub struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// Reads `dir` from its current position, which is the beginning if it has just been opened, and the end if it has been
-    /// read: [`rewind`](Self::rewind) before a second reading.
-    ///
-    /// Costs: nothing; the first system call is that of [`next`](Self::next).
-    #[inline]
+    /// read: [`rewind`](Self::rewind) before a second reading. Makes no system call.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
         Self { records, phase: Phase::Reading, directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 } }
@@ -85,9 +71,8 @@ impl<'a> Entries<'a> {
     /// The marker must be [that](EndMarker::of) of this directory's own file system: on another one, its cookie can come
     /// in the middle. It counts only on the last record of a batch, and only if that batch left room for the largest record
     /// (4120 bytes): otherwise the next record may not have fitted.
-    #[inline]
     pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
-        self.records.set_end_marker(marker);
+        self.records.end_marker = marker;
         self
     }
 
@@ -110,7 +95,8 @@ impl<'a> Entries<'a> {
         self.find(|_| true)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end; those before it are passed over.
+    /// The next entry that is `wanted`, or `None` at the end. Each one passed over costs a [`next`](Self::next), whose errors
+    /// these are.
     ///
     /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
     /// in a loop of its own.
@@ -122,57 +108,28 @@ impl<'a> Entries<'a> {
     ///     entries.find(|entry| entry.file_type() == FileType::Symlink)
     /// }
     /// ```
-    ///
-    /// Costs: as [`next`](Self::next), as often as it passes over an entry.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`next`](Self::next).
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let directory = &self.directory;
         find(&mut self.records, &mut self.phase, || *directory, wanted)
     }
 
-    /// Goes back to the beginning: the cheap rescan, without open and close.
-    ///
-    /// Drops the entries left in the buffer and starts again, even after the end or an error. Entries made after the
-    /// directory was opened may be seen only from here on (btrfs).
-    ///
-    /// Costs: one `lseek`, and a step over each record left in the buffer; then `next` calls `getdents64` as for a directory
-    /// just opened.
-    ///
-    /// ```
-    /// use lendir::{Buffer, Entries};
-    ///
-    /// let fds = lendir::open("/proc/self/fd")?;
-    /// let mut buffer = Buffer::new();
-    /// let mut entries = Entries::new(&fds, &mut buffer);
-    /// for _ in 0..3 {
-    ///     entries.rewind()?;
-    ///     while let Some(fd) = entries.next()? {
-    ///         assert!(fd.numeric_name().is_some());
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`seek`](Self::seek).
+    /// Goes back to the beginning, as [`seek`](Self::seek) to 0: the cheap rescan, without open and close. Entries made after
+    /// the directory was opened may be seen only from here on (btrfs).
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)
     }
 
-    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie).
+    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie). Drops the entries left in the buffer and
+    /// starts again, even after the end or an error.
     ///
-    /// Drops the entries left in the buffer and starts again, even after the end or an error. Any number other than 0 or a
-    /// cookie of this very directory leads to a place of the file system's choice. On tracefs even its own cookies do. On ext4, a descriptor
-    /// that went to the cookie of the last entry before anything was read reads nothing after a [`rewind`](Self::rewind) either.
+    /// Any number other than 0 or a cookie of this very directory leads to a place of the file system's choice. On tracefs even
+    /// its own cookies do. On ext4, a descriptor that went to the cookie of the last entry before anything was read reads
+    /// nothing after a [`rewind`](Self::rewind) either.
     ///
-    /// Costs: one `lseek`, and a step over each record left in the buffer.
+    /// Costs: one `lseek`, and a step over each record left in the buffer; then [`next`](Self::next) calls `getdents64`.
     ///
     /// # Errors
     ///
@@ -187,13 +144,8 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Counts the entries that are left, and reads them all.
-    ///
-    /// Costs: what reading them costs, a little less than a loop that looks at each.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`next`](Self::next); the count up to the error is lost.
+    /// Counts the entries that are left, and reads them all: a little cheaper than [`next`](Self::next) until the end, with its
+    /// errors. The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -206,53 +158,29 @@ impl<'a> Entries<'a> {
     /// Whether the end came because the directory itself is gone (`ENOENT`), or the process of a `/proc/PID` directory: then
     /// the entries read may not be all it had.
     ///
-    /// The `task` and `fd` directories of a process that is killed end normally; `ENOENT` appears only once the process has
-    /// been reaped.
-    ///
-    /// ```
-    /// use lendir::{Buffer, Entries};
-    ///
-    /// let parent = tempfile::tempdir()?;
-    /// let path = parent.path().join("gone");
-    /// std::fs::create_dir(&path)?;
-    /// let dir = lendir::open(&path)?;
-    /// std::fs::remove_dir(&path)?;
-    ///
-    /// let mut buffer = Buffer::new();
-    /// let mut entries = Entries::new(&dir, &mut buffer);
-    /// assert!(entries.next()?.is_none());
-    /// assert!(entries.removed());
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
+    /// The `task` and `fd` directories of a process that is killed end normally until it has been reaped.
     #[must_use]
     pub fn removed(&self) -> bool {
         self.phase == Phase::Removed
     }
-}
 
-/// For [`Dir`](crate::Dir).
-impl<'a> Entries<'a> {
     /// Gives the entries the path of their directory, and their depth in a walk.
-    #[inline]
     pub(crate) fn with_path(mut self, path: &'a [u8], depth: usize) -> Self {
         (self.directory.path, self.directory.depth) = (path, depth);
         self
     }
 
     /// Whether nothing has been read of it.
-    #[inline]
     pub(crate) fn is_fresh(&self) -> bool {
         self.phase == Phase::Reading && !self.records.has_begun()
     }
 
     /// There are no entries: it is a second visit.
-    #[inline]
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Ended;
     }
 
     /// A [`Listing`](crate::Listing) has read the directory.
-    #[inline]
     pub(crate) fn end_as(&mut self, listing_removed: bool) {
         self.phase = Phase::end(listing_removed);
     }

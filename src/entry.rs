@@ -1,8 +1,8 @@
 //! `Entry`, and what it shares with `SortedEntry`: numbers, and questions to the file system.
 
 #[cfg(doc)]
-use crate::entries::Entries;
-use crate::error::Error;
+use crate::Entries;
+use crate::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -13,9 +13,10 @@ use std::{fmt, io};
 
 /// One entry of a directory, lent by [`Entries::next`] until its next turn.
 ///
-/// Its name borrows from the entry, so it lives no longer than the entry does. What the record holds costs no system
-/// call and no allocation. [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and
-/// [`resolve_file_type`](Self::resolve_file_type) ask the file system, and their errors have the [`path`](Self::path).
+/// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
+/// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask
+/// the file system, by a call relative to the directory that is retried after `EINTR`, and their errors have the
+/// [`path`](Self::path).
 ///
 /// ```
 /// use lendir::{Entry, Error, FileType};
@@ -24,12 +25,6 @@ use std::{fmt, io};
 ///     let mark = if entry.file_type() == FileType::Directory { "/" } else { "" };
 ///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
 /// }
-///
-/// let mut etc = lendir::read_dir("/etc")?;
-/// while let Some(entry) = etc.next()? {
-///     println!("{}", line(&entry)?);
-/// }
-/// # Ok::<(), Error>(())
 /// ```
 #[doc(alias = "dirent")]
 pub struct Entry<'a> {
@@ -49,7 +44,6 @@ pub(crate) struct Directory<'a> {
 
 impl Directory<'_> {
     /// The directory's own error. Without a walk its depth is 0, as that of its entries.
-    #[inline]
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
         Error::new(self.path, self.depth.saturating_sub(1), cause)
     }
@@ -65,8 +59,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
 
 impl Entry<'_> {
     /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
-    #[doc(alias = "d_name")]
-    #[doc(alias = "file_name")]
+    #[doc(alias("d_name", "file_name"))]
     #[inline]
     #[must_use]
     pub fn name(&self) -> &[u8] {
@@ -74,19 +67,6 @@ impl Entry<'_> {
     }
 
     /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
-    ///
-    /// ```
-    /// # use lendir::{Buffer, Entries};
-    /// use lendir::rustix::fs::{AtFlags, statat};
-    ///
-    /// # let dir = lendir::open("/proc/self")?;
-    /// # let mut buffer = Buffer::new();
-    /// # let mut entries = Entries::new(&dir, &mut buffer);
-    /// while let Some(entry) = entries.next()? {
-    ///     let stat = statat(entry.dir(), entry.name_cstr(), AtFlags::empty())?; // as `stat`, but links are followed
-    /// }
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &CStr {
@@ -132,28 +112,20 @@ impl Entry<'_> {
     /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`] itself is borrowed.
     ///
     /// ```
-    /// use lendir::Entry;
-    /// use lendir::rustix::fs::readlinkat;
+    /// use lendir::rustix::{fs::readlinkat, io::Result};
     ///
-    /// fn target(entry: &Entry<'_>, memory: Vec<u8>) -> std::io::Result<Vec<u8>> {
-    ///     Ok(readlinkat(entry.dir(), entry.name_cstr(), memory)?.into_bytes())
+    /// fn target(link: &lendir::Entry<'_>, memory: Vec<u8>) -> Result<std::ffi::CString> {
+    ///     readlinkat(link.dir(), link.name_cstr(), memory)
     /// }
     /// ```
-    ///
-    /// Costs: nothing.
     #[inline]
     #[must_use]
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.directory.fd
     }
 
-    /// The type, from the file system where the record does not have it. Never follows a symbolic link.
-    ///
-    /// Costs: nothing if [`file_type`](Self::file_type) is known, otherwise a [`stat`](Self::stat).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`stat`](Self::stat).
+    /// The type; where the record does not have it, that of a [`stat`](Self::stat), with its costs and errors. Never follows a
+    /// symbolic link.
     pub fn resolve_file_type(&self) -> Result<FileType, Error> {
         resolved(self.file_type(), self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
@@ -161,64 +133,35 @@ impl Entry<'_> {
     /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, an automount point
     /// not mounted.
     ///
-    /// ```
-    /// let mut etc = lendir::read_dir("/etc")?;
-    /// while let Some(entry) = etc.next()? {
-    ///     println!("{:8} {}", entry.stat()?.st_size, entry.path().display());
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Costs: one `fstatat`, relative to the directory.
+    /// Costs: one `fstatat`.
     ///
     /// # Errors
     ///
-    /// Those of [fstatat(2)], with the [path](Self::path): `ENOENT` if the entry is gone by now, `EACCES` without search
-    /// permission. `EINTR` is retried.
+    /// Those of [fstatat(2)]: `ENOENT` if the entry is gone by now, `EACCES` without search permission.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
-    #[doc(alias = "metadata")]
-    #[doc(alias = "fstatat")]
+    #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
         stat(self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
 
-    /// As [`stat`](Self::stat), but only what `mask` asks for, and what `stat` does not have: the time of birth, the mount.
-    ///
-    /// Costs: one `statx`, relative to the directory. On a network file system, less asked can mean less to wait for.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`stat`](Self::stat); `ENOSYS` before Linux 4.11.
+    /// As [`stat`](Self::stat), but by one `statx`: only what `mask` asks for, and what `stat` does not have, the time of birth
+    /// and the mount. On a network file system, less asked can mean less to wait for. `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         statx(self.directory.fd, self.name_cstr(), mask).map_err(|error| self.error(error))
     }
 
-    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`.
-    ///
-    /// ```
-    /// use lendir::OFlags;
-    /// use std::fs::File;
-    /// use std::io::Read;
-    ///
-    /// let mut process = lendir::read_dir("/proc/self")?;
-    /// let mut name = String::new();
-    /// if let Some(entry) = process.find(|entry| entry.name() == b"comm")? {
-    ///     File::from(entry.open(OFlags::RDONLY)?).read_to_string(&mut name)?;
-    /// }
-    /// assert!(name.ends_with('\n'));
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
+    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`. [`File::from`](std::fs::File) makes a file of it.
     ///
     /// Opening a FIFO waits for its other end, unless [`OFlags::NONBLOCK`] is among the flags. [`OFlags::PATH`] opens the entry
     /// itself without side effects: it opens no device, mounts nothing at an automount point, and opens a symbolic link itself.
     ///
-    /// Costs: one `openat`, relative to the directory.
+    /// Costs: one `openat`.
     ///
     /// # Errors
     ///
-    /// Those of [openat(2)], with the [path](Self::path): `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with
-    /// [`OFlags::DIRECTORY`], `ENXIO` for a socket, `ENOENT` if the entry is gone by now. `EINTR` is retried.
+    /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with [`OFlags::DIRECTORY`], `ENXIO`
+    /// for a socket, `ENOENT` if the entry is gone by now.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[doc(alias = "openat")]
@@ -232,19 +175,16 @@ impl Entry<'_> {
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
-    #[doc(alias = "d_ino")]
-    #[doc(alias = "inode_number")]
+    #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     #[must_use]
     pub fn ino(&self) -> u64 {
         self.record.ino()
     }
 
-    /// The position after this entry (`d_off`), for [`Entries::seek`].
-    ///
-    /// Opaque: neither ascending nor dense, and on some file systems a hash.
-    #[doc(alias = "d_off")]
-    #[doc(alias = "telldir")]
+    /// The position after this entry (`d_off`), for [`Entries::seek`]. Opaque: neither ascending nor dense, and on some file
+    /// systems a hash.
+    #[doc(alias("d_off", "telldir"))]
     #[inline]
     #[must_use]
     pub fn cookie(&self) -> u64 {

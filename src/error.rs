@@ -10,9 +10,9 @@ use std::{fmt, io};
 /// It displays as `path: cause`, or as the cause alone if the path is empty. The cause is part of that text, so
 /// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
-/// `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind) that displays the same. Such an error has no
-/// [`raw_os_error`](io::Error::raw_os_error) any more: ask for [that of this one](Self::raw_os_error) before, or take the cause
-/// by [`into_io_error`](Self::into_io_error).
+/// `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind) that displays the same, but has no
+/// [`raw_os_error`](io::Error::raw_os_error): ask for [that of this one](Self::raw_os_error) before, or take the cause by
+/// [`into_io_error`](Self::into_io_error).
 ///
 /// ```
 /// let error = lendir::Walk::open("/no/such/directory").unwrap_err();
@@ -38,7 +38,6 @@ struct Known {
 
 impl Error {
     #[cold]
-    #[inline(never)]
     pub(crate) fn new(path: &[u8], depth: usize, cause: impl Into<io::Error>) -> Self {
         let cause = cause.into();
         let mut known = PathBuf::new();
@@ -67,20 +66,16 @@ impl Error {
         self
     }
 
-    fn known(&self) -> Option<&Known> {
-        self.known.as_deref().map(|[known]| known)
-    }
-
     /// The directory or entry that the call was about. It is empty for a descriptor whose path is not known.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.known().map_or(Path::new(""), |known| &known.path)
+        self.known.as_deref().map_or(Path::new(""), |[known]| &known.path)
     }
 
     /// How many levels the [path](Self::path) is below the root of the walk, whose depth is 0. Without a walk it is 0.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.known().map_or(0, |known| known.depth)
+        self.known.as_deref().map_or(0, |[known]| known.depth)
     }
 
     /// The cause, as the kernel gave it.
@@ -95,8 +90,7 @@ impl Error {
         self.cause.kind()
     }
 
-    /// The `errno` of the cause: [`io::Error::raw_os_error`]. `None` for
-    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), which is not the kernel's.
+    /// The `errno` of the cause. `None` for [`OutOfMemory`](io::ErrorKind::OutOfMemory), which is not the kernel's.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.cause.raw_os_error()
@@ -105,7 +99,7 @@ impl Error {
     /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
     #[must_use]
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        self.known()?.loop_ancestor.as_deref()
+        self.known.as_deref()?[0].loop_ancestor.as_deref()
     }
 
     /// The cause alone, without the path.

@@ -1,13 +1,9 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
 //! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next turn.
-//! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries. [`WalkOptions`] come before it; a [`Worker`] is one of
-//!   several threads, and [`Jobs`] are what the idle ones do.
-//! - [`Listing`] is a whole directory, sorted in an [`Order`], in memory that is reused. Its [`SortedEntries`] lend each
-//!   [`SortedEntry`].
-//! - [`Entries`] read into a [`Buffer`] of yours, for many directories that do not make up a tree; [`open`], [`open_with`],
-//!   [`openat`] and [`openat_with`] open them. An [`EndMarker`] saves the last system call where the file system has one.
-//! - [`Error`] is what the kernel answered, with the path.
+//! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries.
+//! - [`Listing`] is a whole directory, sorted, in memory that is reused.
+//! - [`Entries`] read into a [`Buffer`] of yours, for many directories that do not make up a tree.
 //!
 //! ```
 //! let mut proc = lendir::read_dir("/proc")?;
@@ -38,22 +34,20 @@
 //!
 //! | I want to | call |
 //! |---|---|
-//! | return the first entry that matches | [`ReadDir::find`], [`Entries::find`], [`Dir::find`] |
+//! | return the first entry that matches | [`ReadDir::find`], [`Dir::find`] |
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Listing::read`]; [`Listing::by_name`] |
-//! | sort by whole path, as git does | [`Order::Path`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
 //! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] if it must be certain |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`] |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
-//! | walk a tree sorted | [`Dir::read_into`] |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
 //! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one file system | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
-//! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
 //! | visit a directory after everything below it | [`WalkOptions::post_order`], [`Dir::is_second_visit`] |
+//! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
 //! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; drop the walk, or [`Dir::stop`] |
 //! | walk several trees | [`WalkOptions::open_all`]; one after the other [`Walk::reopen`] |
@@ -79,52 +73,58 @@
 //! Like `rustix` by default, the crate makes system calls without the C library, so it bypasses fakeroot and fakechroot: under
 //! them, [`Entry::stat`] says who really owns a file, and a path leads where it leads outside.
 #![deny(unsafe_code)]
-#![allow(
-    clippy::inline_always,
-    reason = "after a system call, a return from an outer frame mispredicts: see `find` in entries.rs"
-)]
+#![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
 #![allow(clippy::missing_panics_doc, reason = "a panic is a bug, and says so")]
+#![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
+/// As in the crate of this name, which `rustfmt` knows.
+macro_rules! cfg_if {
+    (if #[cfg($condition:meta)] { $($item:item)* } else { $($other:item)* }) => {
+        $(#[cfg($condition)] $item)*
+        $(#[cfg(not($condition))] $other)*
+    };
+}
 
-// Elsewhere the rest of the crate is left out, so this is the only error.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod arena;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod buffer;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod end_marker;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod entries;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod entry;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod error;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod file_system;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod listing;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod open;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod place;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod read_dir;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod records;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod sort;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod sorted_entry;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod walk;
+cfg_if! {
+    if #[cfg(any(target_os = "linux", target_os = "android"))] {
+        mod arena;
+        mod buffer;
+        mod end_marker;
+        mod entries;
+        mod entry;
+        mod error;
+        mod file_system;
+        mod listing;
+        mod open;
+        mod place;
+        mod read_dir;
+        mod records;
+        mod sort;
+        mod sorted_entry;
+        mod walk;
 
-/// Code that threads share uses these names, so `tests/shuttle` can put a scheduler of its own under it.
-#[cfg(all(not(lendir_shuttle), any(target_os = "linux", target_os = "android")))]
-use std::{sync, thread};
+        pub use buffer::Buffer;
+        pub use end_marker::EndMarker;
+        pub use entries::Entries;
+        pub use entry::Entry;
+        pub use error::Error;
+        pub use listing::{Listing, Order};
+        pub use open::{open, open_with, openat, openat_with};
+        pub use read_dir::{ReadDir, read_dir};
+        #[doc(no_inline)]
+        pub use rustix::fs::{FileType, OFlags};
+        pub use sorted_entry::{SortedEntries, SortedEntry};
+        pub use walk::{Dir, Jobs, Walk, WalkOptions, Worker};
+
+        /// Code that threads share uses these names, so `tests/shuttle` can put a scheduler of its own under it.
+        #[cfg(not(lendir_shuttle))]
+        use std::{sync, thread};
+    } else {
+        compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
+    }
+}
 
 #[cfg(lendir_shuttle)]
 #[path = "../tests/shuttle/std.rs"]
@@ -132,34 +132,13 @@ mod scheduled;
 #[cfg(lendir_shuttle)]
 use scheduled::{sync, thread};
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use {
-    buffer::Buffer,
-    end_marker::EndMarker,
-    entries::Entries,
-    entry::Entry,
-    error::Error,
-    listing::{Listing, Order},
-    open::{open, open_with, openat, openat_with},
-    read_dir::{ReadDir, read_dir},
-    sorted_entry::{SortedEntries, SortedEntry},
-    walk::{Dir, Jobs, Walk, WalkOptions, Worker},
-};
-
 pub use rustix;
-#[doc(no_inline)]
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use rustix::fs::{FileType, OFlags};
 
-/// Programs to copy from: one directory, files and times, trees, threads.
 #[cfg(doc)]
-#[doc = ""]
 #[doc = include_str!("recipes.md")]
 pub mod recipes {}
 
-/// From `std`, walkdir, ignore, `RawDir` or `fts`: their calls next to these.
 #[cfg(doc)]
-#[doc = ""]
 #[doc = include_str!("coming_from.md")]
 pub mod coming_from {}
 

@@ -1,6 +1,6 @@
 //! `open`, `open_with`, `openat`, `openat_with`: how users open directories.
 
-use crate::error::Error;
+use crate::Error;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -10,47 +10,27 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 /// Opens the directory `path` for reading: `openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)`.
 ///
-/// Costs: one system call; no allocation for a path under 256 bytes or one that is a `&CStr`.
-///
-/// ```
-/// let proc = lendir::open("/proc")?;
-/// let same = lendir::open(c"/proc")?; // already NUL-terminated: not even a copy
-/// # Ok::<(), lendir::Error>(())
-/// ```
+/// Costs: one system call; no allocation for a path under 256 bytes, or for a `&CStr`, which is not even copied.
 ///
 /// # Errors
 ///
-/// Those of [open(2)], with `path`: `ENOENT` if there is nothing, `ENOTDIR` if it is not a directory, `EACCES` without permission, `ELOOP`
-/// for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a NUL inside, which
-/// the error does not have. `EINTR` is retried.
+/// Those of [open(2)], with `path`: `ENOENT` if there is nothing, `ENOTDIR` if it is not a directory, `EACCES` without
+/// permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a
+/// NUL inside, which the error does not have. `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
-#[inline]
 pub fn open(path: impl Arg) -> Result<OwnedFd, Error> {
     openat(CWD, path)
 }
 
-/// Opens as [`open`] does, with the flags `extra` too: see [`openat_with`].
-///
-/// ```
-/// use lendir::OFlags;
-///
-/// let error = lendir::open_with("/proc/self", OFlags::NOFOLLOW).unwrap_err(); // a symbolic link
-/// assert_eq!(error.kind(), std::io::ErrorKind::NotADirectory);
-/// ```
-///
-/// Costs: as [`openat_with`].
-///
-/// # Errors
-///
-/// Those of [`openat_with`].
-#[inline]
+/// Opens as [`open`], with the flags `extra` too: see [`openat_with`].
 pub fn open_with(path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
     openat_with(CWD, path, extra)
 }
 
-/// Opens the directory `path`, looked up from the directory `dirfd`.
+/// Opens as [`open`], but looks `path` up from the directory `dirfd`: also `EBADF` or `ENOTDIR`, if that is closed or not a
+/// directory.
 ///
 /// For a name, the kernel walks one component instead of all those of an absolute path, and still finds the entry of the
 /// directory that you meant if that is renamed meanwhile. Names go straight from an [`Entry`](crate::Entry) to here:
@@ -68,38 +48,16 @@ pub fn open_with(path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
-///
-/// Costs: as [`open`], with a shorter walk; see [openat(2)].
-///
-/// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
-///
-/// # Errors
-///
-/// As [`open`]; also `EBADF` or `ENOTDIR`, for a `dirfd` that is closed or not a directory.
-#[inline]
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
     openat_with(dirfd, path, OFlags::empty())
 }
 
-/// Opens as [`openat`] does, with the flags `extra` too.
+/// Opens as [`openat`], with the flags `extra` too.
 ///
-/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component. [`OFlags::NOATIME`] leaves the access time alone. The
-/// kernel grants that only to the directory's owner (and to `CAP_FOWNER`), so after `EPERM` this opens without it.
-///
-/// ```
-/// use lendir::OFlags;
-/// use lendir::rustix::fs::CWD;
-///
-/// let dir = lendir::openat_with(CWD, "/etc", OFlags::NOFOLLOW | OFlags::NOATIME)?;
-/// # Ok::<(), lendir::Error>(())
-/// ```
-///
-/// Costs: as [`openat`]; a second one where `NOATIME` is refused.
-///
-/// # Errors
-///
-/// As [`openat`]; with `NOFOLLOW`, a symbolic link is `ENOTDIR`. A descriptor opened with [`OFlags::PATH`] cannot be read:
-/// [`Entries::next`](crate::Entries::next) answers `EBADF`.
+/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component, with `ENOTDIR`. [`OFlags::NOATIME`] leaves the access
+/// time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`), so after `EPERM` this opens without
+/// it, by a second call. A descriptor opened with [`OFlags::PATH`] cannot be read: [`Entries::next`](crate::Entries::next)
+/// answers `EBADF`.
 #[inline]
 pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
     let flags = DIRECTORY | extra;

@@ -1,15 +1,11 @@
 //! `ReadDir`: a directory that owns its descriptor and its memory.
 
-use crate::buffer::Buffer;
-use crate::end_marker::EndMarker;
 #[cfg(doc)]
-use crate::entries::Entries;
+use crate::Entries;
 use crate::entries::find;
-use crate::entry::{Directory, Entry};
-use crate::error::Error;
-use crate::listing::Listing;
-use crate::open::open;
+use crate::entry::Directory;
 use crate::records::{Phase, Records};
+use crate::{Buffer, EndMarker, Entry, Error, Listing, open};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::path::Arg;
 use std::ffi::OsStr;
@@ -21,16 +17,8 @@ use std::path::Path;
 
 /// Opens the directory `path`, to read its entries.
 ///
-/// ```
-/// println!("{} processes or so", lendir::read_dir("/proc")?.count()?);
-/// # Ok::<(), lendir::Error>(())
-/// ```
-///
-/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]. Nothing is read yet.
-///
-/// # Errors
-///
-/// Those of [`open`](crate::open), with the path.
+/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]. Nothing is read yet. The errors are those of
+/// [`open`], with the path.
 #[doc(alias = "opendir")]
 #[allow(clippy::needless_pass_by_value, reason = "as `open` takes it")]
 pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
@@ -42,7 +30,7 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
 }
 
 /// One directory, which owns its descriptor and its memory, so it can be kept in a struct. It comes from [`read_dir`], or from
-/// a descriptor. [What holds](Entries#what-holds) of [`Entries`] holds here.
+/// a descriptor.
 ///
 /// ```
 /// use lendir::{Error, ReadDir};
@@ -61,25 +49,22 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Costs: 2 or 3 instructions an entry more than [`Entries`] with its 45 (`cargo test --test it instructions`). For a tree, or
+/// [What holds](Entries#what-holds) of [`Entries`] holds here. Methods of the same name have the same costs and errors, these
+/// with the path of the directory.
+///
+/// An entry takes 2 or 3 instructions more than the 45 of [`Entries`] (`cargo test --test it instructions`). For a tree, or
 /// thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
 ///
 /// An entry cannot be kept while the directory is read on, or beyond it:
 ///
 /// ```compile_fail,E0499
-/// let mut dir = lendir::read_dir("/proc")?;
-/// let first = dir.next()?;
-/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
-/// drop(first);
-/// # Ok::<(), lendir::Error>(())
+/// let mut dir = lendir::read_dir("/proc").unwrap();
+/// let two = (dir.next(), dir.next()); // error: the first borrows `dir`
 /// ```
 ///
 /// ```compile_fail,E0505
-/// let mut dir = lendir::read_dir("/proc")?;
-/// let first = dir.next()?;
-/// drop(dir); // error: it is still borrowed by `first`
-/// drop(first);
-/// # Ok::<(), lendir::Error>(())
+/// let mut dir = lendir::read_dir("/proc").unwrap();
+/// let kept = (dir.next(), drop(dir)); // error: the first borrows `dir`
 /// ```
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
@@ -119,41 +104,19 @@ impl ReadDir {
         }
     }
 
-    fn directory(&self) -> Directory<'_> {
-        Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 }
-    }
-
-    /// The next entry, or `None` at the end.
-    ///
-    /// Costs: as [`Entries::next`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entries::next`], with the path of the directory.
+    /// The next entry, or `None` at the end: [`Entries::next`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
     }
 
-    /// The next entry, or `None` at the end. `on_error` gets the error, of which there is at most one, after the entries that
-    /// came before it.
-    ///
-    /// Costs: as [`next`](Self::next).
+    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one, after the entries that came before it.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        self.next().unwrap_or_else(|error| {
-            on_error(error);
-            None
-        })
+        self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end; those before it are passed over. See [`Entries::find`].
-    ///
-    /// Costs: as [`next`](Self::next), as often as it passes over an entry.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`next`](Self::next).
+    /// The next entry that is `wanted`, or `None` at the end: [`Entries::find`].
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
@@ -161,11 +124,7 @@ impl ReadDir {
         find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
-    /// Counts the entries that are left, and reads them all: see [`Entries::count`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`next`](Self::next); the count up to the error is lost.
+    /// Counts the entries that are left, and reads them all: [`Entries::count`].
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -175,25 +134,10 @@ impl ReadDir {
         Ok(count)
     }
 
-    /// Reads the whole directory into `listing`, sorted, whatever was read of it before. [`next`](Self::next) is then at the
-    /// end.
+    /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end.
     ///
-    /// ```
-    /// use lendir::Listing;
-    ///
-    /// let mut listing = Listing::new();
-    /// lendir::read_dir("/sys/class")?.read_into(&mut listing)?;
-    /// for entry in &listing {
-    ///     println!("{}", entry.path().display());
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Costs: as [`Listing::read`]; one `lseek` more if something was read, or if the descriptor came from outside.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Listing::read`], with the path of the directory, and those of [`rewind`](Self::rewind).
+    /// Costs and errors are those of [`Listing::read`], with the path of the directory, and where something was read, or the
+    /// descriptor came from outside, those of [`rewind`](Self::rewind).
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
@@ -205,31 +149,19 @@ impl ReadDir {
         read
     }
 
-    /// Goes back to the beginning, even after the end or an error: see [`Entries::rewind`].
-    ///
-    /// Costs: one `lseek`, and a step over each entry left in the memory.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entries::seek`], with the path of the directory.
+    /// Goes back to the beginning, even after the end or an error: [`Entries::rewind`].
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)
     }
 
-    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): see [`Entries::seek`].
-    ///
-    /// Costs: as [`rewind`](Self::rewind).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entries::seek`], with the path of the directory.
+    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`].
     #[doc(alias = "seekdir")]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let sought = Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
-        sought.map_err(|errno| self.directory().error(errno))?;
+        sought.map_err(|errno| Error::new(&self.path, 0, errno))?;
         self.is_from_start = cookie == 0;
         Ok(())
     }
@@ -240,7 +172,7 @@ impl ReadDir {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Whether the end came because the directory itself is gone: see [`Entries::removed`].
+    /// Whether the end came because the directory itself is gone: [`Entries::removed`].
     #[must_use]
     pub fn removed(&self) -> bool {
         self.phase == Phase::Removed
@@ -263,7 +195,6 @@ impl From<ReadDir> for OwnedFd {
 
 /// The descriptor of the directory, for `*at` calls. Reading entries through it moves the position that this reads from.
 impl AsFd for ReadDir {
-    #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }

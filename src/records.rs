@@ -1,7 +1,6 @@
 //! `Records`: what the kernel writes of a directory into memory, batch by batch, and how it ends.
 
-use crate::buffer::Buffer;
-use crate::end_marker::EndMarker;
+use crate::{Buffer, EndMarker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{RawDir, RawDirEntry, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
@@ -19,7 +18,7 @@ const _: () = assert!(MIN_RECORD == 24 && MAX_RECORD == 4120 && Buffer::MIN_CAPA
 
 pub(crate) struct Records<'a> {
     raw: RawDir<'a, BorrowedFd<'a>>,
-    end_marker: EndMarker,
+    pub(crate) end_marker: EndMarker,
     /// A record that ends at or before this address leaves room in the memory for the largest one.
     room_until: usize,
     last: Last,
@@ -44,13 +43,7 @@ struct Last {
 }
 
 impl Last {
-    #[inline]
-    fn is_none(self) -> bool {
-        self.nul == 0
-    }
-
     /// The address at which the record ends.
-    #[inline]
     fn end(self) -> usize {
         (self.nul + 1).next_multiple_of(RECORD_ALIGN)
     }
@@ -74,66 +67,47 @@ impl<'a> Records<'a> {
         Self { raw: RawDir::new(dir, memory), end_marker, room_until, last: Last::default() }
     }
 
-    #[inline]
-    pub(crate) fn set_end_marker(&mut self, end_marker: EndMarker) {
-        self.end_marker = end_marker;
-    }
-
     /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR`, which
     /// is to be retried, and at the end, of which `phase` tells. An error is an end too.
     #[inline(always)]
     pub(crate) fn step(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
-        match self.raw.next() {
+        let (end, answer) = match self.raw.next() {
             Some(Ok(record)) => {
                 let name = record.file_name().to_bytes();
                 // The length first, and before `last` is set: 7 instructions fewer an entry.
                 let is_dot = name.len() <= 2 && matches!(name, b"." | b"..");
-                if name.is_empty() {
-                    *phase = Phase::Ended;
-                    return Err(Errno::IO);
+                if !name.is_empty() {
+                    self.last = Last { cookie: record.next_entry_cookie(), nul: name.as_ptr_range().end as usize };
+                    return Ok((!is_dot).then_some(record));
                 }
-                self.last = Last { cookie: record.next_entry_cookie(), nul: name.as_ptr_range().end as usize };
-                Ok(if is_dot { None } else { Some(record) })
+                (Phase::Ended, Err(Errno::IO))
             }
-            None => {
-                *phase = Phase::Ended;
-                Ok(None)
-            }
-            Some(Err(Errno::INTR)) => Ok(None),
-            Some(Err(Errno::NOENT)) => {
-                *phase = Phase::Removed;
-                Ok(None)
-            }
-            Some(Err(errno)) => {
-                *phase = Phase::Ended;
-                Err(errno)
-            }
-        }
+            None => (Phase::Ended, Ok(None)),
+            Some(Err(Errno::INTR)) => return Ok(None),
+            Some(Err(Errno::NOENT)) => (Phase::Removed, Ok(None)),
+            Some(Err(errno)) => (Phase::Ended, Err(errno)),
+        };
+        *phase = end;
+        answer
     }
 
     /// Whether the end has come, or the end marker says so.
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
-        match phase {
-            Phase::Reading => self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until),
-            Phase::Ended | Phase::Removed => true,
-        }
+        phase != Phase::Reading || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until)
     }
 
     /// Whether there has been a record since the beginning or the last [`seek`](Self::seek).
-    #[inline]
     pub(crate) fn has_begun(&self) -> bool {
-        !self.last.is_none()
+        self.last.nul != 0
     }
 
     /// Whether the batch is at its end: the next step would overwrite it. Before the first record there is no batch.
-    #[inline]
     pub(crate) fn is_used_up(&self) -> bool {
         self.raw.is_buffer_empty() && self.has_begun()
     }
 
     /// The address at which the last record ends, if there was one.
-    #[inline]
     pub(crate) fn end(&self) -> Option<usize> {
         self.has_begun().then(|| self.last.end())
     }
@@ -153,7 +127,6 @@ impl<'a> Records<'a> {
 
 impl Phase {
     /// Of a directory that something else has read.
-    #[inline]
     pub(crate) fn end(removed: bool) -> Self {
         if removed { Self::Removed } else { Self::Ended }
     }
