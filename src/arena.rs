@@ -1,8 +1,9 @@
 //! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and what is known of their directory.
 
+use crate::buffer::Buffer;
+use crate::end_marker::EndMarker;
 use crate::place::Place;
 use crate::records::{HEADER, Records};
-use crate::{Buffer, EndMarker};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;

@@ -1,6 +1,6 @@
 //! `EndMarker`: which cookie means "no more" on which file system.
 
-use crate::Error;
+use crate::error::Error;
 use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
 

@@ -1,8 +1,10 @@
 //! `Entries`: the lending iterator over an open directory, and its whole contract.
 
-use crate::entry::Directory;
+use crate::buffer::Buffer;
+use crate::end_marker::EndMarker;
+use crate::entry::{Directory, Entry};
+use crate::error::Error;
 use crate::records::{Phase, Records};
-use crate::{Buffer, EndMarker, Entry, Error};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 

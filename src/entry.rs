@@ -1,8 +1,8 @@
 //! `Entry`, and what it shares with `SortedEntry`: numbers, and questions to the file system.
 
 #[cfg(doc)]
-use crate::Entries;
-use crate::Error;
+use crate::entries::Entries;
+use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};

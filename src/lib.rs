@@ -79,52 +79,44 @@
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
-/// As in the crate of this name, which `rustfmt` knows.
-macro_rules! cfg_if {
-    (if #[cfg($condition:meta)] { $($item:item)* } else { $($other:item)* }) => {
-        $(#[cfg($condition)] $item)*
-        $(#[cfg(not($condition))] $other)*
-    };
-}
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
 
-cfg_if! {
-    if #[cfg(any(target_os = "linux", target_os = "android"))] {
-        mod arena;
-        mod buffer;
-        mod end_marker;
-        mod entries;
-        mod entry;
-        mod error;
-        mod file_system;
-        mod listing;
-        mod open;
-        mod place;
-        mod read_dir;
-        mod records;
-        mod sort;
-        mod sorted_entry;
-        mod walk;
+// Elsewhere the rest of the crate is left out, so this is the only error.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod arena;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod buffer;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod end_marker;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod entries;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod entry;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod error;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod file_system;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod listing;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod open;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod place;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod read_dir;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod records;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sort;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sorted_entry;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod walk;
 
-        pub use buffer::Buffer;
-        pub use end_marker::EndMarker;
-        pub use entries::Entries;
-        pub use entry::Entry;
-        pub use error::Error;
-        pub use listing::{Listing, Order};
-        pub use open::{open, open_with, openat, openat_with};
-        pub use read_dir::{ReadDir, read_dir};
-        #[doc(no_inline)]
-        pub use rustix::fs::{FileType, OFlags};
-        pub use sorted_entry::{SortedEntries, SortedEntry};
-        pub use walk::{Dir, Jobs, Walk, WalkOptions, Worker};
-
-        /// Code that threads share uses these names, so `tests/shuttle` can put a scheduler of its own under it.
-        #[cfg(not(lendir_shuttle))]
-        use std::{sync, thread};
-    } else {
-        compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
-    }
-}
+/// Code that threads share uses these names, so `tests/shuttle` can put a scheduler of its own under it.
+#[cfg(all(not(lendir_shuttle), any(target_os = "linux", target_os = "android")))]
+use std::{sync, thread};
 
 #[cfg(lendir_shuttle)]
 #[path = "../tests/shuttle/std.rs"]
@@ -132,7 +124,24 @@ mod scheduled;
 #[cfg(lendir_shuttle)]
 use scheduled::{sync, thread};
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use {
+    buffer::Buffer,
+    end_marker::EndMarker,
+    entries::Entries,
+    entry::Entry,
+    error::Error,
+    listing::{Listing, Order},
+    open::{open, open_with, openat, openat_with},
+    read_dir::{ReadDir, read_dir},
+    sorted_entry::{SortedEntries, SortedEntry},
+    walk::{Dir, Jobs, Walk, WalkOptions, Worker},
+};
+
 pub use rustix;
+#[doc(no_inline)]
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use rustix::fs::{FileType, OFlags};
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]

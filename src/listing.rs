@@ -1,11 +1,13 @@
 //! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
+use crate::end_marker::EndMarker;
 use crate::entry::resolved;
+use crate::error::Error;
 use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
-use crate::{EndMarker, Error, SortedEntries, SortedEntry};
+use crate::sorted_entry::{SortedEntries, SortedEntry};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;

@@ -1,6 +1,6 @@
 //! `open`, `open_with`, `openat`, `openat_with`: how users open directories.
 
-use crate::Error;
+use crate::error::Error;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};

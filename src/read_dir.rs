@@ -1,11 +1,15 @@
 //! `ReadDir`: a directory that owns its descriptor and its memory.
 
+use crate::buffer::Buffer;
+use crate::end_marker::EndMarker;
 #[cfg(doc)]
-use crate::Entries;
+use crate::entries::Entries;
 use crate::entries::find;
-use crate::entry::Directory;
+use crate::entry::{Directory, Entry};
+use crate::error::Error;
+use crate::listing::Listing;
+use crate::open::open;
 use crate::records::{Phase, Records};
-use crate::{Buffer, EndMarker, Entry, Error, Listing, open};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::path::Arg;
 use std::ffi::OsStr;

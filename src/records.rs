@@ -1,6 +1,7 @@
 //! `Records`: what the kernel writes of a directory into memory, batch by batch, and how it ends.
 
-use crate::{Buffer, EndMarker};
+use crate::buffer::Buffer;
+use crate::end_marker::EndMarker;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{RawDir, RawDirEntry, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};

@@ -1,11 +1,13 @@
 //! `SortedEntry`, `SortedEntries`: what a listing lends.
 
-use crate::Error;
 use crate::arena::{Arena, file_type};
-use crate::entry::{self, canonical_decimal, join, resolved};
-use crate::place::Place;
 #[cfg(doc)]
-use crate::{Entry, Listing};
+use crate::entry::Entry;
+use crate::entry::{self, canonical_decimal, join, resolved};
+use crate::error::Error;
+#[cfg(doc)]
+use crate::listing::Listing;
+use crate::place::Place;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;

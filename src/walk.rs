@@ -43,9 +43,17 @@ pub use jobs::Jobs;
 pub use options::WalkOptions;
 pub use worker::Worker;
 
+#[cfg(doc)]
+use crate::buffer::Buffer;
+#[cfg(doc)]
+use crate::end_marker::EndMarker;
+#[cfg(doc)]
+use crate::entries::Entries;
+#[cfg(doc)]
+use crate::entry::Entry;
 use crate::error::Error;
 #[cfg(doc)]
-use crate::{Buffer, EndMarker, Entries, Entry, Listing};
+use crate::listing::Listing;
 use cursor::Cursor;
 use levels::Levels;
 use roots::Roots;

@@ -4,7 +4,7 @@ use super::dir::Dir;
 use super::levels::{Levels, Step};
 use super::pending::Pending;
 use super::unread::{Tell, Unread};
-use crate::Buffer;
+use crate::buffer::Buffer;
 use crate::error::Error;
 use std::{io, mem};
 

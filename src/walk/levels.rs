@@ -24,7 +24,7 @@ use super::spot::Spot;
 use super::stack::{Level, Phase, Stack};
 use super::unread::{Tell, Unread};
 use super::way_back::{Start, WayBack};
-use crate::EndMarker;
+use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};

@@ -5,7 +5,7 @@
 
 use super::identity::Mount;
 use super::open;
-use crate::EndMarker;
+use crate::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;

@@ -2,7 +2,8 @@
 
 use super::pending::{Kind, Pending, Record, Search};
 use super::unread::Unread;
-use crate::{Entry, Listing};
+use crate::entry::Entry;
+use crate::listing::Listing;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::io;

@@ -1,6 +1,6 @@
 //! `Pending`: the names of directories still to do.
 
-use crate::FileType;
+use rustix::fs::FileType;
 use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;

@@ -14,7 +14,7 @@ use super::common::Common;
 use super::identity::Identity;
 use super::spot::Spot;
 use super::way_back::Start;
-use crate::EndMarker;
+use crate::end_marker::EndMarker;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
