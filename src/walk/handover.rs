@@ -159,8 +159,8 @@ impl<'env, W> Handover<'env, W> {
             self.is_over.store(true, Relaxed);
         }
         self.is_asked.store(self.is_over() || queue.idle > tasks, Relaxed);
-        // Once a thread was idle, jobs are given until there are enough, even if it has taken one meanwhile. Otherwise each would be
-        // woken for one job at a time.
+        // Once a thread was idle, jobs are given until there are enough, even if it has taken one meanwhile. Otherwise each
+        // thread would be woken for one job at a time.
         queue.lacks_jobs =
             queue.jobs.len() < JOBS_AHEAD + 2 * queue.threads && (queue.lacks_jobs || queue.idle > tasks);
         self.has_task.store(self.is_over() || tasks > 0, Relaxed);

@@ -42,8 +42,8 @@ impl<S: Clone> Levels<S> {
     /// shallowest open level. Gives away a single one only if others are left.
     pub(super) fn give(&mut self) -> Option<Work<S>> {
         self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
-        // Levels above have no names left: in a deep tree whose levels were given away one by one, to look at each of them again for
-        // every directory would take time that grows with the square of the depth.
+        // The levels above have no names left. To look at each of them again for every directory would take time that grows
+        // with the square of the depth, in a deep tree whose levels were given away one by one.
         let shallowest = self.names_from(self.notes.pending.given_until());
         let given_until = match &shallowest {
             Some((index, _)) => self.stack.levels()[*index].spot.names_at,

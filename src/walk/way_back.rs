@@ -3,8 +3,9 @@
 //! It goes by `..` from the directory below, or else by names from the topmost open directory. Either way it accepts a
 //! directory only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
 //!
-//! A failed route is not tried again for the levels above, so the number of system calls on the way back grows with the depth,
-//! whatever was moved, unless the walk has followed links, which `..` does not go back through: `..` goes on from where it led to, and no name is tried again at or below the first that leads elsewhere.
+//! A failed route is not tried again for the levels above: `..` goes on from where it led, and no name is tried again at or below
+//! the first that led elsewhere. So the number of system calls on the way back grows with the depth, whatever was moved. Only
+//! above a followed link, through which `..` does not lead back, each level takes a way by names.
 
 use super::identity::{FileId, Identity};
 use super::links::Links;
