@@ -177,14 +177,9 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Reading && !self.records.has_begun()
     }
 
-    /// There are no entries: it is a second visit.
-    pub(crate) fn end(&mut self) {
-        self.phase = Phase::Ended;
-    }
-
-    /// A [`Listing`](crate::Listing) has read the directory.
-    pub(crate) fn end_as(&mut self, listing_removed: bool) {
-        self.phase = Phase::end(listing_removed);
+    /// There is nothing to read, or a [`Listing`](crate::Listing) has read it.
+    pub(crate) fn end(&mut self, removed: bool) {
+        self.phase = Phase::end(removed);
     }
 }
 

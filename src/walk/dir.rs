@@ -84,11 +84,11 @@ impl<'a, S> Dir<'a, S> {
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
         match notes.unread {
-            Unread::Refused { .. } if has_entries => entries.end(),
+            Unread::Refused { .. } if has_entries => entries.end(false),
             _ => notes.unread = Unread::Rest,
         }
         if !has_entries {
-            entries.end();
+            entries.end(false);
         }
         if is_dead_end {
             notes.unread.skip();
@@ -121,10 +121,7 @@ impl<'a, S> Dir<'a, S> {
     /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
-        self.next().unwrap_or_else(|error| {
-            on_error(error);
-            None
-        })
+        self.next().map_err(on_error).unwrap_or(None)
     }
 
     /// The next entry that is `wanted`, or `None` at the end: see [`Entries::find`]. The walk goes below those before it too.
@@ -199,7 +196,7 @@ impl<'a, S> Dir<'a, S> {
         }
         let (path, depth) = (self.spot.path(self.path), self.spot.depth + 1);
         let result = listing.read_known(self.entries.as_fd(), self.end_marker, path, depth);
-        self.entries.end_as(listing.removed());
+        self.entries.end(listing.removed());
         if self.notes.note_all(listing) { result } else { Err(self.spot.error(self.path, io::ErrorKind::OutOfMemory)) }
     }
 
