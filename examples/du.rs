@@ -8,7 +8,7 @@ Prints the disk usage of each directory, with everything below it, in KiB. PATH 
   -d N    print only directories at most N levels below PATH; -s means -d 0
   -h      print sizes as 4.0K, 17.3M or 1.2G, rounded up; -k, the default, prints KiB
   -x      do not enter a directory that a file system is mounted on
-  -j N    use N threads; 0, the default, means one for each core
+  -j N    use N threads; 0, the default: one for each core, at least 8
   --help  print this text
 
 A file with several links counts once, as does a directory in two PATHs or mounts. With several threads, chance decides where it

@@ -10,7 +10,7 @@ Prints each PATH and the path of everything below it. PATH is . by default. Opti
   -type C      print only entries of this type: f file, d directory, l symbolic link
   -name GLOB   print only names that match, as in fnmatch(3): * is any bytes, ? is one byte, [a-z] is one of these
   -print       print a newline after each path, the default; -print0 prints a NUL instead
-  -j N         use N threads: 1 by default; 0 means one for each core
+  -j N         use N threads: 1 by default; 0: one for each core, at least 8
   --help       print this text
 
 All entries of a directory come before those of the directories in it. With several threads, chance decides the order of

@@ -6,7 +6,7 @@ Usage: grep [-r] [-j N] [--] TEXT [PATH]...
 Prints the lines that contain TEXT, in each PATH and in all files below it, after the path of the file. PATH is . by default.
 
   -r      go below directories, the default
-  -j N    use N threads; 0, the default, means one for each core
+  -j N    use N threads; 0, the default: one for each core, at least 8
   --help  print this text
 
 TEXT is not a pattern: it is compared byte by byte. A symbolic link is followed only as a PATH. A binary file, one with a NUL in

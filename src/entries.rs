@@ -33,7 +33,7 @@ use std::fmt;
 /// let two = (entries.next(), entries.next()); // error: the first borrows `entries`
 /// ```
 ///
-/// # What holds
+/// # Guarantees
 ///
 /// - `.` and `..` are skipped, wherever the file system puts them, even if it doubles or forgets them.
 /// - Every other entry is yielded as often as the kernel returned it, and as it did: `d_ino` 0, any `d_type`, any cookie,
@@ -125,7 +125,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie). Drops the entries left in the buffer and
-    /// starts again, even after the end or an error.
+    /// reads on from there, even after the end or an error.
     ///
     /// Any number other than 0 or a cookie of this very directory leads to a place of the file system's choice. On tracefs even
     /// its own cookies do. On ext4, a descriptor that went to the cookie of the last entry before anything was read reads
@@ -146,8 +146,8 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Counts the entries that are left, and reads them all: a little cheaper than [`next`](Self::next) until the end, with its
-    /// errors. The count up to an error is lost.
+    /// Reads to the end and counts the remaining entries: a little cheaper than [`next`](Self::next), with its errors. The count up
+    /// to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;

@@ -131,7 +131,7 @@ impl Entry<'_> {
     }
 
     /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, an automount point
-    /// not mounted.
+    /// not mounted. Of a mount point, which a file can be too, it is what is mounted there: `st_ino` is not [`ino`](Self::ino).
     ///
     /// Costs: one `fstatat`.
     ///

@@ -23,7 +23,7 @@ use std::{fmt, io};
 /// ```
 ///
 /// Costs: two allocations for each error whose path is known, and two more for `?` into an [`io::Error`]; none where there is
-/// no error. Where memory for the path is refused, the error is without it.
+/// no error. If memory for the path cannot be allocated, the error has an empty path.
 pub struct Error {
     cause: io::Error,
     /// `None` where nothing is known, or there is no memory for it. The slice is how a `Box` is made that may be refused.

@@ -28,7 +28,7 @@
 //! ```
 //!
 //! An [`Iterator`] cannot lend, so there is no `for` and no `collect`: copy what you keep (`entry.name().to_vec()`). Types and
-//! flags of [`rustix`] are in the signatures: `lendir::rustix` is it.
+//! flags of [`rustix`] are in the signatures; it is re-exported as `lendir::rustix`.
 //!
 //! # Which call do I want?
 //!
@@ -45,22 +45,22 @@
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
 //! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
-//! | go no deeper than some levels, stay on one file system | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
+//! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
 //! | visit a directory after everything below it | [`WalkOptions::post_order`], [`Dir::is_second_visit`] |
 //! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
 //! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; drop the walk, or [`Dir::stop`] |
-//! | walk several trees | [`WalkOptions::open_all`]; one after the other [`Walk::reopen`] |
+//! | walk several trees | [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
 //! # What the kernel promises while others change the directory
 //!
 //! On local file systems it returns an entry that stays throughout a scan exactly once, with one exception: if all entries that
-//! tmpfs has not returned yet are removed between two `getdents64`, those that stay come again. An entry that is made, removed
-//! or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS even one that stays.
-//! A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs shows an
-//! entry made after `open` only after `rewind`. lendir does not hide this: it would have to remember every name.
+//! tmpfs has not returned yet are removed between two `getdents64`, the remaining ones are returned again. An entry that is made,
+//! removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS even one that
+//! stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs shows
+//! an entry made after `open` only after `rewind`. lendir does not hide this: it would have to remember every name.
 //!
 //! # What it costs
 //!

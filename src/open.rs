@@ -14,9 +14,9 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 ///
 /// # Errors
 ///
-/// Those of [open(2)], with `path`: `ENOENT` if there is nothing, `ENOTDIR` if it is not a directory, `EACCES` without
+/// Those of [open(2)], with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES` without
 /// permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a
-/// NUL inside, which the error does not have. `EINTR` is retried.
+/// NUL inside; that error has no path. `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
@@ -54,10 +54,10 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
 
 /// Opens as [`openat`], with the flags `extra` too.
 ///
-/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component, with `ENOTDIR`. [`OFlags::NOATIME`] leaves the access
-/// time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`), so after `EPERM` this opens without
-/// it, by a second call. A descriptor opened with [`OFlags::PATH`] cannot be read: [`Entries::next`](crate::Entries::next)
-/// answers `EBADF`.
+/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component, with `ENOTDIR`, or `ELOOP` on old kernels.
+/// [`OFlags::NOATIME`] leaves the access time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`),
+/// so after `EPERM` this opens without it, by a second call. A descriptor opened with [`OFlags::PATH`] cannot be read:
+/// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
 pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
     let flags = DIRECTORY | extra;

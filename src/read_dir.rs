@@ -53,8 +53,8 @@ pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// [What holds](Entries#what-holds) of [`Entries`] holds here. Methods of the same name have the same costs and errors, these
-/// with the path of the directory.
+/// The [guarantees](Entries#guarantees) of [`Entries`] apply here too. Methods of the same name have the same costs and errors,
+/// these with the path of the directory.
 ///
 /// An entry takes 2 or 3 instructions more than the 45 of [`Entries`] (`cargo test --test it instructions`). For a tree, or
 /// thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
@@ -128,7 +128,7 @@ impl ReadDir {
         find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
-    /// Counts the entries that are left, and reads them all: [`Entries::count`].
+    /// Reads to the end and counts the remaining entries: [`Entries::count`].
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -153,7 +153,7 @@ impl ReadDir {
         read
     }
 
-    /// Goes back to the beginning, even after the end or an error: [`Entries::rewind`].
+    /// Goes back to the beginning, even after the end or an error: one `lseek`, and its errors. See [`Entries::rewind`].
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {

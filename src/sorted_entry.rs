@@ -71,10 +71,6 @@ impl<'a> SortedEntry<'a> {
     }
 
     /// As [`Entry::resolve_file_type`]; `dir` is the directory that was read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entry::resolve_file_type`].
     pub fn resolve_file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
         resolved(self.file_type(), dir, self.name_cstr()).map_err(|error| self.error(error))
     }
@@ -87,28 +83,16 @@ impl<'a> SortedEntry<'a> {
     }
 
     /// As [`Entry::stat`]; `dir` is the directory that was read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entry::stat`].
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
         entry::stat(dir, self.name_cstr()).map_err(|error| self.error(error))
     }
 
     /// As [`Entry::statx`]; `dir` is the directory that was read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entry::statx`].
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
         entry::statx(dir, self.name_cstr(), mask).map_err(|error| self.error(error))
     }
 
     /// As [`Entry::open`]; `dir` is the directory that was read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Entry::open`].
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
         entry::open(dir, self.name_cstr(), flags).map_err(|error| self.error(error))
     }

@@ -81,13 +81,14 @@ use std::path::Path;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// # What holds
+/// # Guarantees
 ///
 /// - **Order.** A directory is lent before those below it, depth first; its entries stand together, in the kernel's order, or,
 ///   after [`Dir::read_into`], in that of the [`Listing`].
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
-///   lent like any other, and reading it is an error.
+///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
+///   an error of `next`.
 /// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
 ///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one.
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
@@ -104,10 +105,10 @@ use std::path::Path;
 /// |---|---|
 /// | a directory that fits into the [`Buffer`], with an [`EndMarker`] on its file system | 3: `openat2`, `getdents64`, `close` |
 /// | one where it has none, or without `openat2` | 4: a second `getdents64` |
-/// | a root, or a directory on another mount | an `openat` and an `fstatfs` more, for its `EndMarker` |
+/// | a root, or a directory on another mount | one more `openat` and `fstatfs`, for its `EndMarker` |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
 /// | an entry of unknown type that is no directory | 1: `openat2` |
-/// | a level closed early, for lack of descriptors | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |
+/// | a level, a directory above the current one, that is closed early | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |
 ///
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
@@ -184,10 +185,10 @@ impl<S: Clone> Walk<S> {
     ///
     /// # Errors
     ///
-    /// With the path of the directory that it is about. The next call goes on.
+    /// With the path of the directory concerned. The next call continues.
     ///
-    /// - `ENOENT` for a directory that was removed, `ENOTDIR` for one that was replaced, `ELOOP` for a [followed
-    ///   link](Dir::follow_entry) that leads back; `EMFILE` or `ENFILE` if no descriptor is left.
+    /// - `EACCES` if the parent may not be searched, `ENOENT` for a directory that was removed, `ENOTDIR` for one that was replaced,
+    ///   `ELOOP` for a [followed link](Dir::follow_entry) that leads back; `EMFILE` or `ENFILE` if no descriptor is left.
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
     /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end.
     /// - Those of [`WalkOptions::open`] but `EACCES`, for a root of [`open_all`](WalkOptions::open_all).
@@ -212,7 +213,8 @@ impl<S: Clone> Walk<S> {
     /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return.
     ///
     /// [`Worker::next`] lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Chance decides which, and in what order; but a directory still comes before those below it.
+    /// left. Which thread gets which directory, and in what order, is unspecified; but a directory still comes before those below
+    /// it. The results are in the order of [`Worker::index`].
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -237,13 +239,14 @@ impl<S: Clone> Walk<S> {
     ///
     /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in half the
     /// time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
-    /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 8 take an eighth of the time of one, and
-    /// 32 a 27th. One huge directory is read by one thread at a time: [`Jobs`] share the work on its entries.
+    /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 8 take an eighth of the time of one, and 32 a
+    /// 27th. For work that keeps the cores busy, pass their number. One huge directory is read by one thread at a time: [`Jobs`]
+    /// share the work on its entries.
     ///
-    /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors (set fewer
-    /// for 64 threads where `ulimit -n` is 1024), and one more for what another thread gives it: half of that one's roots, or of
-    /// the directories left at its shallowest open level, with a copy of their names and path; in post-order with a `statx` and an
-    /// allocation for each level above. If a thread cannot be started, there are fewer, and fewer results.
+    /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors, and one
+    /// more for what another thread gives it. Set fewer for 64 threads where `ulimit -n` is 1024. A thread gives half of its roots,
+    /// or of the directories left at its shallowest open level, with a copy of their names and path; in post-order that takes a
+    /// `statx` and an allocation for each level above. If a thread cannot be started, there are fewer, and fewer results.
     #[doc(alias = "build_parallel")]
     pub fn spread<'env, R: Send>(
         self,

@@ -239,10 +239,10 @@ impl<'a, S> Dir<'a, S> {
     /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another
     /// mount is not entered.
     ///
-    /// A link that leads back to the root, or to a directory on the way here, is a loop, and so is a directory below a link. A
-    /// loop is not entered: it is an error, `ELOOP`, with [that directory](Error::loop_ancestor). Without a loop, links still
-    /// multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
-    /// [`max_depth`](super::WalkOptions::max_depth) bounds that.
+    /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
+    /// directory that is already on that path. A loop is not entered: it is an error, `ELOOP`, with [that
+    /// directory](Error::loop_ancestor). Without a loop, links still multiply: 54 entries in 18 layers, with two links to each
+    /// next layer, are 524,287 visits. [`max_depth`](super::WalkOptions::max_depth) bounds that.
     ///
     /// ```
     /// use lendir::{FileType, Walk};
@@ -270,8 +270,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// As [`follow_entry`](Self::follow_entry), by name. The entry need not have been lent: with [`skip_all`](Self::skip_all), a
-    /// caller can walk in an order of its own, where the name of a file costs a vain `openat`. Returns whether that changed
-    /// anything. [`Walk::next`](super::Walk::next) has the errors of [`enter`](Self::enter).
+    /// caller can walk in an order of its own, where a file's name costs a failed `openat`. Returns whether that changed
+    /// anything. [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter).
     ///
     /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
@@ -290,7 +290,7 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: the name is copied. [`Walk::next`](super::Walk::next) has the errors, with the path: `ENOENT` if there is no such
+    /// Costs: the name is copied. [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if there is no such
     /// entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a
     /// slash or a NUL.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) {
@@ -378,7 +378,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for a root, at a first visit,
-    /// and if the parent could not be reopened.
+    /// and if the parent could not be reopened, which was an error of [`Walk::next`](super::Walk::next) before.
     #[inline]
     #[must_use]
     pub fn parent(&self) -> Option<BorrowedFd<'a>> {

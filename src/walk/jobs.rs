@@ -3,7 +3,7 @@
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::fmt;
 
-/// Work that a thread of [`Walk::spread`](super::Walk::spread) does itself, unless another thread has nothing to do.
+/// Hands closures to idle threads of a [`Walk::spread`](super::Walk::spread); if none is idle, the caller runs them.
 ///
 /// Threads share directories. Where the entries of one directory are the work (2,000 files to search), they share jobs:
 ///
@@ -25,9 +25,12 @@ use std::fmt;
 ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
 ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 ///             if entry.file_type() == FileType::RegularFile {
-///                 if let Ok(file) = entry.open(OFlags::RDONLY) {
-///                     let search = &search;
-///                     jobs.run(move || search(file.into()));
+///                 match entry.open(OFlags::RDONLY | OFlags::NONBLOCK) {
+///                     Ok(file) => {
+///                         let search = &search;
+///                         jobs.run(move || search(file.into()));
+///                     }
+///                     Err(error) => eprintln!("{error}"),
 ///                 }
 ///             }
 ///         }
@@ -58,10 +61,11 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         Self { is_wanted: queue.is_wanted(), queue }
     }
 
-    /// Runs `job`: on another thread if one has nothing to do, else here and now.
+    /// Queues `job` if a thread is idle and fewer than 16 jobs, and two for each thread, are queued. Otherwise runs it here and
+    /// now.
     ///
     /// An idle thread runs it while it waits in [`Worker::next`](super::Worker::next). The job may borrow what outlives the
-    /// `spread`, and own descriptors and buffers. At most 16 jobs and two for each thread wait. Every job has run when
+    /// `spread`, and own descriptors and buffers, which stay open while it is queued. Every job has run when
     /// [`spread`](super::Walk::spread) returns, except that [`stop`](super::Worker::stop) and a panic drop jobs that have not
     /// begun. A panic in a job is one in the closure of the thread that runs it.
     ///

@@ -58,13 +58,15 @@ impl WalkOptions {
 }
 
 impl<S> WalkOptions<S> {
-    /// Stays on the mount of the root: the directory that a file system is mounted on is lent as an entry and not entered.
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A file
+    /// can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open) lead to
+    /// what is mounted there.
     ///
     /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
     /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, ask for
     /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
     ///
-    /// Costs: nothing, where there is `openat2` with [`RESOLVE_NO_XDEV`]. Elsewhere one `statx` more for each directory. Before
+    /// Costs: nothing, where there is `openat2` with [`RESOLVE_NO_XDEV`]. Elsewhere one more `statx` for each directory. Before
     /// Linux 5.8 that can tell devices only, so bind mounts of the same file system are entered.
     ///
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
@@ -75,9 +77,9 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// Lends each directory once more, after everything below it: see [`Dir::is_second_visit`](crate::Dir::is_second_visit) and
-    /// [`Dir::parent`](crate::Dir::parent). First and second visits come in pairs, except that a level that was moved or removed
-    /// meanwhile can be [lost](Self::max_open).
+    /// Lends each directory once more, after everything below it and without its entries: see
+    /// [`Dir::is_second_visit`](crate::Dir::is_second_visit) and [`Dir::parent`](crate::Dir::parent). First and second visits
+    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open).
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -117,7 +119,7 @@ impl<S> WalkOptions<S> {
     /// or `ELOOP` on old kernels.
     ///
     /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find -P`. A
-    /// program that removes strips them first: `path.components().as_path()`.
+    /// program that removes files should strip them first: `path.components().as_path()`.
     pub fn follow_roots(mut self, yes: bool) -> Self {
         self.options.follow_roots = yes;
         self
@@ -161,11 +163,11 @@ impl<S> WalkOptions<S> {
         Ok(walk)
     }
 
-    /// Begins a walk of the trees at `paths`, one after the other; on [several threads](Walk::spread), of all of them at once. A
-    /// path that is given twice is walked twice.
+    /// Begins a walk of the trees at `paths`, one after another; on [several threads](Walk::spread), of all of them at once. A
+    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](crate::Dir::skip_all) it.
     ///
-    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] has the error, with the path
-    /// and depth 0, and goes on with the next root. One that may not be read is lent, as below a root.
+    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] returns the error, with the
+    /// path and depth 0, and the next call goes on with the next root. One that may not be read is lent, as below a root.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
@@ -182,7 +184,8 @@ impl<S> WalkOptions<S> {
     /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
     /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
     ///
-    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open).
+    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open). A descriptor that cannot
+    /// be read is lent all the same, and [`Dir::next`](crate::Dir::next) returns the error.
     pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
         self.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes())
     }
