@@ -18,6 +18,10 @@ impl FileId {
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         Ok(ask(dir)?.id)
     }
+
+    pub(super) fn and_mount(dir: BorrowedFd<'_>) -> Result<(Self, Mount), Errno> {
+        ask(dir).map(|Identity { id, mount, .. }| (id, mount))
+    }
 }
 
 /// By this the walk recognises a directory after closing its descriptor. A file system may give its inode number to another

@@ -274,22 +274,23 @@ impl<S: Clone> Levels<S> {
     ) -> Result<Option<(Found, Option<Followed>)>, Refusal> {
         let Self { options, mounts, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.from(child.name_at));
-        let open = || opened.unwrap_or_else(|| mounts.open(top.dir(), name, options.same_mount));
-        let opened = match child.kind {
+        match child.kind {
             Kind::LINK | Kind::SKIPPED => return Ok(None),
             Kind::NO_NAME => return Err(Errno::INVAL.into()),
-            Kind::FOLLOWED => None,
-            Kind::ANY => {
-                Some(open()).filter(|opened| !matches!(opened, Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT)))
+            Kind::FOLLOWED => {}
+            kind => {
+                let opened = opened.unwrap_or_else(|| mounts.open(top.dir(), name, options.same_mount));
+                match mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount) {
+                    Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if kind == Kind::ANY => {}
+                    found => {
+                        let found = found?;
+                        if let Some(found) = &found {
+                            links.check(found.dir.as_fd(), top.spot.depth + 1)?;
+                        }
+                        return Ok(found.map(|found| (found, None)));
+                    }
+                }
             }
-            _ => Some(open()),
-        };
-        if let Some(opened) = opened {
-            let found = mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount)?;
-            if let Some(found) = &found {
-                links.check(found.dir.as_fd(), top.spot.depth + 1)?;
-            }
-            return Ok(found.map(|found| (found, None)));
         }
         match mounts.follow(top.dir(), name, options.same_mount) {
             Ok(Some(found)) => {
@@ -341,9 +342,7 @@ impl<S: Clone> Levels<S> {
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { stack, way_back, links, path, notes, .. } = self;
         let (spot, identity, below) = stack.last_closed();
-        let found =
-            identity.and_then(|identity| way_back.find((spot, identity), below, path, links, || stack.way_down()));
-        match found {
+        match way_back.find((spot, identity), below, path, links, || stack.way_down()) {
             Ok(dir) => {
                 stack.reopen(dir);
                 Ok(())
@@ -404,15 +403,13 @@ impl<S: Clone> Levels<S> {
     fn come_up(&mut self, level: Arc<Common<S>>, state: S) -> Result<(), Error> {
         let Self { stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };
-        let found = level.identity.and_then(|identity| {
-            let way_down = || {
-                let levels = level.all_from_root();
-                let dir = levels[0].root_dir().expect("BUG: the root has no descriptor");
-                let rest = levels[1..].iter().map(|level| (level.spot, level.identity)).collect::<Vec<_>>();
-                (Start { dir, spot: levels[0].spot }, rest)
-            };
-            way_back.find((spot, identity), stack.first(), path, links, way_down)
-        });
+        let way_down = || {
+            let levels = level.all_from_root();
+            let dir = levels[0].root_dir().expect("BUG: the root has no descriptor");
+            let rest = levels[1..].iter().map(|level| (level.spot, level.identity)).collect::<Vec<_>>();
+            (Start { dir, spot: levels[0].spot }, rest)
+        };
+        let found = way_back.find((spot, level.identity), stack.first(), path, links, way_down);
         let (phase, result) = match found {
             Ok(dir) => (Phase::First(dir), Ok(())),
             Err(errno) => (Phase::Lost, Err(self.error_at(spot, errno))),

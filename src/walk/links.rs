@@ -1,6 +1,6 @@
 //! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
 
-use super::identity::FileId;
+use super::identity::{FileId, Mount};
 use super::open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -10,8 +10,9 @@ use rustix::io::Errno;
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    /// The directory that was asked about last and those above it, by their depth: the root first.
-    ancestors: Vec<FileId>,
+    /// The directory that was asked about last and those above it, by their depth: the root first. A directory that is mounted
+    /// twice has other ones above it there.
+    ancestors: Vec<(FileId, Mount)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Links {
         let Some(link) = self.followed.last() else { return Ok(()) };
         // It is below the link's target and all directories that the walk came through since, so it is none of these.
         let id = FileId::of(dir)?;
-        refuse(self.ancestors.iter().take(link.depth).position(|above| *above == id))
+        refuse(self.ancestors.iter().take(link.depth).position(|(above, _)| *above == id))
     }
 
     /// Forgets the links that led to this depth or deeper.
@@ -97,7 +98,7 @@ impl Links {
         self.forget_from(depth + 1);
         self.find_ancestors(dir, depth)?;
         let target = FileId::of(target)?;
-        refuse(self.ancestors.iter().position(|above| *above == target))?;
+        refuse(self.ancestors.iter().position(|(above, _)| *above == target))?;
         Ok(Followed { depth: depth + 1, target })
     }
 
@@ -113,9 +114,9 @@ impl Links {
         let mut reached: Option<OwnedFd> = None;
         loop {
             let here = reached.as_ref().map_or(dir, AsFd::as_fd);
-            let id = FileId::of(here)?;
-            found.push(id);
-            if depth <= last_link || self.ancestors.get(depth) == Some(&id) {
+            let ancestor = FileId::and_mount(here)?;
+            found.push(ancestor);
+            if depth <= last_link || self.ancestors.get(depth) == Some(&ancestor) {
                 break;
             }
             reached = Some(open::path_at(here, c"..", open::THROUGH)?);
@@ -151,7 +152,7 @@ mod tests {
             let open = |path: &std::path::Path| -> OwnedFd { crate::open(path).unwrap() };
             links.find_ancestors(open(&dir).as_fd(), depth).unwrap();
             let mut expected: Vec<_> =
-                dir.ancestors().take(depth + 1).map(|dir| FileId::of(open(dir).as_fd()).unwrap()).collect();
+                dir.ancestors().take(depth + 1).map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
             expected.reverse();
             assert_eq!(links.ancestors, expected, "{name}");
         }

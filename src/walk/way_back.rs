@@ -37,7 +37,7 @@ impl WayBack {
     /// by names begins, and the levels from there to this one, each with its identity.
     pub(super) fn find<'t, Levels: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
         &mut self,
-        (spot, identity): (Spot, Identity),
+        (spot, identity): (Spot, Result<Identity, Errno>),
         below: Option<Start<'_>>,
         path: &TreePath,
         links: &Links,
@@ -47,7 +47,7 @@ impl WayBack {
         if below.is_some() {
             *self = Self::default();
         }
-        if let Some(dir) = self.by_dots(spot, &identity, below, links) {
+        if let Some(dir) = self.by_dots(spot, &identity?, below, links) {
             return Ok(dir);
         }
         if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= spot.path_end) {
@@ -124,5 +124,27 @@ impl Names<'_> {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, Links, Spot, Start, TreePath, WayBack};
+    use rustix::fd::AsFd;
+
+    /// Where the last way ended may be above the next level: it is no way back from below.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a directory")]
+    fn a_level_without_identity_ends_the_last_way() {
+        let dir = crate::open("/").unwrap();
+        let reached = Some((crate::open("/").unwrap(), 1));
+        let mut way = WayBack { reached, ..WayBack::default() };
+        let [spot, below] = [5, 6].map(|depth| Spot { depth, ..Spot::default() });
+        let (path, links) = (TreePath::default(), Links::default());
+        let below = Start { dir: dir.as_fd(), spot: below };
+        let by_names = || -> (Start<'_>, Vec<_>) { unreachable!("a level without identity is looked for") };
+        let found = way.find((spot, Err(Errno::IO)), Some(below), &path, &links, by_names);
+        assert_eq!(found.unwrap_err(), Errno::IO);
+        assert!(way.reached.is_none());
     }
 }

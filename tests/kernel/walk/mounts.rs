@@ -5,7 +5,7 @@ use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
-use lendir::FileType;
+use lendir::{Error, FileType};
 use libc::ENOENT;
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
@@ -105,6 +105,33 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
     });
     let what = "walks that follow links to a tmpfs, below a bind mount, and on the same mount";
     machine::report("walk: links to other mounts", outcome, what);
+}
+
+/// Links are loops in each of the places where one directory is mounted, though its ancestors are others there.
+#[test]
+fn loops_are_found_wherever_a_directory_is_mounted() {
+    const PLACES: [&str; 3] = ["x", "y", "z"];
+    let outcome = in_own_namespace(|scratch| {
+        let (tree, mounted) = (scratch.join("tree"), scratch.join("mounted"));
+        make(scratch, &["mounted/", "tree/x/c/", "tree/y/c/", "tree/z/c/"]);
+        symlink("..", mounted.join("up")).unwrap();
+        for place in PLACES {
+            mount_bind(&mounted, tree.join(place).join("c")).unwrap();
+        }
+        let mut loops = Vec::new();
+        let mut told = |error: Error| loops.push((error.path().to_owned(), error.loop_ancestor().map(Path::to_owned)));
+        let mut walk = PLAIN.options().open(&tree).unwrap();
+        while let Some(mut dir) = walk.next_ok(&mut told) {
+            while dir.next().unwrap().is_some() {
+                dir.follow_entry();
+            }
+        }
+        loops.sort();
+        assert_eq!(loops, PLACES.map(|place| (tree.join(place).join("c/up"), Some(tree.join(place)))));
+        loops.len()
+    });
+    let what = "links in a directory that is mounted at three places, to the one that it is mounted in";
+    machine::report("walk: loops below mounts", outcome, what);
 }
 
 fn check_mounts(tree: &Path, points: &[&str]) {

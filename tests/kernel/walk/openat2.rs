@@ -9,10 +9,11 @@ use crate::support::process;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
 use crate::trap;
-use lendir::EndMarker;
-use libc::{EACCES, EIO, ENOSYS, EPERM, c_long};
+use lendir::{EndMarker, Walk};
+use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, c_long};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 const DEPTH: usize = 6;
@@ -96,6 +97,37 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
         });
         let what = "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
         machine::report("walk: `openat2` is refused", outcome, what);
+    });
+}
+
+/// A name that was not lent may be that of a link. The walk learns that from the error of an open, of which another may come first.
+#[test]
+fn names_that_were_not_lent_are_followed_whatever_comes_first() {
+    const TEST: &str = "walk::openat2::names_that_were_not_lent_are_followed_whatever_comes_first";
+    trapped(TEST, &CALLS, || {
+        let tree = tempfile::tempdir().unwrap();
+        make(tree.path(), &["a/b/c/d/file", "target/in/"]);
+        symlink("../../../../target", tree.path().join("a/b/c/d/link")).unwrap();
+        let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
+        for errno in errnos {
+            // In post-order, there are levels to close when descriptors run out.
+            let mut walk = Walk::options().post_order(true).from_fd(lendir::open(tree.path()).unwrap(), "");
+            let mut followed = Vec::new();
+            while let Some(mut dir) = walk.next().unwrap() {
+                let path = dir.path().to_str().unwrap().to_owned();
+                if path == "a/b/c/d" && !dir.is_second_visit() {
+                    dir.skip_all();
+                    assert!(["link", "file", "missing"].iter().all(|name| dir.follow_name(name)));
+                    trap::fail(OPENAT2, errno, move |number| number == 1 || matches!(errno, ENOSYS | EPERM));
+                } else if path.contains("link") && !dir.is_second_visit() {
+                    followed.push(path);
+                }
+            }
+            trap::count(OPENAT2);
+            assert_eq!(followed, ["a/b/c/d/link", "a/b/c/d/link/in"], "errno {errno}");
+        }
+        let what = "names of links, files and nothing, where the first `openat2` fails";
+        machine::passed("walk: names that were not lent", 3 * errnos.len(), what);
     });
 }
 
