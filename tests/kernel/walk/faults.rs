@@ -10,6 +10,7 @@ use crate::trap;
 use lendir::Walk;
 use libc::{EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 pub const OPENAT: c_long = libc::SYS_openat;
@@ -263,5 +264,33 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
         }
         let what = "errors of `lseek` in a directory that was dropped midway: one, and the directories seen before are visited";
         machine::passed("walk: a rewind fails", ERRNOS.len(), what);
+    });
+}
+
+#[test]
+fn entries_of_unknown_type_are_followed() {
+    const TEST: &str = "walk::faults::entries_of_unknown_type_are_followed";
+    trapped(TEST, &[GETDENTS64], || {
+        let tree = tempfile::tempdir().unwrap();
+        make(tree.path(), &["directory/below/", "file"]);
+        symlink("directory", tree.path().join("link")).unwrap();
+        symlink("missing", tree.path().join("dangling")).unwrap();
+        trap::count(GETDENTS64);
+        trap::hide_types();
+        let mut walk = Walk::options().from_fd(lendir::open(tree.path()).unwrap(), "");
+        let mut visited = Vec::new();
+        while let Some(mut dir) = walk.next().unwrap() {
+            visited.push(dir.path().to_str().unwrap().to_owned());
+            while dir.next().unwrap().is_some() {
+                dir.follow_entry();
+            }
+        }
+        visited.sort();
+        assert_eq!(visited, ["", "directory", "directory/below", "link", "link/below"]);
+        machine::passed(
+            "walk: entries of unknown type are followed",
+            4,
+            "a directory, a file, a link and a dangling one",
+        );
     });
 }
