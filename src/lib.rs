@@ -112,17 +112,9 @@ mod sort;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sorted_entry;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod sync;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod walk;
-
-/// Code that threads share uses these names, so `tests/shuttle` can put a scheduler of its own under it.
-#[cfg(all(not(lendir_shuttle), any(target_os = "linux", target_os = "android")))]
-use std::{sync, thread};
-
-#[cfg(lendir_shuttle)]
-#[path = "../tests/shuttle/std.rs"]
-mod scheduled;
-#[cfg(lendir_shuttle)]
-use scheduled::{sync, thread};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use {

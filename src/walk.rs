@@ -3,26 +3,24 @@
 //! A module uses those above it:
 //!
 //! ```text
-//! spot  unread  roots  pending  path  open  identity  mounts  links
+//! spot  unfinished  roots  pending  path  open  identity  mounts  links
 //! way_back    how a closed level is found again
-//! common      a level that several threads walk
+//! shared_level  a level that several threads walk
 //! stack       the levels on the way
 //! options     what the caller asks
-//! levels      the steps of a thread: down, up, back
+//! traversal   the steps of a thread: down, up, back
 //! notes       what the caller says of entries
 //! dir         what is lent
-//! cursor      a thread's place: levels and buffer
+//! cursor      a thread's traversal and its buffer
 //! share  handover  jobs       what threads give each other
 //! worker      a thread of several
 //! ```
 
-mod common;
 mod cursor;
 mod dir;
 mod handover;
 mod identity;
 mod jobs;
-mod levels;
 mod links;
 mod mounts;
 mod notes;
@@ -32,9 +30,11 @@ mod path;
 mod pending;
 mod roots;
 mod share;
+mod shared_level;
 mod spot;
 mod stack;
-mod unread;
+mod traversal;
+mod unfinished;
 mod way_back;
 mod worker;
 
@@ -55,7 +55,6 @@ use crate::error::Error;
 #[cfg(doc)]
 use crate::listing::Listing;
 use cursor::Cursor;
-use levels::Levels;
 use roots::Roots;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
@@ -63,6 +62,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use traversal::Traversal;
 
 /// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`] as [`Entries`].
 ///
@@ -147,8 +147,8 @@ impl Default for Walk {
 }
 
 impl<S> Walk<S> {
-    fn new(levels: Levels<S>) -> Self {
-        Self { cursor: Cursor::new(levels) }
+    fn new(traversal: Traversal<S>) -> Self {
+        Self { cursor: Cursor::new(traversal) }
     }
 
     /// Begins the tree at `path`, in the same memory and with the same options. What is left of the trees before is abandoned.
@@ -159,18 +159,18 @@ impl<S> Walk<S> {
     ///
     /// Those of [`WalkOptions::open`]. [`next`](Self::next) is then `None`.
     pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.cursor.levels.clear();
+        self.cursor.traversal.clear();
         let path = path.as_ref();
         let bytes = path.as_os_str().as_bytes();
-        let root = open::root(bytes, self.cursor.levels.options.follow_roots, OFlags::empty());
+        let root = open::root(bytes, self.cursor.traversal.options.follow_roots, OFlags::empty());
         let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
-        self.cursor.levels.begin(Roots::of(root), bytes);
+        self.cursor.traversal.begin(Roots::of(root), bytes);
         Ok(())
     }
 
     /// As [`reopen`](Self::reopen), for a descriptor: see [`WalkOptions::from_fd`].
     pub fn reopen_fd(&mut self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) {
-        self.cursor.levels.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes());
+        self.cursor.traversal.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes());
     }
 }
 
@@ -271,9 +271,9 @@ impl<S: Clone> Walk<S> {
 
 impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let levels = &self.cursor.levels;
+        let traversal = &self.cursor.traversal;
         let mut shown = f.debug_struct("Walk");
-        shown.field("path", &Path::new(OsStr::from_bytes(levels.path.above(0))));
-        shown.field("depth", &levels.depth()).field("options", &levels.options).finish_non_exhaustive()
+        shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.above(0))));
+        shown.field("depth", &traversal.depth()).field("options", &traversal.options).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,9 @@
 //! `Cursor`: where a thread is in a walk, with the memory that it reads into. It goes from directory to directory and lends them.
 
 use super::dir::Dir;
-use super::levels::{Levels, Step};
 use super::pending::Pending;
-use super::unread::{Tell, Unread};
+use super::traversal::{Step, Traversal};
+use super::unfinished::{Tell, Unfinished};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use std::{io, mem};
@@ -11,28 +11,28 @@ use std::{io, mem};
 #[derive(Debug)]
 pub(super) struct Cursor<S> {
     buffer: Buffer,
-    pub(super) levels: Levels<S>,
+    pub(super) traversal: Traversal<S>,
 }
 
 impl<S> Cursor<S> {
-    pub(super) fn new(levels: Levels<S>) -> Self {
-        Self { buffer: Buffer::new(), levels }
+    pub(super) fn new(traversal: Traversal<S>) -> Self {
+        Self { buffer: Buffer::new(), traversal }
     }
 
     /// Whether the caller has stopped the walk, or something of the current directory is unread: [`finish`](Self::finish) comes
     /// first.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
-        !matches!(self.levels.notes.unread, Unread::Nothing)
+        !matches!(self.traversal.notes.unfinished, Unfinished::Nothing)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.levels.notes.unread, Unread::Stopped)
+        matches!(self.traversal.notes.unfinished, Unfinished::Stopped)
     }
 
     #[inline(always)]
     pub(super) fn lend(&mut self) -> Dir<'_, S> {
-        Dir::lend(&mut self.levels, &mut self.buffer)
+        Dir::lend(&mut self.traversal, &mut self.buffer)
     }
 }
 
@@ -40,16 +40,17 @@ impl<S: Clone> Cursor<S> {
     /// Reads what is unread of the current directory.
     #[cold]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
-        match mem::replace(&mut self.levels.notes.unread, Unread::Nothing) {
-            Unread::Stopped => self.levels.clear(),
-            Unread::Rest => {
+        match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
+            Unfinished::Stopped => self.traversal.clear(),
+            Unfinished::Rest => {
                 // Read from the start: a cookie may lead elsewhere. What was noted before keeps its mark, and comes once.
-                let noted = if self.levels.notes.is_untouched() { Pending::default() } else { self.levels.rewind()? };
+                let noted =
+                    if self.traversal.notes.is_untouched() { Pending::default() } else { self.traversal.rewind()? };
                 self.lend().read_for_directories(&noted)?;
             }
-            Unread::OutOfMemory => return Err(self.levels.error(io::ErrorKind::OutOfMemory)),
-            Unread::Refused { errno, tell: Tell::Always } => return Err(self.levels.error(errno)),
-            Unread::Nothing | Unread::Refused { .. } => {}
+            Unfinished::OutOfMemory => return Err(self.traversal.error(io::ErrorKind::OutOfMemory)),
+            Unfinished::Refused { errno, tell: Tell::Always } => return Err(self.traversal.error(errno)),
+            Unfinished::Nothing | Unfinished::Refused { .. } => {}
         }
         Ok(())
     }
@@ -58,7 +59,7 @@ impl<S: Clone> Cursor<S> {
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool, Error> {
         loop {
-            match self.levels.step()? {
+            match self.traversal.step()? {
                 Step::Lend => return Ok(true),
                 Step::More => {}
                 Step::Done => return Ok(false),

@@ -1,12 +1,12 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
-use super::levels::Levels;
 use super::links::Links;
 use super::notes::{Below, Notes, kinds};
 use super::pending::{Kind, Pending};
 use super::spot::Spot;
-use super::stack::{Level, Phase};
-use super::unread::Unread;
+use super::stack::{Level, Visit};
+use super::traversal::Traversal;
+use super::unfinished::Unfinished;
 use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
 use crate::entries::Entries;
@@ -65,17 +65,17 @@ pub struct Dir<'a, S = ()> {
 impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
     #[inline(always)]
-    pub(super) fn lend(levels: &'a mut Levels<S>, buffer: &'a mut Buffer) -> Self {
-        let Levels { options, stack, path, links, notes, .. } = levels;
-        let (Level { phase, spot, end_marker, state, .. }, above) = stack.split_top_mut();
-        let phase: &Phase = phase;
-        let (dir, is_second_visit, parent) = match phase {
-            Phase::First(dir) => (dir, false, None),
-            Phase::Second(dir) => {
+    pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
+        let Traversal { options, stack, path, links, notes, .. } = traversal;
+        let (Level { visit, spot, end_marker, state, .. }, above) = stack.split_top_mut();
+        let visit: &Visit = visit;
+        let (dir, is_second_visit, parent) = match visit {
+            Visit::First(dir) => (dir, false, None),
+            Visit::Second(dir) => {
                 let parent = above.last().filter(|above| above.spot.depth + 1 == spot.depth);
                 (dir, true, parent.and_then(Level::open_dir))
             }
-            Phase::Closed | Phase::Lost => panic!("BUG: the level is closed"),
+            Visit::Closed | Visit::Lost => panic!("BUG: the level is closed"),
         };
         let path = path.as_bytes_with_nul();
         let mut entries =
@@ -83,15 +83,15 @@ impl<'a, S> Dir<'a, S> {
         let has_entries = !is_second_visit && spot.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
-        match notes.unread {
-            Unread::Refused { .. } if has_entries => entries.end(false),
-            _ => notes.unread = Unread::Rest,
+        match notes.unfinished {
+            Unfinished::Refused { .. } if has_entries => entries.end(false),
+            _ => notes.unfinished = Unfinished::Rest,
         }
         if !has_entries {
             entries.end(false);
         }
         if is_dead_end {
-            notes.unread.skip();
+            notes.unfinished.skip();
         }
         notes.lend(spot.names_at, if is_dead_end { Below::None } else { Below::Lent });
         Self { entries, parent, spot, end_marker: *end_marker, is_second_visit, has_entries, state, path, links, notes }
@@ -204,8 +204,8 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        if let Unread::Refused { errno, .. } = self.notes.unread {
-            self.notes.unread.end(); // `next` need not tell it again
+        if let Unfinished::Refused { errno, .. } = self.notes.unfinished {
+            self.notes.unfinished.end(); // `next` need not tell it again
             return Err(self.spot.error(self.path, errno));
         }
         if self.has_entries {

@@ -6,8 +6,7 @@
 
 use super::jobs::{Job, JobQueue};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use crate::thread;
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, thread};
 use std::collections::VecDeque;
 use std::mem;
 

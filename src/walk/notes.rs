@@ -1,7 +1,7 @@
 //! `Notes`: what the walk notes of the current directory's entries, and what the caller says of them.
 
-use super::pending::{Kind, Pending, Record, Search};
-use super::unread::Unread;
+use super::pending::{Item, Kind, Pending, Search};
+use super::unfinished::Unfinished;
 use crate::entry::Entry;
 use crate::listing::Listing;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct Notes {
     pub(super) pending: Pending,
-    pub(super) unread: Unread,
+    pub(super) unfinished: Unfinished,
     /// Where the names of the current directory begin.
     names_at: usize,
     /// Where the name of the entry lent last is, if it is pending. [`UNTOUCHED`] at first.
@@ -40,7 +40,7 @@ impl Notes {
     pub(super) fn new() -> Self {
         Self {
             pending: Pending::default(),
-            unread: Unread::Nothing,
+            unfinished: Unfinished::Nothing,
             names_at: 0,
             last_at: 0,
             link_at: 0,
@@ -51,7 +51,7 @@ impl Notes {
 
     pub(super) fn clear(&mut self) {
         self.pending.truncate(0);
-        self.unread = Unread::Nothing;
+        self.unfinished = Unfinished::Nothing;
     }
 
     /// A directory is lent, whose names begin at `names_at`.
@@ -101,14 +101,14 @@ impl Notes {
     /// There are no more entries. Returns what the caller does not know yet.
     #[inline]
     pub(super) fn end(&mut self) -> Option<io::Error> {
-        self.unread.end()
+        self.unfinished.end()
     }
 
     /// Notes the directories of `listing`, in its order. Those that were noted before keep what the caller said of them. Returns
     /// whether there was memory for all.
     #[inline(never)]
     pub(super) fn note_all(&mut self, listing: &Listing) -> bool {
-        let mut is_noted = self.unread.end().is_none(); // or there was no memory for an entry that was lent before
+        let mut is_noted = self.unfinished.end().is_none(); // or there was no memory for an entry that was lent before
         if self.below == Below::Lent {
             let before = self.pending.copy(self.names_at..self.pending.len());
             let mut known = kinds(&before);
@@ -119,8 +119,8 @@ impl Notes {
                 let name = entry.name_cstr();
                 is_noted = is_noted && self.pending.push(known.remove(name).unwrap_or(kind), name).is_ok();
             }
-            let no_names = before.records().filter(|record| record.kind == Kind::NO_NAME);
-            for (name, kind) in known.into_iter().chain(no_names.map(|record| (record.name, record.kind))) {
+            let no_names = before.items().filter(|item| item.kind == Kind::NO_NAME);
+            for (name, kind) in known.into_iter().chain(no_names.map(|item| (item.name, item.kind))) {
                 is_noted = is_noted && self.pending.push(kind, name).is_ok();
             }
         }
@@ -146,7 +146,7 @@ impl Notes {
     fn push(&mut self, kind: Kind, name: &CStr) -> bool {
         let is_pushed = self.pending.push(kind, name).is_ok();
         if !is_pushed {
-            (self.below, self.unread) = (Below::None, Unread::OutOfMemory);
+            (self.below, self.unfinished) = (Below::None, Unfinished::OutOfMemory);
         }
         is_pushed
     }
@@ -161,7 +161,7 @@ impl Notes {
         self.pending.follow(self.last_at);
     }
 
-    /// Marks a record with this name and a `wanted` kind. Returns whether there is one.
+    /// Marks a item with this name and a `wanted` kind. Returns whether there is one.
     pub(super) fn mark(&mut self, name: &[u8], mark: Kind, wanted: fn(Kind) -> bool) -> bool {
         self.find(name, wanted).inspect(|at| self.pending.set_kind(*at, mark)).is_some()
     }
@@ -176,7 +176,7 @@ impl Notes {
     }
 
     fn find(&mut self, name: &[u8], wanted: fn(Kind) -> bool) -> Option<usize> {
-        let is_complete = self.unread == Unread::Nothing;
+        let is_complete = self.unfinished == Unfinished::Nothing;
         self.search.find(&mut self.pending, name, is_complete, wanted)
     }
 
@@ -186,7 +186,7 @@ impl Notes {
         if self.below == Below::Lent {
             self.below = Below::Named;
         }
-        self.unread.skip();
+        self.unfinished.skip();
         self.pending.truncate(self.names_at);
         self.last_at = self.names_at;
         self.search = Search::new(self.names_at);
@@ -195,14 +195,14 @@ impl Notes {
     #[inline]
     pub(super) fn stop(&mut self) {
         self.skip_all();
-        (self.below, self.unread) = (Below::None, Unread::Stopped);
+        (self.below, self.unfinished) = (Below::None, Unfinished::Stopped);
     }
 }
 
 /// What the caller said of names. Those that are none are left out. A name that is there twice, and skipped once, is entered.
 pub(super) fn kinds(noted: &Pending) -> BTreeMap<&CStr, Kind> {
     let mut kinds = BTreeMap::new();
-    for Record { name, kind, .. } in noted.records().filter(|record| record.kind != Kind::NO_NAME) {
+    for Item { name, kind, .. } in noted.items().filter(|item| item.kind != Kind::NO_NAME) {
         let known = kinds.entry(name).or_insert(kind);
         if known.is_passed_over() {
             *known = kind;

@@ -1,8 +1,8 @@
 //! `WalkOptions`: what the caller asks of a walk before it begins.
 
 use super::Walk;
-use super::levels::Levels;
 use super::roots::Roots;
+use super::traversal::Traversal;
 use crate::error::Error;
 use rustix::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -94,7 +94,7 @@ impl<S> WalkOptions<S> {
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do (in post-order, for
     /// each level). Beyond the limit, or when the process (`EMFILE`) or the system (`ENFILE`) has no more, it closes the
-    /// shallowest levels, and reopens them by `..` on the way back, or else by names from the topmost level, which stays open. It
+    /// shallowest levels, and reopens them by `..` on the way back, or else by names from the root's level, which stays open. It
     /// accepts only the directory that it closed: the same device, inode number and, where the file system fixes it, birth time,
     /// and under [`same_mount`](Self::same_mount) the same mount. `SECURITY.md` lists the file systems that do not fix it: there, a
     /// directory that was removed and replaced by one of the same inode number is taken for the same.
@@ -191,8 +191,8 @@ impl<S> WalkOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
-        let mut levels = Levels::new(self.options, self.state);
-        levels.begin(roots, path);
-        Walk::new(levels)
+        let mut traversal = Traversal::new(self.options, self.state);
+        traversal.begin(roots, path);
+        Walk::new(traversal)
     }
 }

@@ -8,13 +8,13 @@ use std::ops::Range;
 /// The names of directories still to do, in runs: those of a level come after those of the level above it.
 ///
 /// ```text
-/// record            record
+/// item            item
 /// kind name    NUL  kind name NUL
 /// d    adduser 0    d    apt  0
 /// ```
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    records: Vec<u8>,
+    items: Vec<u8>,
     /// No level has names left before here: they have been given to other threads. Where a search for names to give begins.
     given_until: usize,
     /// Memory for [`Search`].
@@ -73,8 +73,8 @@ impl Kind {
     }
 }
 
-/// A record of [`Pending`].
-pub(super) struct Record<'p> {
+/// A item of [`Pending`].
+pub(super) struct Item<'p> {
     pub(super) kind: Kind,
     pub(super) name: &'p CStr,
     /// Where the next one begins.
@@ -91,12 +91,12 @@ pub(super) struct OutOfMemory;
 impl Pending {
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.records.len()
+        self.items.len()
     }
 
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
-        self.records.truncate(len);
+        self.items.truncate(len);
         self.given_until = self.given_until.min(len);
     }
 
@@ -111,61 +111,61 @@ impl Pending {
     #[inline]
     pub(super) fn push(&mut self, kind: Kind, name: &CStr) -> Result<(), OutOfMemory> {
         let name = name.to_bytes_with_nul();
-        if self.records.capacity() - self.records.len() <= name.len() {
+        if self.items.capacity() - self.items.len() <= name.len() {
             self.grow(1 + name.len())?;
         }
-        self.records.push(kind.0);
-        self.records.extend_from_slice(name);
+        self.items.push(kind.0);
+        self.items.extend_from_slice(name);
         Ok(())
     }
 
     #[cold]
     fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
-        self.records.try_reserve(more.max(AT_ONCE)).map_err(|_| OutOfMemory)
+        self.items.try_reserve(more.max(AT_ONCE)).map_err(|_| OutOfMemory)
     }
 
-    /// The record that begins at `at`.
+    /// The item that begins at `at`.
     #[inline]
-    pub(super) fn at(&self, at: usize) -> Record<'_> {
-        let (kind, name) = self.records[at..].split_first().expect("BUG: no name is left");
+    pub(super) fn at(&self, at: usize) -> Item<'_> {
+        let (kind, name) = self.items[at..].split_first().expect("BUG: no name is left");
         let name = CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL");
-        Record { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
+        Item { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
 
     /// Where the second half of the names in `run` begins; the end of `run` if it has one name.
     pub(super) fn half(&self, run: Range<usize>) -> usize {
         let middle = run.start.midpoint(run.end);
         let is_nul = |byte: &u8| *byte == 0;
-        let end_before = self.records[run.start..middle].iter().rposition(is_nul).map(|nul| run.start + nul);
-        let end_after = || self.records[middle..].iter().position(is_nul).map(|nul| middle + nul);
+        let end_before = self.items[run.start..middle].iter().rposition(is_nul).map(|nul| run.start + nul);
+        let end_after = || self.items[middle..].iter().position(is_nul).map(|nul| middle + nul);
         end_before.or_else(end_after).expect("BUG: a name without its NUL") + 1
     }
 
     pub(super) fn copy(&self, run: Range<usize>) -> Self {
-        Self { records: self.records[run].to_vec(), ..Self::default() }
+        Self { items: self.items[run].to_vec(), ..Self::default() }
     }
 
-    /// Drops the records from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
+    /// Drops the items from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
     #[inline]
     pub(super) fn forget(&mut self, names_at: usize, next_at: usize) -> usize {
-        let left = self.records.len() - next_at;
+        let left = self.items.len() - next_at;
         if next_at - names_at <= left {
             return next_at;
         }
-        self.records.copy_within(next_at.., names_at);
-        self.records.truncate(names_at + left);
+        self.items.copy_within(next_at.., names_at);
+        self.items.truncate(names_at + left);
         names_at
     }
 
-    /// Changes the kind of the record that begins at `at`, if there is one.
+    /// Changes the kind of the item that begins at `at`, if there is one.
     #[inline]
     pub(super) fn set_kind(&mut self, at: usize, kind: Kind) {
-        if let Some(byte) = self.records.get_mut(at) {
+        if let Some(byte) = self.items.get_mut(at) {
             *byte = kind.0;
         }
     }
 
-    /// Marks the record that begins at `at` to be followed, if it is or may be that of a link.
+    /// Marks the item that begins at `at` to be followed, if it is or may be that of a link.
     #[inline]
     pub(super) fn follow(&mut self, at: usize) {
         if let Some(kind) = (at < self.len()).then(|| self.at(at).kind.followed()).flatten() {
@@ -173,8 +173,8 @@ impl Pending {
         }
     }
 
-    /// Drops the record that begins at `at` if it is the last one, and that of a link that is not followed. Returns where the
-    /// next record begins.
+    /// Drops the item that begins at `at` if it is the last one, and that of a link that is not followed. Returns where the
+    /// next item begins.
     #[inline]
     pub(super) fn drop_link(&mut self, at: usize) -> usize {
         if at < self.len() {
@@ -186,18 +186,18 @@ impl Pending {
         self.len()
     }
 
-    /// All records.
-    pub(super) fn records(&self) -> impl Iterator<Item = Record<'_>> {
-        self.records_from(0).map(|(_, record)| record)
+    /// All items.
+    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
+        self.items_from(0).map(|(_, item)| item)
     }
 
-    /// Each record from the one that begins at `at` on, with where it begins.
-    fn records_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Record<'_>)> {
+    /// Each item from the one that begins at `at` on, with where it begins.
+    fn items_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Item<'_>)> {
         iter::from_fn(move || {
             let begin = at;
-            let record = (begin < self.len()).then(|| self.at(begin))?;
-            at = record.end;
-            Some((begin, record))
+            let item = (begin < self.len()).then(|| self.at(begin))?;
+            at = item.end;
+            Some((begin, item))
         })
     }
 }
@@ -207,7 +207,7 @@ impl Pending {
 #[derive(Debug)]
 pub(super) struct Search {
     names_at: usize,
-    /// Where the record after the one found last begins.
+    /// Where the item after the one found last begins.
     next_at: usize,
     /// How far the index reaches, if it has been made.
     indexed: Option<usize>,
@@ -218,7 +218,7 @@ impl Search {
         Self { names_at, next_at: names_at, indexed: None }
     }
 
-    /// Where the record with this name and a `wanted` kind begins. `is_complete` says that no more names come.
+    /// Where the item with this name and a `wanted` kind begins. `is_complete` says that no more names come.
     pub(super) fn find(
         &mut self,
         pending: &mut Pending,
@@ -226,21 +226,21 @@ impl Search {
         is_complete: bool,
         wanted: fn(Kind) -> bool,
     ) -> Option<usize> {
-        let is_it = |record: &Record<'_>| record.name.to_bytes() == name && wanted(record.kind);
-        let next = pending.records_from(self.next_at).next().filter(|(_, record)| is_it(record));
+        let is_it = |item: &Item<'_>| item.name.to_bytes() == name && wanted(item.kind);
+        let next = pending.items_from(self.next_at).next().filter(|(_, item)| is_it(item));
         let found = if next.is_some() {
             next
         } else if is_complete && self.has_index(pending) {
             let name_at = |at: &usize| pending.at(*at).name.to_bytes();
             let first = pending.index.partition_point(|at| name_at(at) < name);
             let equal = pending.index[first..].iter().take_while(|at| name_at(at) == name);
-            equal.map(|at| (*at, pending.at(*at))).find(|(_, record)| is_it(record))
+            equal.map(|at| (*at, pending.at(*at))).find(|(_, item)| is_it(item))
         } else {
-            let mut from_next = pending.records_from(self.next_at).chain(pending.records_from(self.names_at));
-            from_next.find(|(_, record)| is_it(record))
+            let mut from_next = pending.items_from(self.next_at).chain(pending.items_from(self.names_at));
+            from_next.find(|(_, item)| is_it(item))
         };
-        let (at, record) = found?;
-        self.next_at = record.end;
+        let (at, item) = found?;
+        self.next_at = item.end;
         Some(at)
     }
 
@@ -255,7 +255,7 @@ impl Search {
             index.clear();
         }
         let key = |at: usize| (pending.at(at).name, at);
-        for (at, _) in pending.records_from(from.unwrap_or(self.names_at)) {
+        for (at, _) in pending.items_from(from.unwrap_or(self.names_at)) {
             if index.try_reserve(1).is_err() {
                 return false;
             }
@@ -290,11 +290,11 @@ mod tests {
         let mut names = Vec::new();
         let mut at = run.start;
         while at < run.end {
-            let record = pending.at(at);
-            names.push(record.name.to_str().unwrap().to_owned());
-            at = record.end;
+            let item = pending.at(at);
+            names.push(item.name.to_str().unwrap().to_owned());
+            at = item.end;
         }
-        assert_eq!(at, run.end, "a run ends where a record does");
+        assert_eq!(at, run.end, "a run ends where a item does");
         names
     }
 

@@ -1,15 +1,15 @@
 //! `Share`, `Work`: the part of a walk that one thread gives to another.
 
-use super::common::Common;
-use super::levels::Levels;
 use super::links::Links;
 use super::mounts::Mounts;
 use super::options::Options;
 use super::path::TreePath;
 use super::pending::Pending;
 use super::roots::Roots;
+use super::shared_level::SharedLevel;
 use super::spot::Spot;
 use super::stack::Level;
+use super::traversal::Traversal;
 use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
@@ -30,14 +30,14 @@ pub(super) enum Work<S> {
     Share(Share<S>),
     Roots(Roots),
     /// Everything, from a thread that leaves.
-    All(Levels<S>),
+    All(Traversal<S>),
 }
 
 /// While others wait, a thread may copy so many bytes of path for each directory that it visits. A tree of 100,000 levels has
 /// paths of megabytes: copied for each directory, they would take time that grows with the square of its depth.
 const PATH_CREDIT: usize = 4096;
 
-impl<S: Clone> Levels<S> {
+impl<S: Clone> Traversal<S> {
     /// Takes a part of this thread's work, for another thread: half of its roots, or half of the directories pending at the
     /// shallowest open level. Gives away a single one only if others are left.
     pub(super) fn give(&mut self) -> Option<Work<S>> {
@@ -75,13 +75,13 @@ impl<S: Clone> Levels<S> {
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
         let first = Level::new(dir, spot, level.end_marker, level.state.clone());
         // From now on the second visit belongs to whoever is done last, here or there.
-        let common = if self.options.post_order { Some(self.make_common(index)?) } else { None };
+        let shared = if self.options.post_order { Some(self.share_levels(index)?) } else { None };
         self.stack.level_mut(index).next_at = half_at; // last: if `clone` panics, nothing is lost
         self.path_credit -= spot.path_end;
         Some(Share {
             options: self.options,
             mounts: self.mounts,
-            first: Level { common, ..first },
+            first: Level { shared, ..first },
             links: self.links.down_to(spot.depth),
             pending: self.notes.pending.copy(names.start..half_at),
             path: self.path.copy_until(spot.path_end),
@@ -104,28 +104,28 @@ impl<S: Clone> Levels<S> {
         None
     }
 
-    /// Makes the level at `index`, and all above it, common to several threads.
-    fn make_common(&mut self, index: usize) -> Option<Arc<Common<S>>> {
+    /// Shares the level at `index`, and all above it, with other threads.
+    fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
         let Self { options, stack, .. } = self;
-        // The levels above a common one are common too.
+        // The levels above a shared one are shared too.
         // It stands for all threads below it, so it must exist before the first of them can be done.
-        for at in stack.levels()[..=index].partition_point(|level| level.common.is_some())..=index {
+        for at in stack.levels()[..=index].partition_point(|level| level.shared.is_some())..=index {
             let identity = stack.identity(at, options.same_mount);
             let level = &stack.levels()[at];
             let state = level.state.clone();
-            let common = match at.checked_sub(1).and_then(|above| stack.levels()[above].common.clone()) {
-                Some(above) => Common::below(above, level.spot, identity, state),
-                None => Common::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, state),
+            let shared = match at.checked_sub(1).and_then(|above| stack.levels()[above].shared.clone()) {
+                Some(above) => SharedLevel::below(above, level.spot, identity, state),
+                None => SharedLevel::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, state),
             };
-            stack.level_mut(at).common = Some(common);
+            stack.level_mut(at).shared = Some(shared);
         }
-        stack.levels()[index].common.clone()
+        stack.levels()[index].shared.clone()
     }
 
     /// Takes work from another thread, once its own is done.
     pub(super) fn take(&mut self, work: Work<S>) {
         match work {
-            Work::All(levels) => *self = levels,
+            Work::All(traversal) => *self = traversal,
             Work::Roots(roots) => self.roots = roots,
             Work::Share(Share { options, mounts, first, links, pending, path }) => {
                 (self.options, self.mounts, self.links, self.notes.pending, self.path) =

@@ -1,4 +1,4 @@
-//! `Stack`, `Level`, `Phase`: the levels on the way from the root to the current directory that have something to do.
+//! `Stack`, `Level`, `Visit`: the levels on the way from the root to the current directory that have something to do.
 //!
 //! ```text
 //! levels   /usr     share    doc      python3   examples
@@ -10,8 +10,8 @@
 //! the first, and the walk comes back to the last of them first. A level that is not found is lost: it stays on the stack,
 //! without names, until the walk has gone up past it.
 
-use super::common::Common;
 use super::identity::Identity;
+use super::shared_level::SharedLevel;
 use super::spot::Spot;
 use super::way_back::Start;
 use crate::end_marker::EndMarker;
@@ -28,19 +28,19 @@ pub(super) struct Stack<S> {
 
 #[derive(Debug)]
 pub(super) struct Level<S> {
-    pub(super) phase: Phase,
+    pub(super) visit: Visit,
     pub(super) spot: Spot,
     /// Where the first of its names still to do begins.
     pub(super) next_at: usize,
     pub(super) end_marker: EndMarker,
     /// `Some` if several threads walk it.
-    pub(super) common: Option<Arc<Common<S>>>,
+    pub(super) shared: Option<Arc<SharedLevel<S>>>,
     /// The caller's.
     pub(super) state: S,
 }
 
 #[derive(Debug)]
-pub(super) enum Phase {
+pub(super) enum Visit {
     First(OwnedFd),
     /// At its second visit.
     Second(OwnedFd),
@@ -52,14 +52,14 @@ pub(super) enum Phase {
 impl<S> Level<S> {
     #[inline]
     pub(super) fn new(dir: OwnedFd, spot: Spot, end_marker: EndMarker, state: S) -> Self {
-        Self { phase: Phase::First(dir), spot, next_at: spot.names_at, end_marker, common: None, state }
+        Self { visit: Visit::First(dir), spot, next_at: spot.names_at, end_marker, shared: None, state }
     }
 
     #[inline]
     pub(super) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
-        match &self.phase {
-            Phase::First(dir) | Phase::Second(dir) => Some(dir.as_fd()),
-            Phase::Closed | Phase::Lost => None,
+        match &self.visit {
+            Visit::First(dir) | Visit::Second(dir) => Some(dir.as_fd()),
+            Visit::Closed | Visit::Lost => None,
         }
     }
 
@@ -73,7 +73,7 @@ impl<S> Level<S> {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.phase, Phase::Closed)
+        matches!(self.visit, Visit::Closed)
     }
 }
 
@@ -130,7 +130,7 @@ impl<S> Stack<S> {
     }
 
     /// Puts `level`, which is above the first one, before it.
-    pub(super) fn insert_first(&mut self, level: Level<S>) {
+    pub(super) fn put_base(&mut self, level: Level<S>) {
         assert!(self.closed.is_empty(), "BUG: the second level would be closed, and the first one not");
         self.levels.insert(0, level);
     }
@@ -165,7 +165,7 @@ impl<S> Stack<S> {
         }
         // While it is still open, or there would be nothing to ask. An error of `statx` is told when the walk comes back.
         self.closed.push(self.identity(index, same_mount));
-        self.levels[index].phase = Phase::Closed;
+        self.levels[index].visit = Visit::Closed;
         true
     }
 
@@ -190,13 +190,13 @@ impl<S> Stack<S> {
     }
 
     /// The top, from which the way up to a level above the first one begins. It must be the first.
-    pub(super) fn first(&self) -> Option<Start<'_>> {
+    pub(super) fn base(&self) -> Option<Start<'_>> {
         self.levels[0].start()
     }
 
     /// The last closed level is open again.
     pub(super) fn reopen(&mut self, dir: OwnedFd) {
-        self.levels[self.closed.len()].phase = Phase::First(dir);
+        self.levels[self.closed.len()].visit = Visit::First(dir);
         self.closed.pop();
     }
 
@@ -204,7 +204,7 @@ impl<S> Stack<S> {
     /// dropped.
     pub(super) fn lose(&mut self, names_at: usize) {
         let index = self.closed.len();
-        self.levels[index].phase = Phase::Lost;
+        self.levels[index].visit = Visit::Lost;
         for level in &mut self.levels[index..] {
             (level.spot.names_at, level.next_at) = (names_at, names_at);
         }

@@ -1,6 +1,6 @@
 //! `WayBack`: how the walk finds a level again after closing its descriptor.
 //!
-//! It goes by `..` from the directory below, or else by names from the topmost open directory. Either way it accepts a
+//! It goes by `..` from the directory below, or else by names from the base, the shallowest level, which stays open. Either way it accepts a
 //! directory only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
 //!
 //! A failed route is not tried again for the levels above: `..` goes on from where it led, and no name is tried again at or below
@@ -35,13 +35,13 @@ pub(super) struct Start<'a> {
 impl WayBack {
     /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` returns where the way
     /// by names begins, and the levels from there to this one, each with its identity.
-    pub(super) fn find<'t, Levels: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
+    pub(super) fn reopen<'t, Way: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
         &mut self,
         (spot, identity): (Spot, Result<Identity, Errno>),
         below: Option<Start<'_>>,
         path: &TreePath,
         links: &Links,
-        by_names: impl FnOnce() -> (Start<'t>, Levels),
+        by_names: impl FnOnce() -> (Start<'t>, Way),
     ) -> Result<OwnedFd, Errno> {
         // A new way begins at a level that is open; otherwise the last way goes on.
         if below.is_some() {
@@ -53,8 +53,8 @@ impl WayBack {
         if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= spot.path_end) {
             return Err(errno);
         }
-        let (top, levels) = by_names();
-        let mut names = Names { top: top.dir, reached: None, at: top.spot.path_end, depth: top.spot.depth };
+        let (base, levels) = by_names();
+        let mut names = Names { base: base.dir, reached: None, at: base.spot.path_end, depth: base.spot.depth };
         for (level, identity) in levels {
             let is_goal = level.path_end == spot.path_end;
             if let Err(errno) = names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir())) {
@@ -64,7 +64,7 @@ impl WayBack {
                 return Err(errno);
             }
         }
-        names.reached.map_or_else(|| fcntl_dupfd_cloexec(top.dir, 0), Ok)
+        names.reached.map_or_else(|| fcntl_dupfd_cloexec(base.dir, 0), Ok)
     }
 
     /// Goes up by `..`. `None` if that does not lead to the level.
@@ -89,8 +89,8 @@ impl WayBack {
 
 /// A directory on the way down by names.
 struct Names<'t> {
-    top: BorrowedFd<'t>,
-    /// `None` at the top.
+    base: BorrowedFd<'t>,
+    /// `None` at the base.
     reached: Option<OwnedFd>,
     /// Where its path ends.
     at: usize,
@@ -99,7 +99,7 @@ struct Names<'t> {
 
 impl Names<'_> {
     fn dir(&self) -> BorrowedFd<'_> {
-        self.reached.as_ref().map_or(self.top, AsFd::as_fd)
+        self.reached.as_ref().map_or(self.base, AsFd::as_fd)
     }
 
     /// Goes down to the level at `spot`, through no symbolic links but those that the walk followed, which must lead where they
@@ -143,7 +143,7 @@ mod tests {
         let (path, links) = (TreePath::default(), Links::default());
         let below = Start { dir: dir.as_fd(), spot: below };
         let by_names = || -> (Start<'_>, Vec<_>) { unreachable!("a level without identity is looked for") };
-        let found = way.find((spot, Err(Errno::IO)), Some(below), &path, &links, by_names);
+        let found = way.reopen((spot, Err(Errno::IO)), Some(below), &path, &links, by_names);
         assert_eq!(found.unwrap_err(), Errno::IO);
         assert!(way.reached.is_none());
     }

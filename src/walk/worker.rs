@@ -4,10 +4,10 @@ use super::cursor::Cursor;
 use super::dir::Dir;
 use super::handover::{Handover, Task};
 use super::jobs::Jobs;
-use super::levels::Levels;
 use super::share::Work;
+use super::traversal::Traversal;
 use crate::error::Error;
-use crate::thread;
+use crate::sync::thread;
 use std::fmt;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -54,7 +54,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped.
     pub fn stop(&mut self) {
-        self.cursor.levels.clear();
+        self.cursor.traversal.clear();
         self.handover.end();
     }
 
@@ -110,7 +110,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             self.handover.end();
         }
         if self.handover.is_over() {
-            self.cursor.levels.clear();
+            self.cursor.traversal.clear();
         }
         self.cursor.finish()
     }
@@ -119,8 +119,8 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     #[cold]
     fn give(&mut self) {
         if self.handover.is_over() {
-            self.cursor.levels.clear();
-        } else if let Some(work) = self.cursor.levels.give() {
+            self.cursor.traversal.clear();
+        } else if let Some(work) = self.cursor.traversal.give() {
             self.handover.give(work);
         }
     }
@@ -131,7 +131,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         loop {
             match self.handover.take() {
                 Some(Task::Work(work)) => {
-                    self.cursor.levels.take(work);
+                    self.cursor.traversal.take(work);
                     return true;
                 }
                 Some(Task::Job(job)) => job(),
@@ -147,8 +147,8 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         }
         let Self { cursor, handover, .. } = self;
         // Given before it leaves: with this thread, the last one could leave, and the others would find nothing.
-        if cursor.levels.has_work() {
-            handover.give(Work::All(cursor.levels));
+        if cursor.traversal.has_work() {
+            handover.give(Work::All(cursor.traversal));
         } else {
             drop(cursor); // before it leaves: the state's destructor may panic
         }
@@ -194,9 +194,9 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
         handover.join();
         let run = &run;
         let start = |index| {
-            let levels = Levels::new(cursor.levels.options, cursor.levels.root_state.clone());
+            let traversal = Traversal::new(cursor.traversal.options, cursor.traversal.root_state.clone());
             handover.join();
-            let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(levels), index));
+            let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
             started.inspect_err(|_| drop(handover.leave())).ok()
         };
         // A clone of the state may panic: then those that were started wait for nobody.

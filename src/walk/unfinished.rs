@@ -1,10 +1,10 @@
-//! `Unread`: the entries of the current directory in which the walk has not looked for directories.
+//! `Unfinished`: the entries of the current directory in which the walk has not looked for directories.
 
 use rustix::io::Errno;
 use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum Unfinished {
     Nothing,
     /// Those after the ones that were lent.
     Rest,
@@ -27,7 +27,7 @@ pub(super) enum Tell {
     NoMore,
 }
 
-impl Unread {
+impl Unfinished {
     /// The rest has been read, or need not be. Returns what the caller does not know yet.
     #[inline]
     pub(super) fn end(&mut self) -> Option<io::Error> {

@@ -1,4 +1,4 @@
-//! `Common`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
+//! `SharedLevel`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
 //!
 //! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::iter;
 
 #[derive(Debug)]
-pub(super) struct Common<S> {
+pub(super) struct SharedLevel<S> {
     /// `None` for the root.
     pub(super) above: Option<Arc<Self>>,
     pub(super) spot: Spot,
@@ -24,7 +24,7 @@ pub(super) struct Common<S> {
     state: Mutex<S>,
 }
 
-impl<S> Common<S> {
+impl<S> SharedLevel<S> {
     pub(super) fn root(root: OwnedFd, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
         Arc::new(Self { above: None, spot, identity, root: Some(root), state: Mutex::new(state) })
     }
@@ -55,7 +55,7 @@ impl<S> Common<S> {
     }
 }
 /// Without recursion, because there may be any number of levels above.
-impl<S> Drop for Common<S> {
+impl<S> Drop for SharedLevel<S> {
     fn drop(&mut self) {
         let mut above = self.above.take();
         while let Some(level) = above {
@@ -66,18 +66,18 @@ impl<S> Drop for Common<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Common, Errno, Spot};
+    use super::{Errno, SharedLevel, Spot};
     use crate::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::thread;
 
-    fn root() -> Arc<Common<()>> {
+    fn root() -> Arc<SharedLevel<()>> {
         let root = std::fs::File::open("/dev/null").unwrap().into();
-        Common::root(root, Spot::default(), Err(Errno::NOENT), ())
+        SharedLevel::root(root, Spot::default(), Err(Errno::NOENT), ())
     }
 
-    fn below(above: Arc<Common<()>>) -> Arc<Common<()>> {
-        Common::below(above, Spot::default(), Err(Errno::NOENT), ())
+    fn below(above: Arc<SharedLevel<()>>) -> Arc<SharedLevel<()>> {
+        SharedLevel::below(above, Spot::default(), Err(Errno::NOENT), ())
     }
 
     /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what
@@ -92,7 +92,7 @@ mod tests {
             let done = [const { AtomicBool::new(false) }; THREADS];
             let are_done = || done.iter().all(|done| done.load(Relaxed));
             let (last_there, last_at_root) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let work = |number: usize, level: Arc<Common<()>>, root: Option<_>| {
+            let work = |number: usize, level: Arc<SharedLevel<()>>, root: Option<_>| {
                 done[number].store(true, Relaxed);
                 let above = Arc::into_inner(level).inspect(|_| {
                     assert!(are_done());

@@ -1,4 +1,4 @@
-//! `Levels`, `Step`: one thread's way from the root to the current directory, what is still to do along it, and the steps that
+//! `Traversal`, `Step`: one thread's way from the root to the current directory, what is still to do along it, and the steps that
 //! it takes: down, up, back to a level that was closed, and on to the next root.
 //!
 //! ```text
@@ -12,17 +12,17 @@
 //! as that child is open: a chain of directories is one level, however long it is. In post-order a level stays until its second
 //! visit.
 
-use super::common::Common;
 use super::links::{Followed, Links, Refusal};
 use super::mounts::{Found, Mounts};
 use super::notes::Notes;
 use super::options::{MIN_OPEN, Options};
 use super::path::TreePath;
-use super::pending::{Kind, Pending, Record};
+use super::pending::{Item, Kind, Pending};
 use super::roots::{Root, Roots};
+use super::shared_level::SharedLevel;
 use super::spot::Spot;
-use super::stack::{Level, Phase, Stack};
-use super::unread::{Tell, Unread};
+use super::stack::{Level, Stack, Visit};
+use super::unfinished::{Tell, Unfinished};
 use super::way_back::{Start, WayBack};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
@@ -36,7 +36,7 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 
 #[derive(Debug)]
-pub(super) struct Levels<S> {
+pub(super) struct Traversal<S> {
     pub(super) options: Options,
     pub(super) mounts: Mounts,
     pub(super) roots: Roots,
@@ -69,11 +69,11 @@ struct Child {
     kind: Kind,
     /// Where its name begins in the path, which it ends.
     name_at: usize,
-    /// Where its record ends.
+    /// Where its item ends.
     end: usize,
 }
 
-impl<S> Levels<S> {
+impl<S> Traversal<S> {
     /// No levels, and no roots.
     pub(super) fn new(options: Options, root_state: S) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl<S> Levels<S> {
     }
 }
 
-impl<S: Clone> Levels<S> {
+impl<S: Clone> Traversal<S> {
     /// Opens the next directory, or takes a step towards it.
     #[inline(always)]
     pub(super) fn step(&mut self) -> Result<Step, Error> {
@@ -153,7 +153,7 @@ impl<S: Clone> Levels<S> {
         let Some(top) = self.stack.last() else { return self.enter_root() };
         if top.next_at < self.notes.pending.len() {
             self.enter()
-        } else if self.options.post_order && !matches!(top.phase, Phase::Second(_)) {
+        } else if self.options.post_order && !matches!(top.visit, Visit::Second(_)) {
             self.visit_again()
         } else if self.stack.is_closed_above_top() {
             self.come_back().map(|()| Step::More)
@@ -195,7 +195,7 @@ impl<S: Clone> Levels<S> {
         let Self { options, mounts, stack, links, notes, path, .. } = self;
         let pending = &mut notes.pending;
         let top = stack.top();
-        let Record { kind, name, end } = pending.at(top.next_at);
+        let Item { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
             return self.enter_otherwise(None);
         }
@@ -223,7 +223,7 @@ impl<S: Clone> Levels<S> {
             // That level's descriptor is closed here. In post-order the level is still to be visited again.
             pending.truncate(top.spot.names_at);
             let spot = spot(pending.len());
-            top.phase = Phase::First(dir);
+            top.visit = Visit::First(dir);
             (top.spot, top.next_at, top.end_marker) = (spot, spot.names_at, end_marker);
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
@@ -235,7 +235,7 @@ impl<S: Clone> Levels<S> {
         Step::Lend
     }
 
-    /// The record of `child` is done with, and it is not entered.
+    /// The item of `child` is done with, and it is not entered.
     fn forget(&mut self, child: Child) {
         let top = self.stack.top_mut();
         top.next_at = self.notes.pending.forget(top.spot.names_at, child.end);
@@ -246,10 +246,10 @@ impl<S: Clone> Levels<S> {
     #[cold]
     fn enter_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
         let top = self.stack.top();
-        let Record { kind, name, end } = self.notes.pending.at(top.next_at);
+        let Item { kind, name, end } = self.notes.pending.at(top.next_at);
         let child = Child { kind, name_at: self.path.enter(top.spot.path_end, name), end };
         loop {
-            match self.find(child, opened.take()) {
+            match self.open_child(child, opened.take()) {
                 Ok(Some((found, link))) => {
                     let step = self.push(child, found.dir, found.end_marker);
                     self.tell(found.refused);
@@ -267,7 +267,7 @@ impl<S: Clone> Levels<S> {
     }
 
     /// The directory that `child` is, and the link that leads there. `None` if there is none to enter.
-    fn find(
+    fn open_child(
         &mut self,
         child: Child,
         opened: Option<Result<OwnedFd, Errno>>,
@@ -306,7 +306,7 @@ impl<S: Clone> Levels<S> {
     /// The reader of the directory that was just opened is told why it may not be read.
     fn tell(&mut self, refused: Option<Errno>) {
         if let Some(errno) = refused {
-            self.notes.unread = Unread::Refused { errno, tell: Tell::Always };
+            self.notes.unfinished = Unfinished::Refused { errno, tell: Tell::Always };
         }
     }
 
@@ -342,7 +342,7 @@ impl<S: Clone> Levels<S> {
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { stack, way_back, links, path, notes, .. } = self;
         let (spot, identity, below) = stack.last_closed();
-        match way_back.find((spot, identity), below, path, links, || stack.way_down()) {
+        match way_back.reopen((spot, identity), below, path, links, || stack.way_down()) {
             Ok(dir) => {
                 stack.reopen(dir);
                 Ok(())
@@ -370,11 +370,11 @@ impl<S: Clone> Levels<S> {
         }
         // A lost level has no descriptor to lend.
         let top = self.stack.top_mut();
-        let Phase::First(dir) = mem::replace(&mut top.phase, Phase::Lost) else {
+        let Visit::First(dir) = mem::replace(&mut top.visit, Visit::Lost) else {
             self.pop();
             return Ok(Step::More);
         };
-        top.phase = Phase::Second(dir);
+        top.visit = Visit::Second(dir);
         // What was given to other threads may still stand among the names.
         top.next_at = top.spot.names_at;
         self.notes.pending.truncate(top.spot.names_at);
@@ -388,10 +388,10 @@ impl<S: Clone> Levels<S> {
         let is_first = self.stack.levels().len() == 1;
         let top = self.stack.top_mut();
         // Cloned first: if it panics, nothing is lost.
-        let state_above = top.common.as_ref().filter(|_| is_first).and_then(|common| common.state_above());
+        let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
         // Taken, so that it is given up once, even if coming up fails below and this is called again.
-        let Some(common) = top.common.take() else { return Ok(true) };
-        let Some(mut last) = Arc::into_inner(common) else { return Ok(false) };
+        let Some(shared) = top.shared.take() else { return Ok(true) };
+        let Some(mut last) = Arc::into_inner(shared) else { return Ok(false) };
         match (last.above.take(), state_above) {
             // The level held the one above. Now this thread does, and is done there when it has nothing left, as the others are.
             (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
@@ -400,7 +400,7 @@ impl<S: Clone> Levels<S> {
     }
 
     /// Puts `level`, which is above the first one, on the stack. A level that cannot be found is lost.
-    fn come_up(&mut self, level: Arc<Common<S>>, state: S) -> Result<(), Error> {
+    fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Self { stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };
         let way_down = || {
@@ -409,19 +409,12 @@ impl<S: Clone> Levels<S> {
             let rest = levels[1..].iter().map(|level| (level.spot, level.identity)).collect::<Vec<_>>();
             (Start { dir, spot: levels[0].spot }, rest)
         };
-        let found = way_back.find((spot, level.identity), stack.first(), path, links, way_down);
-        let (phase, result) = match found {
-            Ok(dir) => (Phase::First(dir), Ok(())),
-            Err(errno) => (Phase::Lost, Err(self.error_at(spot, errno))),
+        let found = way_back.reopen((spot, level.identity), stack.base(), path, links, way_down);
+        let (visit, result) = match found {
+            Ok(dir) => (Visit::First(dir), Ok(())),
+            Err(errno) => (Visit::Lost, Err(self.error_at(spot, errno))),
         };
-        self.stack.insert_first(Level {
-            phase,
-            spot,
-            next_at: 0,
-            end_marker: EndMarker::NONE,
-            common: Some(level),
-            state,
-        });
+        self.stack.put_base(Level { visit, spot, next_at: 0, end_marker: EndMarker::NONE, shared: Some(level), state });
         result
     }
 }
