@@ -69,7 +69,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
             if !dir.is_second_visit() {
                 let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
-                let stat = statx(&dir, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
+                let stat = dir.statx(StatxFlags::BASIC_STATS)?;
                 if !du.is_new(&stat) {
                     dir.skip_all();
                     continue;

@@ -140,7 +140,7 @@ impl Rm {
 fn remove_root(root: &Dir<'_, Option<Errno>>) -> Result<(), Errno> {
     let (above, name) = (root.path().parent().unwrap_or(Path::new("")), root.path().file_name().unwrap_or_default());
     let above = openat(CWD, Path::new(".").join(above), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let (here, there) = (fstat(root)?, statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    let (here, there) = (fstat(root.fd())?, statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?);
     let is_there = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino);
     if is_there { unlinkat(above, name, AtFlags::REMOVEDIR) } else { Err(Errno::NOENT) }
 }

@@ -57,7 +57,7 @@ use std::fmt;
 pub struct Entries<'a> {
     records: Records<'a>,
     phase: Phase,
-    directory: Directory<'a>,
+    pub(crate) directory: Directory<'a>,
 }
 
 impl<'a> Entries<'a> {
@@ -166,7 +166,7 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Removed
     }
 
-    /// Gives the entries the path of their directory, and their depth in a walk.
+    /// Gives the path of the directory, and its depth in a walk.
     pub(crate) fn with_path(mut self, path: &'a [u8], depth: usize) -> Self {
         (self.directory.path, self.directory.depth) = (path, depth);
         self

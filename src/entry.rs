@@ -38,14 +38,14 @@ pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
     /// Empty where it is not known.
     pub(crate) path: &'a [u8],
-    /// How many levels its entries are below the root of a walk.
+    /// How many levels it is below the root of a walk.
     pub(crate) depth: usize,
 }
 
 impl Directory<'_> {
-    /// The directory's own error. Without a walk its depth is 0, as that of its entries.
+    /// The directory's own error.
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
-        Error::new(self.path, self.depth.saturating_sub(1), cause)
+        Error::new(self.path, self.depth, cause)
     }
 }
 
@@ -81,12 +81,19 @@ impl Entry<'_> {
     }
 
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
-    /// and the name. From [`Entries`] the name alone: a descriptor has no path.
+    /// and the name. **From [`Entries`] it is the name alone**, because a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         join(self.directory.path, self.name())
+    }
+
+    /// How many levels it is below the root of the walk: 1 in the root. Without a walk it is 1.
+    #[inline]
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.directory.depth + 1
     }
 
     /// The name as a number, if it is one in canonical decimal: a PID, a TID, a descriptor.
@@ -169,9 +176,19 @@ impl Entry<'_> {
         open(self.directory.fd, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
+    /// Gives `cause`, the answer to a call of yours about this entry, its [`path`](Self::path) and [`depth`](Self::depth).
+    ///
+    /// ```
+    /// use lendir::{Entry, Error};
+    /// use lendir::rustix::fs::{AtFlags, unlinkat};
+    ///
+    /// fn remove(entry: &Entry<'_>) -> Result<(), Error> {
+    ///     unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
+    /// }
+    /// ```
     #[cold]
-    fn error(&self, errno: Errno) -> Error {
-        Error::at(self.path(), self.directory.depth, errno)
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        Error::at(self.path(), self.depth(), cause)
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.

@@ -7,7 +7,8 @@ use std::{fmt, io};
 
 /// What the kernel answered, and the path that it belongs to.
 ///
-/// It displays as `path: cause`, or as the cause alone if the path is empty. The cause is part of that text, so
+/// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`. The cause
+/// is part of that text, so
 /// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
 /// `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind) that displays the same, but has no
@@ -23,11 +24,11 @@ use std::{fmt, io};
 /// ```
 ///
 /// Costs: two allocations for each error whose path is known, and two more for `?` into an [`io::Error`]; none where there is
-/// no error. If memory for the path cannot be allocated, the error has an empty path.
+/// no error.
 pub struct Error {
     cause: io::Error,
-    /// `None` where nothing is known, or there is no memory for it. The slice is how a `Box` is made that may be refused.
-    known: Option<Box<[Known; 1]>>,
+    /// `None` where nothing is known.
+    known: Option<Box<Known>>,
 }
 
 struct Known {
@@ -39,28 +40,19 @@ struct Known {
 impl Error {
     #[cold]
     pub(crate) fn new(path: &[u8], depth: usize, cause: impl Into<io::Error>) -> Self {
-        let cause = cause.into();
-        let mut known = PathBuf::new();
-        if known.try_reserve_exact(path.len()).is_err() {
-            return Self { cause, known: None };
-        }
-        known.push(OsStr::from_bytes(path));
-        Self::at(known, depth, cause)
+        Self::at(OsStr::from_bytes(path).into(), depth, cause)
     }
 
     #[cold]
     pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
-        let mut known = Vec::new();
         let is_known = depth > 0 || !path.as_os_str().is_empty();
-        if is_known && known.try_reserve_exact(1).is_ok() {
-            known.push(Known { path, depth, loop_ancestor: None });
-        }
-        Self { cause: cause.into(), known: known.into_boxed_slice().try_into().ok() }
+        let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
+        Self { cause: cause.into(), known }
     }
 
     /// Notes the [ancestor](Self::loop_ancestor) that a link leads back to.
     pub(crate) fn with_loop_ancestor(mut self, ancestor: PathBuf) -> Self {
-        if let Some([known]) = self.known.as_deref_mut() {
+        if let Some(known) = &mut self.known {
             known.loop_ancestor = Some(ancestor);
         }
         self
@@ -69,13 +61,14 @@ impl Error {
     /// The directory or entry that the call was about. It is empty for a descriptor whose path is not known.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.known.as_deref().map_or(Path::new(""), |[known]| &known.path)
+        self.known.as_deref().map_or(Path::new(""), |known| &known.path)
     }
 
-    /// How many levels the [path](Self::path) is below the root of the walk, whose depth is 0. Without a walk it is 0.
+    /// How many levels the [path](Self::path) is below what was opened: 0 for the root of a walk, or for the directory of a
+    /// [`ReadDir`](crate::ReadDir), and 1 for its entries.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.known.as_deref().map_or(0, |[known]| known.depth)
+        self.known.as_deref().map_or(0, |known| known.depth)
     }
 
     /// The cause, as the kernel gave it.
@@ -99,7 +92,7 @@ impl Error {
     /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
     #[must_use]
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        self.known.as_deref()?[0].loop_ancestor.as_deref()
+        self.known.as_ref()?.loop_ancestor.as_deref()
     }
 
     /// The cause alone, without the path.
@@ -123,8 +116,13 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, cause) = (self.path(), &self.cause);
-        if path.as_os_str().is_empty() { write!(f, "{cause}") } else { write!(f, "{}: {cause}", path.display()) }
+        if !self.path().as_os_str().is_empty() {
+            write!(f, "{}: ", self.path().display())?;
+        }
+        match self.loop_ancestor() {
+            Some(ancestor) => write!(f, "leads back to {}", ancestor.display()),
+            None => self.cause.fmt(f),
+        }
     }
 }
 
@@ -150,7 +148,7 @@ mod tests {
         let error = error.with_loop_ancestor("a".into());
         assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
         assert!(format!("{error:?}").ends_with(", loop_ancestor: \"a\" }"), "{error:?}");
-        assert!(error.to_string().starts_with("a/link: "), "{error}");
+        assert_eq!(error.to_string(), "a/link: leads back to a");
 
         let unknown = Error::new(b"", 0, Errno::BADF);
         assert_eq!((unknown.path(), unknown.depth(), unknown.loop_ancestor()), (Path::new(""), 0, None));

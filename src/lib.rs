@@ -133,7 +133,7 @@ pub use {
 pub use rustix;
 #[doc(no_inline)]
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use rustix::fs::{FileType, OFlags};
+pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]

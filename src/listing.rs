@@ -9,8 +9,8 @@ use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
 use crate::sorted_entry::{SortedEntries, SortedEntry};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::FileType;
-use rustix::io::Errno;
+use rustix::fs::{FileType, SeekFrom, seek};
+use rustix::io::{Errno, retry_on_intr};
 use std::{fmt, io};
 
 /// A whole directory, sorted. Reuse it: its memory stays.
@@ -71,10 +71,10 @@ pub enum Order {
     /// By inode number, then by the bytes of the name.
     ///
     /// To open or stat each entry in the order of the inodes on a rotating disk, with cold caches. Where nothing has to seek,
-    /// it gains nothing over [`Directory`](Self::Directory).
+    /// it gains nothing over [`Unsorted`](Self::Unsorted).
     Inode,
     /// As the kernel gave them.
-    Directory,
+    Unsorted,
 }
 
 impl Order {
@@ -104,28 +104,29 @@ impl Listing {
         self
     }
 
-    /// Replaces the content of the listing by the entries of `dir` from its current position on, sorted. A second reading of
-    /// one descriptor is empty, because the first one left it at the end.
+    /// Replaces the content of the listing by the entries of `dir`, sorted: all of them, wherever the descriptor stands.
     ///
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///
-    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`].
+    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch has
+    /// neither `.` nor `..`, the descriptor was not at the beginning, or a FUSE server gives none: then one `lseek`, and that batch
+    /// again. In an ext4 directory of one block they can come late: after a [`seek`](crate::Entries::seek) into one, rewind it first.
     ///
     /// # Errors
     ///
     /// After each of them the listing holds, sorted, what was read before it.
     ///
-    /// - Those of [`Entries::next`](crate::Entries::next).
+    /// - Those of [`Entries::next`](crate::Entries::next) and of that `lseek`.
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
     /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], with the path of the directory, after
     ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
     ///   the entry has been removed since.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
-        self.read_known(dir.as_fd(), self.end_marker, b"", 0)
+        self.read_from(false, dir.as_fd(), self.end_marker, b"", 0)
     }
 
-    /// As [`read`](Self::read), with the path of the directory and the depth of its entries in a walk.
+    /// As [`read`](Self::read), of a descriptor at the beginning, with the path of the directory and its depth in a walk.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
@@ -134,15 +135,27 @@ impl Listing {
         path: &[u8],
         depth: usize,
     ) -> Result<(), Error> {
-        self.clear();
-        // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
-        let filled = self.arena.set_directory(path, depth).and_then(|()| self.fill(dir, end_marker));
-        let finished = self.finish(dir); // after an error too: it sorts what came before
-        filled.and(finished).map_err(|error| Error::new(path, depth.saturating_sub(1), error))
+        self.read_from(true, dir, end_marker, path, depth)
     }
 
     #[inline(always)]
-    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+    fn read_from(
+        &mut self,
+        is_at_start: bool,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+        path: &[u8],
+        depth: usize,
+    ) -> Result<(), Error> {
+        self.clear();
+        // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
+        let filled = self.arena.set_directory(path, depth).and_then(|()| self.fill(is_at_start, dir, end_marker));
+        let finished = self.finish(dir); // after an error too: it sorts what came before
+        filled.and(finished).map_err(|error| Error::new(path, depth, error))
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, mut is_at_start: bool, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let mut phase = Phase::Reading;
         let mut used = 0;
         while phase == Phase::Reading {
@@ -167,7 +180,7 @@ impl Listing {
                         let place = free.next().expect("BUG: more names than the batch has room for");
                         *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
                     }
-                    Ok(None) => {}
+                    Ok(None) => is_at_start |= phase == Phase::Reading && records.has_begun(), // a dot
                     Err(errno) => break Err(errno),
                 }
             };
@@ -184,6 +197,10 @@ impl Listing {
                 used = end - start;
             }
             read?;
+            if !is_at_start && phase != Phase::Removed {
+                retry_on_intr(|| seek(dir, SeekFrom::Start(0)))?;
+                (is_at_start, phase, self.len, used) = (true, Phase::Reading, 0, 0);
+            }
         }
         self.removed = phase == Phase::Removed;
         Ok(())
@@ -251,7 +268,7 @@ impl Listing {
                 let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
                 arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
             }),
-            Order::Directory => {}
+            Order::Unsorted => {}
         }
     }
 
@@ -288,7 +305,7 @@ impl Listing {
 
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
-    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Directory`].
+    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
     #[must_use]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<SortedEntry<'_>> {
         let name = name.as_ref();
@@ -306,7 +323,7 @@ impl Listing {
                 };
                 find(false).or_else(|| find(true))
             }
-            Order::Inode | Order::Directory => self.iter().find(|entry| entry.name() == name),
+            Order::Inode | Order::Unsorted => self.iter().find(|entry| entry.name() == name),
         }
     }
 
@@ -395,7 +412,7 @@ mod tests {
             ["bb", "BB", "aa", "bb", "cc", "Bb", "bb"].map(|name| (name.into(), FileType::RegularFile)).into();
         for copies in [1, 100] {
             entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
-            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory] {
+            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Unsorted] {
                 let mut listing = unsorted(&entries, order);
                 listing.sort();
                 let inos: Vec<_> =

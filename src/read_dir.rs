@@ -11,7 +11,6 @@ use crate::listing::Listing;
 use crate::open::open;
 use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::path::Arg;
 use std::ffi::OsStr;
 use std::fmt;
 use std::mem::{MaybeUninit, transmute};
@@ -24,13 +23,9 @@ use std::path::Path;
 /// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]. Nothing is read yet. The errors are those of
 /// [`open`], with the path.
 #[doc(alias = "opendir")]
-#[allow(clippy::needless_pass_by_value, reason = "as `open` takes it")]
-pub fn read_dir(path: impl Arg) -> Result<ReadDir, Error> {
-    let path = match path.as_cow_c_str() {
-        Ok(path) => path.into_owned(),
-        Err(error) => return Err(Error::new(path.to_string_lossy().as_bytes(), 0, error)),
-    };
-    Ok(ReadDir::new(open(path.as_c_str())?, true, path.into_bytes()))
+pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
+    let path = path.as_ref();
+    Ok(ReadDir::new(open(path)?, true, path.as_os_str().as_bytes().into()))
 }
 
 /// One directory, which owns its descriptor and its memory, so it can be kept in a struct. It comes from [`read_dir`], or from
@@ -98,7 +93,7 @@ impl ReadDir {
         Self { records, phase: Phase::Reading, dir, is_from_start, path, _buffer: buffer }
     }
 
-    /// What `records` has. It takes the field, so the others can be borrowed beside it.
+    /// The initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
     #[inline]
     fn records<'a>(records: &'a mut MaybeUninit<Records<'static>>) -> &'a mut Records<'static> {
         // SAFETY: `new` is the one function that makes the field, from a value, and nothing else writes to it.
@@ -128,7 +123,7 @@ impl ReadDir {
         find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
-    /// Reads to the end and counts the remaining entries: [`Entries::count`].
+    /// Reads to the end and counts the entries that were left: [`Entries::count`].
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;

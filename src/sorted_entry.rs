@@ -10,12 +10,11 @@ use crate::listing::Listing;
 use crate::place::Place;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
-use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};
 use std::iter::FusedIterator;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::{fmt, slice};
+use std::{fmt, io, slice};
 
 /// One entry of a [`Listing`], lent until the listing is next changed. It answers as an [`Entry`] does, at the same cost and
 /// with the same errors, but keeps no cookie and does not know the descriptor of its directory.
@@ -49,12 +48,19 @@ impl<'a> SortedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// As [`Entry::path`]. From [`Listing::read`] the name alone: a descriptor has no path.
+    /// As [`Entry::path`]. **From [`Listing::read`] it is the name alone**, because a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         join(&self.arena.path, self.name())
+    }
+
+    /// As [`Entry::depth`].
+    #[inline]
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.arena.depth + 1
     }
 
     /// As [`Entry::numeric_name`].
@@ -97,9 +103,10 @@ impl<'a> SortedEntry<'a> {
         entry::open(dir, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
+    /// As [`Entry::error`].
     #[cold]
-    fn error(&self, errno: Errno) -> Error {
-        Error::at(self.path(), self.arena.depth, errno)
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        Error::at(self.path(), self.depth(), cause)
     }
 }
 

@@ -3,17 +3,18 @@
 //! A module uses those above it:
 //!
 //! ```text
-//! spot  unfinished  roots  pending  path  open  identity  mounts  links
-//! way_back    how a closed level is found again
-//! shared_level  a level that several threads walk
-//! stack       the levels on the way
-//! options     what the caller asks
-//! traversal   the steps of a thread: down, up, back
-//! notes       what the caller says of entries
-//! dir         what is lent
-//! cursor      a thread's traversal and its buffer
-//! share  handover  jobs       what threads give each other
-//! worker      a thread of several
+//! options  spot  unfinished  pending  path  open  identity
+//! mounts  links     the next directory is opened
+//! roots             the trees to do
+//! way_back          how a closed level is found again
+//! shared_level      a level that several threads walk
+//! stack             the levels on the way
+//! notes             what the caller says of entries
+//! traversal         the steps of a thread: down, up, back
+//! dir               what is lent
+//! cursor            a thread's traversal, and its buffer
+//! jobs  handover  share       what threads give each other
+//! worker            a thread of several
 //! ```
 
 mod cursor;
@@ -55,9 +56,10 @@ use crate::error::Error;
 #[cfg(doc)]
 use crate::listing::Listing;
 use cursor::Cursor;
+use mounts::Found;
 use roots::Roots;
 use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
+use rustix::fs::SeekFrom;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -139,6 +141,60 @@ impl Walk {
     }
 }
 
+/// How a walk begins.
+impl<S> WalkOptions<S> {
+    /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
+    ///
+    /// Costs: one `openat`, one `fstatfs`, and three allocations, for the [`Buffer`], the path and the first level; the rest of
+    /// the memory comes with the tree.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO. A
+    /// root that may not be read is lent all the same, and [`Dir::next`] returns the error.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
+        let mut walk = self.begin(Roots::default(), b"");
+        walk.reopen(path)?;
+        Ok(walk)
+    }
+
+    /// Begins a walk of the trees at `paths`, one after another; on [several threads](Walk::spread), of all of them at once. A
+    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](Dir::skip_all) it.
+    ///
+    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] returns the error, with the
+    /// path and depth 0, and the next call goes on with the next root. A relative path is looked up then, too.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let mut errors = 0;
+    /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
+    /// assert_eq!(errors, 1);
+    /// ```
+    ///
+    /// Costs: the memory of [`open`](Self::open), and a copy of each path.
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk<S> {
+        self.begin(Roots::at(paths), b"")
+    }
+
+    /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
+    /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
+    ///
+    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open). A descriptor that cannot
+    /// be read is lent all the same, and [`Dir::next`](Dir::next) returns the error.
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
+        let root = root.into();
+        // What cannot be rewound cannot be read, and reading it tells why.
+        let _ = rustix::fs::seek(&root, SeekFrom::Start(0));
+        self.begin(Roots::open(Found::ask(root)), path.as_ref().as_os_str().as_bytes())
+    }
+
+    fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
+        let mut traversal = Traversal::new(self.options, self.state);
+        traversal.begin(roots, path);
+        Walk { cursor: Cursor::new(traversal) }
+    }
+}
+
 /// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen).
 impl Default for Walk {
     fn default() -> Self {
@@ -147,10 +203,6 @@ impl Default for Walk {
 }
 
 impl<S> Walk<S> {
-    fn new(traversal: Traversal<S>) -> Self {
-        Self { cursor: Cursor::new(traversal) }
-    }
-
     /// Begins the tree at `path`, in the same memory and with the same options. What is left of the trees before is abandoned.
     ///
     /// Costs: one `openat`.
@@ -162,15 +214,10 @@ impl<S> Walk<S> {
         self.cursor.traversal.clear();
         let path = path.as_ref();
         let bytes = path.as_os_str().as_bytes();
-        let root = open::root(bytes, self.cursor.traversal.options.follow_roots, OFlags::empty());
+        let root = Found::root(bytes, self.cursor.traversal.options.follow_roots);
         let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
-        self.cursor.traversal.begin(Roots::of(root), bytes);
+        self.cursor.traversal.begin(Roots::open(root), bytes);
         Ok(())
-    }
-
-    /// As [`reopen`](Self::reopen), for a descriptor: see [`WalkOptions::from_fd`].
-    pub fn reopen_fd(&mut self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) {
-        self.cursor.traversal.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes());
     }
 }
 

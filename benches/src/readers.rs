@@ -148,7 +148,7 @@ fn marker(dir: &Directory) -> Option<EndMarker> {
 
 /// By a `Listing`, in the listing's order.
 pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
-    let answer = if listing.order() == Order::Directory { Answer::Names } else { Answer::Sorted };
+    let answer = if listing.order() == Order::Unsorted { Answer::Names } else { Answer::Sorted };
     Contender::reading(name, dir.oracle(answer), Listed { dir, listing })
 }
 
@@ -324,7 +324,7 @@ pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
 
 /// The parts of a sorted reading: listing without sorting, and only reading.
 pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
-    let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Directory));
+    let listing = listing("lendir, not sorted", dir, Listing::with_order(Order::Unsorted));
     [listing, lendir(dir).named("lendir, only read")]
 }
 

@@ -1,12 +1,11 @@
 //! `Cursor`: where a thread is in a walk, with the memory that it reads into. It goes from directory to directory and lends them.
 
 use super::dir::Dir;
-use super::pending::Pending;
 use super::traversal::{Step, Traversal};
 use super::unfinished::{Tell, Unfinished};
 use crate::buffer::Buffer;
 use crate::error::Error;
-use std::{io, mem};
+use std::mem;
 
 #[derive(Debug)]
 pub(super) struct Cursor<S> {
@@ -19,8 +18,7 @@ impl<S> Cursor<S> {
         Self { buffer: Buffer::new(), traversal }
     }
 
-    /// Whether the caller has stopped the walk, or something of the current directory is unread: [`finish`](Self::finish) comes
-    /// first.
+    /// Whether [`finish`](Self::finish) comes before the next directory.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
         !matches!(self.traversal.notes.unfinished, Unfinished::Nothing)
@@ -37,18 +35,16 @@ impl<S> Cursor<S> {
 }
 
 impl<S: Clone> Cursor<S> {
-    /// Reads what is unread of the current directory.
+    /// Does what is [`Unfinished`] in the current directory.
     #[cold]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
             Unfinished::Stopped => self.traversal.clear(),
             Unfinished::Rest => {
                 // Read from the start: a cookie may lead elsewhere. What was noted before keeps its mark, and comes once.
-                let noted =
-                    if self.traversal.notes.is_untouched() { Pending::default() } else { self.traversal.rewind()? };
+                let noted = self.traversal.rewind()?;
                 self.lend().read_for_directories(&noted)?;
             }
-            Unfinished::OutOfMemory => return Err(self.traversal.error(io::ErrorKind::OutOfMemory)),
             Unfinished::Refused { errno, tell: Tell::Always } => return Err(self.traversal.error(errno)),
             Unfinished::Nothing | Unfinished::Refused { .. } => {}
         }

@@ -13,7 +13,9 @@ use crate::entries::Entries;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::listing::Listing;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::BorrowedFd;
+use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
+use rustix::io::retry_on_intr;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,10 +23,7 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
-/// [`AsFd`] gives its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. Reading
-/// through this descriptor moves the walk's position: to read the directory yourself, open `c"."` in it.
-///
-/// If it is dropped midway, the walk reads it again from the start, to find the directories that it has not seen yet: one
+/// If it is dropped before its end, the walk reads it from the start, to find the directories that it has not seen yet: one
 /// `lseek`, and memory for the names of those that it has.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond its turn:
@@ -43,6 +42,15 @@ use std::{fmt, io};
 /// let first = dir.next()?;
 /// let second = dir.next()?; // error: `dir` is still borrowed by `first`
 /// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A reader of its own would move the position that the walk reads from:
+///
+/// ```compile_fail,E0277
+/// # fn read(dir: lendir::Dir<'_>, listing: &mut lendir::Listing) -> Result<(), lendir::Error> {
+/// listing.read(&dir)?; // error: `Dir` is no `AsFd`. `dir.read_into(listing)` reads it
 /// # Ok(())
 /// # }
 /// ```
@@ -78,8 +86,7 @@ impl<'a, S> Dir<'a, S> {
             Visit::Closed | Visit::Lost => panic!("BUG: the level is closed"),
         };
         let path = path.as_bytes_with_nul();
-        let mut entries =
-            Entries::new(dir, buffer).with_end_marker(*end_marker).with_path(spot.path(path), spot.depth + 1);
+        let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker).with_path(spot.path(path), spot.depth);
         let has_entries = !is_second_visit && spot.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
@@ -104,8 +111,8 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// Once, then `Ok(None)`; the walk goes below the directories that came before it. If the `Dir` is dropped earlier,
-    /// [`Walk::next`](super::Walk::next) returns it. Those of [`Entries::next`]; `EACCES` for a directory that may not be read;
-    /// [`OutOfMemory`](io::ErrorKind::OutOfMemory), after the last entry, if there was no memory for the names of all directories.
+    /// [`Walk::next`](super::Walk::next) returns it. Those of [`Entries::next`]. For a directory that could not be opened for
+    /// reading, what the kernel answered: `EACCES`, `EPERM`, `ESTALE`, `EINVAL`, `EIO` and the like.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.notes.begin();
@@ -141,6 +148,16 @@ impl<'a, S> Dir<'a, S> {
             Ok(Some(entry)) => Ok(Some(entry)),
             ended => Self::end(ended.err(), self.notes, self.spot, self.path),
         }
+    }
+
+    /// Reads to the end and counts the entries that were left: see [`Entries::count`]. The walk goes below them.
+    #[inline]
+    pub fn count(&mut self) -> Result<u64, Error> {
+        let mut count = 0;
+        while self.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// No entry is left, or the kernel answered with `error`.
@@ -194,10 +211,11 @@ impl<'a, S> Dir<'a, S> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
-        let (path, depth) = (self.spot.path(self.path), self.spot.depth + 1);
-        let result = listing.read_known(self.entries.as_fd(), self.end_marker, path, depth);
+        let (path, depth) = (self.spot.path(self.path), self.spot.depth);
+        let result = listing.read_known(self.fd(), self.end_marker, path, depth);
         self.entries.end(listing.removed());
-        if self.notes.note_all(listing) { result } else { Err(self.spot.error(self.path, io::ErrorKind::OutOfMemory)) }
+        self.notes.note_all(listing);
+        result
     }
 
     /// Whether there is anything to read, from the beginning.
@@ -206,7 +224,7 @@ impl<'a, S> Dir<'a, S> {
         listing.clear();
         if let Unfinished::Refused { errno, .. } = self.notes.unfinished {
             self.notes.unfinished.end(); // `next` need not tell it again
-            return Err(self.spot.error(self.path, errno));
+            return Err(self.error(errno));
         }
         if self.has_entries {
             self.entries.rewind()?;
@@ -226,8 +244,8 @@ impl<'a, S> Dir<'a, S> {
     /// Does not go below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether that changed
     /// anything. If a broken file system gives the name twice, each call skips one of the two.
     ///
-    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last. Any other takes a
-    /// binary search, in an index of 8 bytes for each directory that the first such search makes, or, before the end, a scan.
+    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last; any other takes a scan of
+    /// the directories. To skip many, go through them in the order of the listing.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
     }
@@ -377,6 +395,35 @@ impl<'a, S> Dir<'a, S> {
         self.links.target(self.spot.depth).is_some()
     }
 
+    /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the walk,
+    /// as [`path`](Self::path) does.
+    ///
+    /// **Reading through it moves the position that [`next`](Self::next) reads from**: open `c"."` in it to read the directory
+    /// yourself.
+    #[doc(alias = "as_fd")]
+    #[inline]
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'a> {
+        self.entries.directory.fd
+    }
+
+    /// What the file system knows of this directory: one `fstat`, and its errors.
+    #[doc(alias = "metadata")]
+    pub fn stat(&self) -> Result<Stat, Error> {
+        retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.error(errno))
+    }
+
+    /// As [`Entry::statx`], of this directory.
+    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
+        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
+    }
+
+    /// Gives `cause`, the answer to a call of yours about this directory, its path and depth, as [`Entry::error`] does.
+    #[cold]
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        self.spot.error(self.path, cause)
+    }
+
     /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for a root, at a first visit,
     /// and if the parent could not be reopened, which was an error of [`Walk::next`](super::Walk::next) before.
     #[inline]
@@ -389,13 +436,6 @@ impl<'a, S> Dir<'a, S> {
     #[must_use]
     pub fn removed(&self) -> bool {
         self.entries.removed()
-    }
-}
-
-impl<S> AsFd for Dir<'_, S> {
-    #[inline]
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.entries.as_fd()
     }
 }
 

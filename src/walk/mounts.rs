@@ -2,6 +2,9 @@
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
+//!
+//! A directory that exists but may not be read is found all the same, by `O_PATH`: it is lent, and reading it tells why. An error
+//! of `next` instead would leave it without its two visits, and so without its state, and an empty one can be removed unread.
 
 use super::identity::Mount;
 use super::open;
@@ -20,6 +23,7 @@ pub(super) struct Mounts {
 }
 
 /// A directory that exists.
+#[derive(Debug)]
 pub(super) struct Found {
     pub(super) dir: OwnedFd,
     pub(super) end_marker: EndMarker,
@@ -43,14 +47,11 @@ impl Found {
 
     /// If `errno` is not about the directory itself, opens it with `O_PATH`.
     fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
-        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MFILE | Errno::NFILE) {
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || open::lacks_descriptor(errno) {
             return Err(errno);
         }
-        match path() {
-            Ok(dir) => Ok(Self { dir, end_marker: EndMarker::NONE, refused: Some(errno) }),
-            Err(limit @ (Errno::MFILE | Errno::NFILE)) => Err(limit),
-            Err(_) => Err(errno),
-        }
+        let dir = path().map_err(|second| if open::lacks_descriptor(second) { second } else { errno })?;
+        Ok(Self { dir, end_marker: EndMarker::NONE, refused: Some(errno) })
     }
 }
 

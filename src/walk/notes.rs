@@ -1,12 +1,12 @@
 //! `Notes`: what the walk notes of the current directory's entries, and what the caller says of them.
 
-use super::pending::{Item, Kind, Pending, Search};
+use super::pending::{Item, Kind, Pending};
 use super::unfinished::Unfinished;
 use crate::entry::Entry;
 use crate::listing::Listing;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::io;
 
 /// Those of the current directory are the last of the pending names.
 #[derive(Debug)]
@@ -15,16 +15,14 @@ pub(super) struct Notes {
     pub(super) unfinished: Unfinished,
     /// Where the names of the current directory begin.
     names_at: usize,
-    /// Where the name of the entry lent last is, if it is pending. [`UNTOUCHED`] at first.
+    /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end.
     last_at: usize,
     /// Where the last symbolic link is.
     link_at: usize,
-    search: Search,
+    /// Where a search for a name begins: after the one that was found last.
+    search_at: usize,
     below: Below,
 }
-
-/// Nothing was lent, and the caller has named nothing.
-const UNTOUCHED: usize = usize::MAX;
 
 /// Which directories in this one the walk enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +42,7 @@ impl Notes {
             names_at: 0,
             last_at: 0,
             link_at: 0,
-            search: Search::new(0),
+            search_at: 0,
             below: Below::None,
         }
     }
@@ -57,18 +55,12 @@ impl Notes {
     /// A directory is lent, whose names begin at `names_at`.
     #[inline]
     pub(super) fn lend(&mut self, names_at: usize, below: Below) {
-        // `last_at` says that nothing was lent, without a write for each entry.
         let end = self.pending.len();
-        (self.names_at, self.last_at, self.link_at, self.below) = (names_at, UNTOUCHED, end, below);
-        self.search = Search::new(names_at);
+        (self.names_at, self.search_at) = (names_at, names_at);
+        (self.last_at, self.link_at, self.below) = (end, end, below);
     }
 
-    #[inline]
-    pub(super) fn is_untouched(&self) -> bool {
-        self.last_at == UNTOUCHED
-    }
-
-    /// An entry may be lent next.
+    /// No entry is lent, until the next one is [noted](Self::note).
     #[inline]
     pub(super) fn begin(&mut self) {
         self.last_at = self.pending.len();
@@ -89,7 +81,7 @@ impl Notes {
                 self.link_at = self.pending.drop_link(self.link_at);
                 self.last_at = self.link_at;
             }
-            self.push(kind, name);
+            self.pending.push(kind, name);
         }
     }
 
@@ -98,17 +90,17 @@ impl Notes {
         self.pending.truncate(self.last_at);
     }
 
-    /// There are no more entries. Returns what the caller does not know yet.
+    /// No entry is left. Returns why, unless the caller knows.
     #[inline]
-    pub(super) fn end(&mut self) -> Option<io::Error> {
+    pub(super) fn end(&mut self) -> Option<Errno> {
+        self.last_at = self.pending.len();
         self.unfinished.end()
     }
 
-    /// Notes the directories of `listing`, in its order. Those that were noted before keep what the caller said of them. Returns
-    /// whether there was memory for all.
+    /// Notes the directories of `listing`, in its order. Those that were noted before keep what the caller said of them.
     #[inline(never)]
-    pub(super) fn note_all(&mut self, listing: &Listing) -> bool {
-        let mut is_noted = self.unfinished.end().is_none(); // or there was no memory for an entry that was lent before
+    pub(super) fn note_all(&mut self, listing: &Listing) {
+        self.unfinished.end();
         if self.below == Below::Lent {
             let before = self.pending.copy(self.names_at..self.pending.len());
             let mut known = kinds(&before);
@@ -117,38 +109,30 @@ impl Notes {
             for entry in listing {
                 let Some(kind) = Kind::of(entry.file_type()) else { continue };
                 let name = entry.name_cstr();
-                is_noted = is_noted && self.pending.push(known.remove(name).unwrap_or(kind), name).is_ok();
+                self.pending.push(known.remove(name).unwrap_or(kind), name);
             }
-            let no_names = before.items().filter(|item| item.kind == Kind::NO_NAME);
+            let no_names = before.items_from(0).map(|(_, item)| item).filter(|item| item.kind == Kind::NO_NAME);
             for (name, kind) in known.into_iter().chain(no_names.map(|item| (item.name, item.kind))) {
-                is_noted = is_noted && self.pending.push(kind, name).is_ok();
+                self.pending.push(kind, name);
             }
         }
         self.last_at = self.pending.len();
-        is_noted
     }
 
-    /// Notes a name that the caller gives. Returns whether it is noted.
+    /// Notes a name that the caller gives, which stays apart from the entry lent last. Returns whether it is noted.
     pub(super) fn note_name(&mut self, kind: Kind, name: &[u8]) -> bool {
         if self.below == Below::None {
             return false;
         }
         let is_name = !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
         let kind = if is_name { kind } else { Kind::NO_NAME };
-        let name: Vec<u8> = name.iter().copied().filter(|byte| *byte != 0).collect();
-        let name = CString::new(name).expect("BUG: a NUL inside");
-        let is_noted = self.push(kind, &name);
-        self.last_at = self.pending.len();
-        is_noted
-    }
-
-    #[inline]
-    fn push(&mut self, kind: Kind, name: &CStr) -> bool {
-        let is_pushed = self.pending.push(kind, name).is_ok();
-        if !is_pushed {
-            (self.below, self.unfinished) = (Below::None, Unfinished::OutOfMemory);
+        let shown = name.split(|byte| *byte == 0).collect::<Vec<_>>().join(&b"\\0"[..]);
+        let is_last_pending = self.last_at < self.pending.len();
+        self.pending.push(kind, &CString::new(shown).expect("BUG: a NUL inside"));
+        if !is_last_pending {
+            self.last_at = self.pending.len();
         }
-        is_pushed
+        true
     }
 
     #[inline]
@@ -161,13 +145,16 @@ impl Notes {
         self.pending.follow(self.last_at);
     }
 
-    /// Marks a item with this name and a `wanted` kind. Returns whether there is one.
+    /// Marks an item with this name and a `wanted` kind. Returns whether there is one.
     pub(super) fn mark(&mut self, name: &[u8], mark: Kind, wanted: fn(Kind) -> bool) -> bool {
         self.find(name, wanted).inspect(|at| self.pending.set_kind(*at, mark)).is_some()
     }
 
     /// Follows the link of this name. Returns whether that changes anything.
     pub(super) fn follow_name(&mut self, name: &[u8]) -> bool {
+        if self.below == Below::Named {
+            return self.note_name(Kind::ANY, name); // what was lent is not among the names, so a search would be in vain
+        }
         if let Some(at) = self.find(name, |kind| kind.followed().is_some()) {
             self.pending.follow(at);
             return true;
@@ -175,9 +162,13 @@ impl Notes {
         self.find(name, |_| true).is_none() && self.note_name(Kind::ANY, name)
     }
 
+    /// Where the item with this name and a `wanted` kind begins. One that follows the item found last is found at once.
     fn find(&mut self, name: &[u8], wanted: fn(Kind) -> bool) -> Option<usize> {
-        let is_complete = self.unfinished == Unfinished::Nothing;
-        self.search.find(&mut self.pending, name, is_complete, wanted)
+        let mut items = self.pending.items_from(self.search_at).chain(self.pending.items_from(self.names_at));
+        let (at, item) =
+            items.find(|(_, item)| item.name.to_bytes() == name && wanted(item.kind) && item.kind != Kind::NO_NAME)?;
+        self.search_at = item.end;
+        Some(at)
     }
 
     /// Forgets what was noted, and notes nothing but what the caller names.
@@ -188,8 +179,7 @@ impl Notes {
         }
         self.unfinished.skip();
         self.pending.truncate(self.names_at);
-        self.last_at = self.names_at;
-        self.search = Search::new(self.names_at);
+        (self.last_at, self.search_at) = (self.names_at, self.names_at);
     }
 
     #[inline]
@@ -202,7 +192,7 @@ impl Notes {
 /// What the caller said of names. Those that are none are left out. A name that is there twice, and skipped once, is entered.
 pub(super) fn kinds(noted: &Pending) -> BTreeMap<&CStr, Kind> {
     let mut kinds = BTreeMap::new();
-    for Item { name, kind, .. } in noted.items().filter(|item| item.kind != Kind::NO_NAME) {
+    for (_, Item { name, kind, .. }) in noted.items_from(0).filter(|(_, item)| item.kind != Kind::NO_NAME) {
         let known = kinds.entry(name).or_insert(kind);
         if known.is_passed_over() {
             *known = kind;

@@ -11,6 +11,11 @@ pub(super) const THROUGH: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union
 /// A directory itself: a symbolic link is refused with `ENOTDIR`, or `ELOOP` by old kernels.
 pub(super) const BELOW: OFlags = THROUGH.union(OFlags::NOFOLLOW);
 
+/// Whether the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
+pub(super) fn lacks_descriptor(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE)
+}
+
 /// Opens a root, with more flags.
 pub(super) fn root(path: &[u8], follow: bool, extra: OFlags) -> Result<OwnedFd, Errno> {
     let flags = extra | if follow { THROUGH } else { BELOW };

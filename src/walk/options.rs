@@ -1,14 +1,6 @@
 //! `WalkOptions`: what the caller asks of a walk before it begins.
 
-use super::Walk;
-use super::roots::Roots;
-use super::traversal::Traversal;
-use crate::error::Error;
-use rustix::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-
-/// The first level, the current directory, and two more on the way by names to a closed level.
+/// The base, the current directory, and two more on the way by names to a closed level.
 pub(super) const MIN_OPEN: usize = 4;
 
 /// Each thread of a walk has a copy.
@@ -16,7 +8,7 @@ pub(super) const MIN_OPEN: usize = 4;
 pub(super) struct Options {
     pub(super) same_mount: bool,
     pub(super) post_order: bool,
-    /// At least [`MIN_OPEN`]. Lowered once the system has refused a descriptor.
+    /// At least [`MIN_OPEN`].
     pub(super) max_open: usize,
     /// Entries of this depth are the deepest that are lent.
     pub(super) max_depth: usize,
@@ -24,7 +16,7 @@ pub(super) struct Options {
     pub(super) follow_roots: bool,
 }
 
-/// How to walk, set before the walk begins, as with [`std::fs::OpenOptions`]. [`Walk::options`] makes it.
+/// How to walk, set before the walk begins, as with [`std::fs::OpenOptions`]. [`Walk::options`](super::Walk::options) makes it.
 ///
 /// ```
 /// use lendir::Walk;
@@ -40,8 +32,8 @@ pub(super) struct Options {
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
 pub struct WalkOptions<S = ()> {
-    options: Options,
-    state: S,
+    pub(super) options: Options,
+    pub(super) state: S,
 }
 
 impl WalkOptions {
@@ -146,53 +138,5 @@ impl<S> WalkOptions<S> {
     /// size of the state for each level.
     pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
         WalkOptions { options: self.options, state: of_root }
-    }
-
-    /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
-    ///
-    /// Costs: one `openat`, and three allocations, for the [`Buffer`](crate::Buffer), the path and the first level; the rest of
-    /// the memory comes with the tree.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO,
-    /// `EACCES` for a directory that may not be read.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
-        let mut walk = self.open_all::<&Path>([]);
-        walk.reopen(path)?;
-        Ok(walk)
-    }
-
-    /// Begins a walk of the trees at `paths`, one after another; on [several threads](Walk::spread), of all of them at once. A
-    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](crate::Dir::skip_all) it.
-    ///
-    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] returns the error, with the
-    /// path and depth 0, and the next call goes on with the next root. One that may not be read is lent, as below a root.
-    ///
-    /// ```
-    /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
-    /// let mut errors = 0;
-    /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
-    /// assert_eq!(errors, 1);
-    /// ```
-    ///
-    /// Costs: the memory of [`open`](Self::open), and a copy of each path.
-    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk<S> {
-        self.begin(Roots::at(paths), b"")
-    }
-
-    /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
-    /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
-    ///
-    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open). A descriptor that cannot
-    /// be read is lent all the same, and [`Dir::next`](crate::Dir::next) returns the error.
-    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
-        self.begin(Roots::rewound(root.into()), path.as_ref().as_os_str().as_bytes())
-    }
-
-    fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
-        let mut traversal = Traversal::new(self.options, self.state);
-        traversal.begin(roots, path);
-        Walk::new(traversal)
     }
 }

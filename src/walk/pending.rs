@@ -17,8 +17,6 @@ pub(super) struct Pending {
     items: Vec<u8>,
     /// No level has names left before here: they have been given to other threads. Where a search for names to give begins.
     given_until: usize,
-    /// Memory for [`Search`].
-    index: Vec<usize>,
 }
 
 /// What the walk is to do about a name.
@@ -81,12 +79,8 @@ pub(super) struct Item<'p> {
     pub(super) end: usize,
 }
 
-/// So many bytes it takes at least when it grows: some 30 names.
+/// It grows by at least this many bytes: some 30 names.
 const AT_ONCE: usize = 512;
-
-/// There is no memory left.
-#[derive(Debug)]
-pub(super) struct OutOfMemory;
 
 impl Pending {
     #[inline]
@@ -109,19 +103,13 @@ impl Pending {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, kind: Kind, name: &CStr) -> Result<(), OutOfMemory> {
+    pub(super) fn push(&mut self, kind: Kind, name: &CStr) {
         let name = name.to_bytes_with_nul();
         if self.items.capacity() - self.items.len() <= name.len() {
-            self.grow(1 + name.len())?;
+            self.items.reserve(AT_ONCE.max(1 + name.len()));
         }
         self.items.push(kind.0);
         self.items.extend_from_slice(name);
-        Ok(())
-    }
-
-    #[cold]
-    fn grow(&mut self, more: usize) -> Result<(), OutOfMemory> {
-        self.items.try_reserve(more.max(AT_ONCE)).map_err(|_| OutOfMemory)
     }
 
     /// The item that begins at `at`.
@@ -186,13 +174,8 @@ impl Pending {
         self.len()
     }
 
-    /// All items.
-    pub(super) fn items(&self) -> impl Iterator<Item = Item<'_>> {
-        self.items_from(0).map(|(_, item)| item)
-    }
-
     /// Each item from the one that begins at `at` on, with where it begins.
-    fn items_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Item<'_>)> {
+    pub(super) fn items_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Item<'_>)> {
         iter::from_fn(move || {
             let begin = at;
             let item = (begin < self.len()).then(|| self.at(begin))?;
@@ -202,86 +185,16 @@ impl Pending {
     }
 }
 
-/// A search for names among those of one level. A name that follows the one found last is found at once. Any other takes a scan
-/// of them all, or, once all are there, a binary search in an index.
-#[derive(Debug)]
-pub(super) struct Search {
-    names_at: usize,
-    /// Where the item after the one found last begins.
-    next_at: usize,
-    /// How far the index reaches, if it has been made.
-    indexed: Option<usize>,
-}
-
-impl Search {
-    pub(super) fn new(names_at: usize) -> Self {
-        Self { names_at, next_at: names_at, indexed: None }
-    }
-
-    /// Where the item with this name and a `wanted` kind begins. `is_complete` says that no more names come.
-    pub(super) fn find(
-        &mut self,
-        pending: &mut Pending,
-        name: &[u8],
-        is_complete: bool,
-        wanted: fn(Kind) -> bool,
-    ) -> Option<usize> {
-        let is_it = |item: &Item<'_>| item.name.to_bytes() == name && wanted(item.kind);
-        let next = pending.items_from(self.next_at).next().filter(|(_, item)| is_it(item));
-        let found = if next.is_some() {
-            next
-        } else if is_complete && self.has_index(pending) {
-            let name_at = |at: &usize| pending.at(*at).name.to_bytes();
-            let first = pending.index.partition_point(|at| name_at(at) < name);
-            let equal = pending.index[first..].iter().take_while(|at| name_at(at) == name);
-            equal.map(|at| (*at, pending.at(*at))).find(|(_, item)| is_it(item))
-        } else {
-            let mut from_next = pending.items_from(self.next_at).chain(pending.items_from(self.names_at));
-            from_next.find(|(_, item)| is_it(item))
-        };
-        let (at, item) = found?;
-        self.next_at = item.end;
-        Some(at)
-    }
-
-    /// Makes the index, unless it is there, or adds the names that have come since. Without memory there is none.
-    fn has_index(&mut self, pending: &mut Pending) -> bool {
-        if self.indexed == Some(pending.len()) {
-            return true;
-        }
-        let from = self.indexed.take();
-        let mut index = std::mem::take(&mut pending.index);
-        if from.is_none() {
-            index.clear();
-        }
-        let key = |at: usize| (pending.at(at).name, at);
-        for (at, _) in pending.items_from(from.unwrap_or(self.names_at)) {
-            if index.try_reserve(1).is_err() {
-                return false;
-            }
-            // One more name moves 8 bytes for each that comes after it: for 65,536 names one by one, a second in all.
-            let place = if from.is_some() { index.partition_point(|other| key(*other) < key(at)) } else { index.len() };
-            index.insert(place, at);
-        }
-        if from.is_none() {
-            index.sort_unstable_by_key(|at| key(*at));
-        }
-        pending.index = index;
-        self.indexed = Some(pending.len());
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Pending, Search};
+    use super::{Kind, Pending};
     use std::ffi::CString;
     use std::ops::Range;
 
     fn pending(names: &[&str]) -> Pending {
         let mut pending = Pending::default();
         for name in names {
-            pending.push(Kind::DIRECTORY, &CString::new(*name).unwrap()).unwrap();
+            pending.push(Kind::DIRECTORY, &CString::new(*name).unwrap());
         }
         pending
     }
@@ -331,24 +244,5 @@ mod tests {
         assert_eq!((pending.forget(begin, begin + 3), pending.len()), (begin + 3, begin + 12), "three are left");
         assert_eq!((pending.forget(begin, begin + 9), pending.len()), (begin, begin + 3));
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
-    }
-
-    /// A search with an index and one without find the same, in any order of names, and each of equal names once.
-    #[test]
-    fn search_finds_whole_names_that_are_wanted() {
-        for is_complete in [false, true] {
-            let mut pending = pending(&["above", "ab", "a", "b", "a"]);
-            let begin = "above".len() + 2;
-            let mut search = Search::new(begin);
-            let mut skip = |name: &str| {
-                let at = search.find(&mut pending, name.as_bytes(), is_complete, |kind| kind == Kind::DIRECTORY)?;
-                pending.set_kind(at, Kind::SKIPPED);
-                Some(at - begin)
-            };
-            assert_eq!(
-                ["b", "a", "above", "a", "", "a", "ab", "ab"].map(&mut skip),
-                [Some(7), Some(10), None, Some(4), None, None, Some(0), None]
-            );
-        }
     }
 }

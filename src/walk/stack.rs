@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! levels   /usr     share    doc      python3   examples
-//!          First    Closed   Closed   First     First      <- the top, the current directory
+//!          First    Closed   Closed   First     First
+//!          base                                 top, the current directory
 //! closed            how to know these again
 //! ```
 //!
-//! When too many descriptors are open, the shallowest level but the first is closed. So the closed levels are those right after
-//! the first, and the walk comes back to the last of them first. A level that is not found is lost: it stays on the stack,
-//! without names, until the walk has gone up past it.
+//! The shallowest level is the base. When too many descriptors are open, the shallowest level but the base is closed. So the
+//! closed levels are those right after the base, and the walk comes back to the last of them first. A level that is not found is
+//! lost: it stays on the stack, with nothing to do, until the walk has gone up past it.
 
 use super::identity::Identity;
+use super::options::MIN_OPEN;
 use super::shared_level::SharedLevel;
 use super::spot::Spot;
 use super::way_back::Start;
@@ -21,7 +23,10 @@ use rustix::io::Errno;
 
 #[derive(Debug)]
 pub(super) struct Stack<S> {
+    /// The base first, the top last.
     levels: Vec<Level<S>>,
+    /// How many of them may be open. Less than the caller's `max_open` once the system has refused a descriptor.
+    limit: usize,
     /// One for each closed level, `levels[1..=closed.len()]`: its identity, or the error of `statx`.
     closed: Vec<Result<Identity, Errno>>,
 }
@@ -78,12 +83,13 @@ impl<S> Level<S> {
 }
 
 impl<S> Stack<S> {
-    pub(super) const fn new() -> Self {
-        Self { levels: Vec::new(), closed: Vec::new() }
+    pub(super) const fn new(limit: usize) -> Self {
+        Self { levels: Vec::new(), limit, closed: Vec::new() }
     }
 
     /// The memory stays.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self, limit: usize) {
+        self.limit = limit;
         self.levels.clear();
         self.closed.clear();
     }
@@ -120,7 +126,6 @@ impl<S> Stack<S> {
         self.levels.pop().expect("BUG: there is no level")
     }
 
-    /// All of them, the first one first.
     pub(super) fn levels(&self) -> &[Level<S>] {
         &self.levels
     }
@@ -129,15 +134,28 @@ impl<S> Stack<S> {
         &mut self.levels[index]
     }
 
-    /// Puts `level`, which is above the first one, before it.
+    /// Puts `level`, which is above the base, before it.
     pub(super) fn put_base(&mut self, level: Level<S>) {
-        assert!(self.closed.is_empty(), "BUG: the second level would be closed, and the first one not");
+        assert!(self.closed.is_empty(), "BUG: a closed level would not come right after the base");
         self.levels.insert(0, level);
+    }
+
+    /// Whether as many levels are open as may be.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.open_count() >= self.limit
+    }
+
+    /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
+    pub(super) fn lower_limit(&mut self, same_mount: bool) -> bool {
+        let is_closed = self.close_shallowest(same_mount);
+        self.limit = (self.open_count() + 1).max(MIN_OPEN);
+        is_closed
     }
 
     /// Lost levels count too: while there are any, nothing else is opened.
     #[inline]
-    pub(super) fn open_count(&self) -> usize {
+    fn open_count(&self) -> usize {
         self.levels.len() - self.closed.len()
     }
 
@@ -147,7 +165,7 @@ impl<S> Stack<S> {
         !self.closed.is_empty() && self.closed.len() + 2 == self.levels.len()
     }
 
-    /// The first level that is open and has no closed level below it in the tree, apart from the first one of all.
+    /// The index of the first open level after the closed ones.
     pub(super) fn first_below_closed(&self) -> usize {
         1 + self.closed.len()
     }
@@ -156,7 +174,7 @@ impl<S> Stack<S> {
         (1..=self.closed.len()).contains(&index)
     }
 
-    /// Closes the shallowest level but the first, unless it is the top. Returns whether it did.
+    /// Closes the shallowest level but the base, unless it is the top. Returns whether it did.
     #[cold]
     pub(super) fn close_shallowest(&mut self, same_mount: bool) -> bool {
         let index = self.first_below_closed();
@@ -185,11 +203,11 @@ impl<S> Stack<S> {
 
     /// The way down by names to the last closed level: its start, and the levels on it.
     pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Spot, Result<Identity, Errno>)>) {
-        let start = self.levels[0].start().expect("BUG: the first level is closed");
+        let start = self.levels[0].start().expect("BUG: the base is closed");
         (start, self.levels[1..].iter().map(|level| level.spot).zip(self.closed.iter().copied()))
     }
 
-    /// The top, from which the way up to a level above the first one begins. It must be the first.
+    /// From here the way up to a level above the base begins. It must be the top too.
     pub(super) fn base(&self) -> Option<Start<'_>> {
         self.levels[0].start()
     }
@@ -200,8 +218,8 @@ impl<S> Stack<S> {
         self.closed.pop();
     }
 
-    /// The last closed level cannot be found. It and those below it have no names any more: those from `names_at` on are to be
-    /// dropped.
+    /// The last closed level, right above the top, cannot be found: its names cannot be opened any more, and those of the top are
+    /// done. The names from `names_at` on are to be dropped.
     pub(super) fn lose(&mut self, names_at: usize) {
         let index = self.closed.len();
         self.levels[index].visit = Visit::Lost;
@@ -214,7 +232,7 @@ impl<S> Stack<S> {
     /// What holds between two steps. It looks at few levels, because a tree may have any number. `names` is where the pending
     /// names end.
     pub(super) fn check(&self, names: usize) {
-        let Self { levels, closed } = self;
+        let Self { levels, closed, .. } = self;
         let Some(top) = levels.last() else {
             assert!(closed.is_empty() && names == 0, "nothing is left, but there are closed levels or names");
             return;
@@ -222,9 +240,9 @@ impl<S> Stack<S> {
         assert!(!top.is_closed(), "the current directory is closed");
         assert!(top.spot.names_at <= top.next_at && top.next_at <= names, "the top's next name is not among its names");
         assert!(closed.len() < levels.len(), "more levels are closed than there are");
-        assert!(!levels[0].is_closed(), "the first level is closed");
+        assert!(!levels[0].is_closed(), "the base is closed");
         if let [first, .., last] | [first @ last] = &levels[1..=closed.len()] {
-            assert!(first.is_closed() && last.is_closed(), "a closed level is not among those right after the first");
+            assert!(first.is_closed() && last.is_closed(), "a closed level is not among those right after the base");
         }
         assert!(!levels[1 + closed.len()..].first().is_some_and(Level::is_closed), "a closed level is not counted");
         if let [.., above, top] = &levels[..] {

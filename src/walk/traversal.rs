@@ -15,10 +15,11 @@
 use super::links::{Followed, Links, Refusal};
 use super::mounts::{Found, Mounts};
 use super::notes::Notes;
-use super::options::{MIN_OPEN, Options};
+use super::open;
+use super::options::Options;
 use super::path::TreePath;
 use super::pending::{Item, Kind, Pending};
-use super::roots::{Root, Roots};
+use super::roots::Roots;
 use super::shared_level::SharedLevel;
 use super::spot::Spot;
 use super::stack::{Level, Stack, Visit};
@@ -81,7 +82,7 @@ impl<S> Traversal<S> {
             mounts: Mounts::default(),
             roots: Roots::default(),
             root_state,
-            stack: Stack::new(),
+            stack: Stack::new(options.max_open),
             way_back: WayBack::default(),
             links: Links::default(),
             notes: Notes::new(),
@@ -93,7 +94,7 @@ impl<S> Traversal<S> {
     /// Abandons what is left. The memory stays for the next tree.
     pub(super) fn clear(&mut self) {
         self.roots = Roots::default();
-        self.stack.clear();
+        self.stack.clear(self.options.max_open);
         self.way_back = WayBack::default();
         self.links.clear();
         self.notes.clear();
@@ -172,12 +173,12 @@ impl<S: Clone> Traversal<S> {
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.links.clear();
         self.mounts.forget();
-        let found = match self.roots.take().expect("BUG: there is no root") {
-            Root::Open(root) => Found::ask(root),
-            Root::At(path) => {
-                self.path.begin(&path);
-                Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
-            }
+        let found = if let Some(root) = self.roots.open.take() {
+            root
+        } else {
+            let path = self.roots.paths.pop_front().expect("BUG: there is no root");
+            self.path.begin(&path);
+            Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
         let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
         self.stack.push(Level::new(found.dir, spot, found.end_marker, state));
@@ -189,7 +190,7 @@ impl<S: Clone> Traversal<S> {
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
         // Before it opens, so there are never more.
-        if self.stack.open_count() >= self.options.max_open {
+        if self.stack.is_full() {
             self.stack.close_shallowest(self.options.same_mount);
         }
         let Self { options, mounts, stack, links, notes, path, .. } = self;
@@ -215,12 +216,14 @@ impl<S: Clone> Traversal<S> {
     fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
         let Self { options, stack, notes, path, .. } = self;
         let pending = &mut notes.pending;
+        let takes_place = child.end == pending.len() && !options.post_order && !stack.is_closed_above_top();
         let top = stack.top_mut();
         let spot =
             |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
-        if child.end == pending.len() && !options.post_order {
+        if takes_place {
             // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its state.
-            // That level's descriptor is closed here. In post-order the level is still to be visited again.
+            // That level's descriptor is closed here. In post-order the level is still to be visited again, and below a closed
+            // level it leads back there: the walk has searched it, while nobody may be permitted to search the child.
             pending.truncate(top.spot.names_at);
             let spot = spot(pending.len());
             top.visit = Visit::First(dir);
@@ -258,7 +261,8 @@ impl<S: Clone> Traversal<S> {
                 }
                 Ok(None) => break,
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => break,
-                Err(Refusal::Kernel(Errno::MFILE | Errno::NFILE)) if self.keep_fewer_open() => {}
+                Err(Refusal::Kernel(errno))
+                    if open::lacks_descriptor(errno) && self.stack.lower_limit(self.options.same_mount) => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
@@ -330,14 +334,7 @@ impl<S: Clone> Traversal<S> {
         Error::new(self.path.until(self.path.len()), self.stack.top().spot.depth + 1, errno)
     }
 
-    /// Descriptors have run out: gives one back, and makes do with fewer from now on. Returns whether it could.
-    fn keep_fewer_open(&mut self) -> bool {
-        let is_closed = self.stack.close_shallowest(self.options.same_mount);
-        self.options.max_open = (self.stack.open_count() + 1).max(MIN_OPEN);
-        is_closed
-    }
-
-    /// The current directory is done: reopens the level above it. A level that cannot be found is lost.
+    /// The current directory is done: reopens the level right above it. A level that cannot be found is lost.
     #[cold]
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { stack, way_back, links, path, notes, .. } = self;
@@ -348,7 +345,6 @@ impl<S: Clone> Traversal<S> {
                 Ok(())
             }
             Err(errno) => {
-                // Its names cannot be opened any more, nor can those of the levels between it and the current one, which are done.
                 notes.pending.truncate(spot.names_at);
                 stack.lose(spot.names_at);
                 Err(self.error_at(spot, errno))
@@ -399,7 +395,7 @@ impl<S: Clone> Traversal<S> {
         }
     }
 
-    /// Puts `level`, which is above the first one, on the stack. A level that cannot be found is lost.
+    /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost.
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Self { stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };

@@ -1,21 +1,18 @@
-//! `Unfinished`: the entries of the current directory in which the walk has not looked for directories.
+//! `Unfinished`: what is still to be done in the current directory before the walk goes on.
 
 use rustix::io::Errno;
-use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unfinished {
     Nothing,
-    /// Those after the ones that were lent.
+    /// To look for directories among the entries that were not lent.
     Rest,
-    /// There was no memory to note a directory. The caller does not know yet.
-    OutOfMemory,
-    /// The directory may not be read.
+    /// To tell why the directory may not be read.
     Refused {
         errno: Errno,
         tell: Tell,
     },
-    /// The caller stopped the walk.
+    /// To abandon the walk, as the caller wants.
     Stopped,
 }
 
@@ -28,9 +25,9 @@ pub(super) enum Tell {
 }
 
 impl Unfinished {
-    /// The rest has been read, or need not be. Returns what the caller does not know yet.
+    /// The rest has been read, or need not be. Returns why there is none, unless the caller knows.
     #[inline]
-    pub(super) fn end(&mut self) -> Option<io::Error> {
+    pub(super) fn end(&mut self) -> Option<Errno> {
         match self {
             Self::Nothing | Self::Rest => {
                 *self = Self::Nothing;
@@ -41,15 +38,11 @@ impl Unfinished {
     }
 
     #[cold]
-    fn tell(&mut self) -> Option<io::Error> {
+    fn tell(&mut self) -> Option<Errno> {
         match self {
-            Self::OutOfMemory => {
-                *self = Self::Nothing;
-                Some(io::ErrorKind::OutOfMemory.into())
-            }
             Self::Refused { errno, tell: tell @ (Tell::Always | Tell::IfRead) } => {
                 *tell = Tell::NoMore;
-                Some((*errno).into())
+                Some(*errno)
             }
             _ => None, // a stopped walk stays so
         }
@@ -60,8 +53,8 @@ impl Unfinished {
     pub(super) fn skip(&mut self) {
         match self {
             Self::Refused { tell, .. } if *tell == Tell::Always => *tell = Tell::IfRead,
-            Self::Refused { .. } => {}
-            _ => drop(self.end()),
+            Self::Nothing | Self::Rest => *self = Self::Nothing,
+            _ => {}
         }
     }
 }

@@ -58,7 +58,7 @@ impl WayBack {
         for (level, identity) in levels {
             let is_goal = level.path_end == spot.path_end;
             if let Err(errno) = names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir())) {
-                if !matches!(errno, Errno::MFILE | Errno::NFILE) {
+                if !open::lacks_descriptor(errno) {
                     self.broken_at = Some((names.at, errno));
                 }
                 return Err(errno);

@@ -11,15 +11,12 @@ use std::ffi::CString;
 use std::hint::black_box;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr;
 
-/// Counts for each thread separately, because other tests allocate in theirs. Refuses where a test asks for it.
+/// Counts for each thread separately, because other tests allocate in theirs.
 struct Counting;
 
 thread_local! {
     static ALLOCATED: Cell<Allocated> = const { Cell::new(Allocated { times: 0, bytes: 0, freed: 0 }) };
-    /// Allocations of this many bytes or more are refused.
-    static REFUSED: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// The bytes may wrap on 32 bits, where a thread that runs all tests allocates more: only differences are compared.
@@ -47,13 +44,10 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is forwarded unchanged to `System`, or returns null, which means that there is no memory. Counting
-// allocates nothing: the cells need no initialization and no destructor.
+// SAFETY: every call is forwarded unchanged to `System`. Counting allocates nothing: the cells need no initialization and no
+// destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.size() >= REFUSED.get() {
-            return ptr::null_mut();
-        }
         Self::add(layout.size());
         unsafe { System.alloc(layout) }
     }
@@ -64,28 +58,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if size >= REFUSED.get() {
-            return ptr::null_mut();
-        }
         Self::add(size);
         Self::free(layout.size());
         unsafe { System.realloc(memory, layout, size) }
-    }
-}
-
-/// While it lives, this thread is refused allocations of that many bytes or more.
-pub struct Refusal(());
-
-impl Refusal {
-    pub fn of(bytes: usize) -> Self {
-        REFUSED.set(bytes);
-        Self(())
-    }
-}
-
-impl Drop for Refusal {
-    fn drop(&mut self) {
-        REFUSED.set(usize::MAX);
     }
 }
 
@@ -160,7 +135,7 @@ fn read_dir_is_two_allocations_and_reading_none() {
             dir.rewind().unwrap();
         }
     });
-    let bytes = Buffer::DEFAULT_CAPACITY + made.path().as_os_str().len() + 1;
+    let bytes = Buffer::DEFAULT_CAPACITY + made.path().as_os_str().len();
     assert_eq!((read, costs), (2 * 5000, Allocated { times: 2, bytes, freed: bytes }));
 }
 

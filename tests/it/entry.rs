@@ -94,6 +94,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
     let below = made.path().join("a/b");
     fs::create_dir_all(&below).unwrap();
     let check = |entry: &Entry<'_>, path: &Path, depth| {
+        assert_eq!(entry.depth(), depth);
         for error in errors(entry) {
             assert_eq!((error.path(), error.depth(), error.raw_os_error()), (path, depth, Some(libc::ENOENT)));
         }
@@ -118,7 +119,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
         dir.read_into(&mut listing).unwrap();
         fs::remove_file(&path).unwrap();
         let sorted = listing.by_name("gone").unwrap();
-        let error = sorted.stat(&dir).unwrap_err();
+        let error = sorted.stat(dir.fd()).unwrap_err();
         assert_eq!((error.path(), error.depth(), sorted.path()), (&*path, depth, path.clone()));
     }
     assert_eq!(depth, 3);
@@ -130,8 +131,8 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
     let mut entries = Entries::new(&fd, &mut buffer);
     let (entry, bare) = (dir.next().unwrap().unwrap(), entries.next().unwrap().unwrap());
     fs::remove_file(&path).unwrap();
-    check(&entry, &path, 0);
-    check(&bare, Path::new("gone"), 0);
+    check(&entry, &path, 1);
+    check(&bare, Path::new("gone"), 1);
 }
 
 #[test]

@@ -63,6 +63,23 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
     passed("walk: descriptors that it keeps", 2 * rooms().count(), "limits of the process: as many as by `max_open`");
 }
 
+/// The next tree begins with the options of the walk, not with what the system granted before.
+#[test]
+fn reopened_walk_keeps_as_many_descriptors_as_its_options_say() {
+    process::run("kept_open::reopened_walk_keeps_as_many_descriptors_as_its_options_say", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, DEPTH));
+        let most = |walk: &mut Walk, before| counts(walk, before, |_| ()).iter().map(|count| count.2).max();
+        let others = leave_room(5);
+        let before = Cell::new(open_descriptors());
+        let mut walk = Walk::open(tree.path()).unwrap();
+        assert_eq!(most(&mut walk, &before), Some(5));
+        before.set(before.get() - others.len());
+        drop(others);
+        walk.reopen(tree.path()).unwrap();
+        assert_eq!(most(&mut walk, &before), Some(DEPTH + 1));
+    });
+}
+
 /// Once a walk has run out of descriptors, it keeps no more than then, even if the process may have more later.
 #[test]
 fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {

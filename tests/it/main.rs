@@ -9,10 +9,10 @@
 //! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;
 //!   `walk_bounds`: a deep tree, few descriptors, or the way back up; `walk_errors`: an error of a walk;
 //!   `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
-//! - `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`, `jobs`: a walk on several threads;
+//! - `said`, `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`, `jobs`: a walk on several threads;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
-//!   `kept_open`: the descriptors that a walk keeps; `refused_memory`: a walk without memory;
+//!   `kept_open`: the descriptors that a walk keeps;
 //! - `examples`: what all examples have in common; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one example, run as a program.
 //!
 //! `fixture` makes directories to read, and runs the examples; `visits` states what a walk must lend, `stamps` when; `strace` shows
@@ -42,9 +42,9 @@ mod oracle;
 mod pids;
 mod plain;
 mod read_dir;
-mod refused_memory;
 mod rm;
 mod roots;
+mod said;
 mod share_costs;
 mod skip_name;
 mod spread;

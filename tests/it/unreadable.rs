@@ -1,12 +1,12 @@
 //! Directories that exist but may not be read: a walk lends them like any other, and whoever reads one gets the error, once.
 
 use crate::spread::THREADS;
+use crate::strace::{Counted, calls};
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use lendir::{Dir, Error, Listing, Walk};
-use rustix::fs::fstat;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -115,7 +115,7 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
     let (mut visits, mut errors, mut of_walk) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(mut dir) = walk.next_ok(|error| of_walk.push(error)) {
         if dir.path() == secret {
-            assert_eq!(fstat(&dir).unwrap().st_ino, fs::metadata(&secret).unwrap().ino(), "another directory is lent");
+            assert_eq!(dir.stat().unwrap().st_ino, fs::metadata(&secret).unwrap().ino(), "another directory is lent");
             if dir.is_second_visit() {
                 assert!(dir.parent().is_some() && dir.next().unwrap().is_none());
             } else {
@@ -226,6 +226,77 @@ fn sums_are_right_around_it() {
                 assert_eq!((sums[tree.path()], sums[&tree.path().join("7")]), (40 * 6000, 6000), "{threads} threads");
                 assert_eq!(top.bytes.load(Relaxed), 40 * 6000);
                 assert_eq!(Arc::strong_count(&top), 1, "a state outlives the walk");
+            }
+        }
+    });
+}
+
+/// A chain of directories, each with an empty one beside the next that may not be searched, and comes last.
+fn closed_chain(at: &Path, depth: usize, mode: u32) {
+    tree::nest(at, std::iter::repeat_n(["m", "z"].as_slice(), depth));
+    let mut dir = at.to_owned();
+    for _ in 0..depth {
+        fs::set_permissions(dir.join("z"), Permissions::from_mode(mode)).unwrap();
+        dir.push("m");
+    }
+}
+
+/// The way back from it is that of its parent.
+#[test]
+fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
+    const TEST: &str = "unreadable::directory_that_may_not_be_searched_costs_the_way_back_nothing";
+    const LEVELS: usize = 60;
+    let cases = || [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)));
+    let parts = calls(TEST, || {
+        as_nobody(|| {
+            for (is_post_order, mode) in cases() {
+                for depth in [LEVELS, 2 * LEVELS] {
+                    let tree = Tree::new(|at| closed_chain(at, depth, mode));
+                    let mut walk = Walk::options().max_open(4).post_order(is_post_order).open(tree.path()).unwrap();
+                    let (mut listing, mut visits, mut errors) = (Listing::new(), 0, 0);
+                    let counted = Counted::begin();
+                    while let Some(mut dir) = walk.next().unwrap() {
+                        visits += 1;
+                        errors += usize::from(dir.read_into(&mut listing).is_err());
+                    }
+                    drop(counted);
+                    assert_eq!(visits, (2 * depth + 1) * if is_post_order { 2 } else { 1 });
+                    assert_eq!(errors, if mode == 0 { depth } else { 0 });
+                }
+            }
+        });
+    });
+    let Some(parts) = parts else { return };
+    let opens = |calls: &Vec<String>| calls.iter().filter(|call| call.starts_with("openat")).count();
+    let counts: Vec<_> = parts.iter().map(opens).collect();
+    for ((is_post_order, mode), counts) in cases().zip(counts.chunks(2)) {
+        // Two directories on each level, the way back to one, and where it may not be read, another call to open it.
+        let [few, many] = [counts[0], counts[1]].map(|count| count / LEVELS);
+        assert!(few <= 4 && many <= 8, "post order {is_post_order}, mode {mode:o}: {counts:?} opens");
+    }
+}
+
+/// From the parent the walk goes up, wherever the levels above have been moved.
+#[test]
+fn levels_are_found_again_though_the_way_back_begins_where_nobody_may_search() {
+    as_nobody(|| {
+        for mode in [0o755, 0o444, 0o000] {
+            for threads in [1, 3] {
+                let tree = Tree::new(|at| closed_chain(at, 30, mode));
+                let moved = tree.path().join("moved");
+                let options = Walk::options().max_open(4);
+                let visits: Vec<usize> = options.open(tree.path()).unwrap().spread(threads, |worker| {
+                    let (mut listing, mut visits) = (Listing::new(), 0);
+                    while let Some(mut dir) = worker.next().unwrap() {
+                        let _ = dir.read_into(&mut listing);
+                        if dir.depth() == 30 && dir.name() == b"z" {
+                            fs::rename(tree.path().join("m"), &moved).unwrap();
+                        }
+                        visits += 1;
+                    }
+                    visits
+                });
+                assert_eq!(visits.iter().sum::<usize>(), 61, "mode {mode:o}, {threads} threads");
             }
         }
     });

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub enum Prune {
     Both,
 }
 
-const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Directory];
+const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Unsorted];
 
 impl Plan {
     /// Reads all entries, and skips none.
@@ -114,7 +114,7 @@ pub fn walked(walk: &mut impl Next, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> 
                 visits.push(second_visit(dir));
             }
             Ok(Some(dir)) => {
-                inos.insert(dir.path().to_owned(), ino(dir.as_fd()));
+                inos.insert(dir.path().to_owned(), ino(dir.fd()));
                 let plan = plan(dir.path());
                 first_visit(dir, plan, &mut listing, &mut visits);
             }

@@ -101,7 +101,7 @@ fn stop_ends_the_walk_but_not_its_directory() {
             }
             assert!(walk.next().unwrap().is_none(), "at depth {depth}");
             assert!(walk.next().unwrap().is_none());
-            walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
+            walk.reopen(tree.path()).unwrap();
             assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2 * 6);
         }
     }

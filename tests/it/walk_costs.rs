@@ -37,7 +37,7 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
             let mut listing = Listing::new();
             let mut rounds = |rounds: usize| {
                 for round in 0..rounds {
-                    walk.reopen_fd(lendir::open(trees[round % 4].path()).unwrap(), "");
+                    walk.reopen(trees[round % 4].path()).unwrap();
                     let listing = (round / 4 % 2 == 0).then_some(&mut listing);
                     if round / 8 % 2 == 0 {
                         walk_all(&mut walk, listing);

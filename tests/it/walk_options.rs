@@ -70,7 +70,7 @@ fn walk_without_a_tree_is_at_its_end() {
     assert!(format!("{walk:?}").starts_with(r#"Walk { path: "", depth: 0, options: Options { "#), "{walk:?}");
     walk.reopen(tree.path()).unwrap();
     assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
-    walk.reopen_fd(lendir::open(tree.path()).unwrap(), "");
+    walk.reopen(tree.path()).unwrap();
     assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
     assert!(Walk::default().spread(3, |worker| worker.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
 

@@ -88,11 +88,12 @@ fn unread_directory_is_read_once() {
     });
     for (look, totals) in parts.into_iter().flatten().enumerate() {
         let midway = if look == 3 { 5 } else { 0 }; // one of the six directories is empty
+        let rewound = if look == 2 { 6 } else { midway };
         let mut expected = vec![
             ("close", 6),
             ("fstatfs", 1),
             ("getdents64", reads * 6 + midway),
-            ("lseek", midway),
+            ("lseek", rewound),
             ("openat", 1),
             ("openat2", 5),
         ];

@@ -118,7 +118,7 @@ pub fn listed(listing: &Listing) -> Vec<Found> {
     found
 }
 
-pub const ORDERS: [Order; 5] = [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Directory];
+pub const ORDERS: [Order; 5] = [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Unsorted];
 
 /// The order of a `Listing`, for all tests. A `Listing` has no cookies. For [`Order::Path`], the types of `found` must be
 /// [resolved](Scan::resolved).
@@ -131,7 +131,7 @@ pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
         }),
         Order::AsciiCaseless => found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
         Order::Inode => found.sort_by(|a, b| (a.ino, &a.name).cmp(&(b.ino, &b.name))),
-        Order::Directory => {}
+        Order::Unsorted => {}
         _ => panic!("the tests do not say how {order:?} sorts"),
     }
     for entry in &mut found {

@@ -63,7 +63,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
 /// Checks that `dir` is the directory at its path, and has its parent at the second visit.
 fn check_descriptors(dir: &Dir<'_>) {
     let is_at = |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
-    assert!(is_at(dir, dir.path()), "{dir:?}");
+    assert!(is_at(&dir.fd(), dir.path()), "{dir:?}");
     assert_eq!(dir.parent().is_some(), dir.is_second_visit() && dir.depth() > 0, "{dir:?}");
     assert!(dir.parent().is_none_or(|parent| is_at(&parent, dir.path().parent().unwrap())), "{dir:?}");
 }

@@ -59,7 +59,7 @@ fn second_visit_needs_no_permission_to_read() {
                         if dir.is_second_visit() {
                             second_visits += 1;
                         } else {
-                            fchmod(&dir, Mode::WUSR | Mode::XUSR).unwrap();
+                            fchmod(dir.fd(), Mode::WUSR | Mode::XUSR).unwrap();
                         }
                     }
                     second_visits

@@ -194,8 +194,9 @@ impl Sweep<'_> {
         let is_third_open = |path: &PathBuf| {
             let depth = path.iter().filter(|name| *name == "d").count();
             let is_way_down = path.ends_with("d") && depth > 2;
-            // A level is on the stack while it has something left to do; in post-order, until its second visit.
-            let is_below_second = path.ends_with("file") && self.way.is_post_order && depth > 0;
+            // A level is on the stack while it has something left to do, or leads back to a closed one; in post-order, until its
+            // second visit.
+            let is_below_second = path.ends_with("file") && depth > usize::from(!self.way.is_post_order);
             is_way_down || is_below_second || depth == DEPTH
         };
         self.opened().into_iter().filter(|path| !is_third_open(path)).collect()

@@ -156,7 +156,7 @@ fn mount_point_takes_two_calls_more() {
                 MOUNTS,
                 directories - 1,
                 reads_of_tmpfs + 2 * (directories - on_tmpfs),
-                1 + MOUNTS,
+                MOUNTS,
             ]) {
                 let run = PLAIN.begin(&tree);
                 trap::count(call);

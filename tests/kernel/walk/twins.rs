@@ -180,7 +180,7 @@ fn share_with_twin(at: &Path) -> bool {
             let path = relative(dir.path());
             let is_below = path.starts_with("d/d") && path != level(2);
             if dir.is_second_visit() {
-                let twin = statat(&dir, c"z/OUTSIDE", AtFlags::SYMLINK_NOFOLLOW);
+                let twin = statat(dir.fd(), c"z/OUTSIDE", AtFlags::SYMLINK_NOFOLLOW);
                 assert!(twin.is_err(), "the second visit of {} is that of a twin", path.display());
                 is_done.fetch_or(is_first && is_below, SeqCst);
                 told.left.push(path);

@@ -1,0 +1,148 @@
+//! What the caller says of an entry holds for that entry alone, whatever else the caller says.
+
+use crate::support::scan::errno;
+use crate::support::tree::Tree;
+use lendir::{Buffer, Dir, Entries, Listing, Walk};
+use std::os::unix::fs::symlink;
+
+/// The names of the directories that the walk comes to below its root, and its errors.
+fn below(walk: &mut Walk) -> (Vec<String>, Vec<i32>) {
+    let (mut names, mut errors) = (Vec::new(), Vec::new());
+    while let Some(dir) = walk.next_ok(|error| errors.push(errno(&error))) {
+        names.push(dir.name_os().to_str().unwrap().to_owned());
+    }
+    names.sort();
+    (names, errors)
+}
+
+/// What `say` does in the root of a tree with these entries, and the directories that are then entered.
+fn entered(entries: &[&str], say: impl FnOnce(&mut Dir<'_>)) -> (Vec<String>, Vec<i32>) {
+    let tree = Tree::of(entries);
+    symlink("/proc/self/fdinfo", tree.path().join("link")).unwrap();
+    let mut walk = Walk::open(tree.path()).unwrap();
+    say(&mut walk.next().unwrap().unwrap());
+    below(&mut walk)
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn nothing_is_said_after_the_end_of_a_search() {
+    let sayings: [fn(&mut Dir<'_>); 2] = [|dir| dir.skip_entry(), |dir| dir.follow_entry()];
+    for say in sayings {
+        let entered = entered(&["a/", "b/", "file"], |dir| {
+            assert!(dir.find(|entry| entry.name() == b"missing").unwrap().is_none());
+            say(dir);
+        });
+        assert_eq!(entered, (names(&["a", "b"]), vec![]));
+    }
+}
+
+/// Lends the entry of this name.
+fn lend(dir: &mut Dir<'_>, name: &[u8]) {
+    assert!(dir.find(|entry| entry.name() == name).unwrap().is_some());
+}
+
+#[test]
+fn entry_lent_last_stays_so_when_another_name_is_entered() {
+    let others: [fn(&mut Dir<'_>); 3] = [
+        |dir| dir.enter("a/x"),
+        |dir| assert!(dir.follow_name("missing")),
+        |dir| {
+            dir.enter("b");
+            assert!(dir.skip_name("b"));
+        },
+    ];
+    for (number, other) in others.into_iter().enumerate() {
+        let (skipped, errors) = entered(&["a/x/", "b/"], |dir| {
+            lend(dir, b"a");
+            other(dir);
+            dir.skip_entry();
+        });
+        assert_eq!(skipped, names(&["b"]), "case {number}");
+        assert_eq!(errors, if number == 0 { vec![libc::EINVAL] } else { vec![] });
+
+        let (followed, _) = entered(&["a/"], |dir| {
+            lend(dir, b"link");
+            other(dir);
+            dir.follow_entry();
+        });
+        assert_eq!(followed, names(&["a", "link"]), "case {number}");
+    }
+}
+
+/// A file has no directory to skip, so nothing is skipped in its stead.
+#[test]
+fn name_that_is_entered_is_not_taken_for_the_file_lent_last() {
+    let entered = entered(&["a/", "file"], |dir| {
+        dir.skip_all();
+        lend(dir, b"file");
+        dir.enter("a");
+        dir.skip_entry();
+    });
+    assert_eq!(entered, (names(&["a"]), vec![]));
+}
+
+#[test]
+fn name_with_a_nul_stays_apart_from_the_name_without_it() {
+    for lends_first in [false, true] {
+        let entered = entered(&["ab/", "b/"], |dir| {
+            if lends_first {
+                while dir.next().unwrap().is_some() {}
+            }
+            dir.enter(b"a\0b");
+            while dir.next().unwrap().is_some() {}
+            assert!(dir.skip_name("ab") && !dir.skip_name("ab"));
+        });
+        assert_eq!(entered, (names(&["b"]), vec![libc::EINVAL]));
+    }
+}
+
+/// The descriptor of a lent directory can be read from: the walk loses nothing.
+#[test]
+fn whoever_reads_a_lent_directory_loses_nothing() {
+    let tree = Tree::of(&["a/b/c/", "d/e/", "f"]);
+    let mut buffer = Buffer::new();
+    let mut read_by_entries = |dir: &Dir<'_>| _ = Entries::new(&dir.fd(), &mut buffer).count().unwrap();
+    let mut listing = Listing::new();
+    let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
+    let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
+    for read in readers {
+        let mut walk = Walk::open(tree.path()).unwrap();
+        let mut visits = 0;
+        while let Some(dir) = walk.next().unwrap() {
+            read(&dir);
+            visits += 1;
+        }
+        assert_eq!(visits, 6);
+    }
+}
+
+#[test]
+fn calls_on_a_directory_are_about_that_directory() {
+    let tree = Tree::of(&["a/b/", "file"]);
+    let mut walk = Walk::open(tree.path()).unwrap();
+    while let Some(mut dir) = walk.next().unwrap() {
+        let (path, depth) = (dir.path(), dir.depth());
+        let stat = dir.stat().unwrap();
+        assert_eq!(stat.st_ino, rustix::fs::stat(path).unwrap().st_ino);
+        assert_eq!(dir.statx(lendir::StatxFlags::INO).unwrap().stx_ino, stat.st_ino);
+        let error = dir.error(rustix::io::Errno::PERM);
+        assert_eq!((error.path(), error.depth(), errno(&error)), (path, depth, libc::EPERM));
+        while let Some(entry) = dir.next().unwrap() {
+            let error = entry.error(rustix::io::Errno::PERM);
+            assert_eq!((error.path(), error.depth()), (&*entry.path(), entry.depth()));
+            assert_eq!((&*entry.path(), entry.depth()), (&*path.join(entry.name_os()), depth + 1));
+        }
+        assert_eq!(dir.count().unwrap(), 0, "entries after the end");
+    }
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut counts = Vec::new();
+    while let Some(mut dir) = walk.next().unwrap() {
+        counts.push((dir.name_os().to_owned(), dir.count().unwrap()));
+    }
+    let root = tree.path().as_os_str().to_owned();
+    assert_eq!(counts, [(root, 2), ("a".into(), 1), ("b".into(), 0)]);
+}
