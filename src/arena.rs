@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
+use crate::entry::Directory;
 use crate::place::Place;
 use crate::records::{HEADER, Records};
 use rustix::fd::BorrowedFd;
@@ -34,11 +35,11 @@ const MAX_BATCH: usize = 32 * 1024;
 
 impl Arena {
     #[inline]
-    pub(crate) fn set_directory(&mut self, path: &[u8], depth: usize) -> io::Result<()> {
+    pub(crate) fn set_directory(&mut self, directory: Directory<'_>) -> io::Result<()> {
         self.path.clear();
-        self.path.try_reserve(path.len())?;
-        self.path.extend_from_slice(path);
-        self.depth = depth;
+        self.path.try_reserve(directory.path.len())?;
+        self.path.extend_from_slice(directory.path);
+        self.depth = directory.depth;
         Ok(())
     }
 

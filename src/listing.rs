@@ -2,7 +2,7 @@
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
 use crate::end_marker::EndMarker;
-use crate::entry::resolved;
+use crate::entry::{Directory, resolved};
 use crate::error::Error;
 use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
@@ -123,39 +123,27 @@ impl Listing {
     ///   the entry has been removed since.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
-        self.read_from(false, dir.as_fd(), self.end_marker, b"", 0)
+        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker, false)
     }
 
-    /// As [`read`](Self::read), of a descriptor at the beginning, with the path of the directory and its depth in a walk.
+    /// As [`read`](Self::read), with what is known of the directory, and whether its descriptor stands at the beginning.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
-        dir: BorrowedFd<'_>,
+        directory: Directory<'_>,
         end_marker: EndMarker,
-        path: &[u8],
-        depth: usize,
-    ) -> Result<(), Error> {
-        self.read_from(true, dir, end_marker, path, depth)
-    }
-
-    #[inline(always)]
-    fn read_from(
-        &mut self,
         is_at_start: bool,
-        dir: BorrowedFd<'_>,
-        end_marker: EndMarker,
-        path: &[u8],
-        depth: usize,
     ) -> Result<(), Error> {
         self.clear();
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
-        let filled = self.arena.set_directory(path, depth).and_then(|()| self.fill(is_at_start, dir, end_marker));
-        let finished = self.finish(dir); // after an error too: it sorts what came before
-        filled.and(finished).map_err(|error| Error::new(path, depth, error))
+        let filled =
+            self.arena.set_directory(directory).and_then(|()| self.fill(directory.fd, end_marker, is_at_start));
+        let finished = self.finish(directory.fd); // after an error too: it sorts what came before
+        filled.and(finished).map_err(|error| directory.error(error))
     }
 
     #[inline(always)]
-    fn fill(&mut self, mut is_at_start: bool, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker, mut is_at_start: bool) -> io::Result<()> {
         let mut phase = Phase::Reading;
         let mut used = 0;
         while phase == Phase::Reading {

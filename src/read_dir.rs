@@ -143,7 +143,8 @@ impl ReadDir {
         if !self.is_from_start || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
             self.rewind()?;
         }
-        let read = listing.read_known(self.dir.as_fd(), listing.end_marker(), &self.path, 0);
+        let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
+        let read = listing.read_known(directory, listing.end_marker(), true);
         self.phase = Phase::end(listing.removed());
         read
     }

@@ -320,7 +320,7 @@ impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let traversal = &self.cursor.traversal;
         let mut shown = f.debug_struct("Walk");
-        shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.above(0))));
+        shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.until(traversal.path.len()))));
         shown.field("depth", &traversal.depth()).field("options", &traversal.options).finish_non_exhaustive()
     }
 }

@@ -211,8 +211,7 @@ impl<'a, S> Dir<'a, S> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
-        let (path, depth) = (self.spot.path(self.path), self.spot.depth);
-        let result = listing.read_known(self.fd(), self.end_marker, path, depth);
+        let result = listing.read_known(self.entries.directory, self.end_marker, true);
         self.entries.end(listing.removed());
         self.notes.note_all(listing);
         result

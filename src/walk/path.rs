@@ -36,12 +36,10 @@ impl TreePath {
         &self.bytes[..end]
     }
 
-    /// The path of the directory `levels` above.
-    pub(super) fn above(&self, levels: usize) -> &[u8] {
-        let (root, below) = self.until(self.len()).split_at(self.root);
-        let slashes = below.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/');
-        let end = levels.checked_sub(1).and_then(|levels| slashes.map(|(at, _)| at).nth(levels));
-        if levels == 0 { self.until(self.len()) } else { self.until(root.len() + end.unwrap_or(0)) }
+    /// The path of the directory of this depth.
+    pub(super) fn at_depth(&self, depth: usize) -> &[u8] {
+        let mut slashes = (self.root + 1..self.len()).filter(|at| self.bytes[*at] == b'/');
+        self.until(depth.checked_sub(1).map_or(self.root, |names| slashes.nth(names).unwrap_or(self.len())))
     }
 
     /// The rest of it from `at` on: the last name, if that begins there.
@@ -100,9 +98,8 @@ mod tests {
             assert_eq!((path.until(path.len()), path.from(at)), (a, c"a"));
             let at = path.enter(a.len(), c"bc");
             assert_eq!((path.until(path.len()), path.from(at)), (b, c"bc"));
-            let of_root = if root.ends_with(b"/") { root } else { path.until(root.len()) };
-            assert_eq!([0, 1, 2].map(|levels| path.above(levels)), [b, a, of_root]);
-            assert_eq!(path.copy_until(a.len()).above(0), a);
+            assert_eq!([0, 1, 2].map(|depth| path.at_depth(depth)), [root, a, b]);
+            assert_eq!(path.copy_until(a.len()).at_depth(1), a);
             path.come_up(root.len());
             assert_eq!(path.as_bytes_with_nul(), [root, b"\0"].concat());
         }

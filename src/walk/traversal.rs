@@ -321,8 +321,7 @@ impl<S: Clone> Traversal<S> {
         match refusal {
             Refusal::Kernel(errno) => self.error_below(errno),
             Refusal::Loop(depth) => {
-                let levels = self.stack.top().spot.depth + 1 - depth;
-                let ancestor = OsStr::from_bytes(self.path.above(levels));
+                let ancestor = OsStr::from_bytes(self.path.at_depth(depth));
                 self.error_below(Errno::LOOP).with_loop_ancestor(ancestor.into())
             }
         }
