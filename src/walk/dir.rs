@@ -287,16 +287,18 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// As [`follow_entry`](Self::follow_entry), by name. The entry need not have been lent: with [`skip_all`](Self::skip_all), a
-    /// caller can walk in an order of its own, where a file's name costs a failed `openat`. Returns whether that changed
-    /// anything. [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter).
+    /// caller can walk in an order of its own, where a file's name costs a failed `openat`, and a name that is given twice is
+    /// walked twice. Returns whether that changed anything. [`Walk::next`](super::Walk::next) returns the errors of
+    /// [`enter`](Self::enter), but neither `ENOENT` nor `ENOTDIR`.
     ///
-    /// Costs: as [`skip_name`](Self::skip_name); a name that is not known is copied.
+    /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) no scan; a name that is not known is copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.follow_name(name.as_ref())
     }
 
     /// Goes below the directory `name` in this one, lent or not. With [`skip_all`](Self::skip_all), a walk need not read a
-    /// directory whose entries are already known. Without it, a directory that is lent as well is walked twice.
+    /// directory whose entries are already known. Without it, a directory that is lent as well is walked twice, except that
+    /// [`read_into`](Self::read_into) lists it once.
     ///
     /// ```
     /// # let mut walk = lendir::Walk::open("/sys/class")?;
@@ -309,7 +311,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: the name is copied. [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if there is no such
     /// entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a
-    /// slash or a NUL.
+    /// slash or a NUL, which the path shows as `\0`.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) {
         self.notes.note_name(Kind::DIRECTORY, name.as_ref());
     }

@@ -6,7 +6,7 @@ use crate::entry::Entry;
 use crate::listing::Listing;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 /// Those of the current directory are the last of the pending names.
 #[derive(Debug)]
@@ -126,9 +126,8 @@ impl Notes {
         }
         let is_name = !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
         let kind = if is_name { kind } else { Kind::NO_NAME };
-        let shown = name.split(|byte| *byte == 0).collect::<Vec<_>>().join(&b"\\0"[..]);
         let is_last_pending = self.last_at < self.pending.len();
-        self.pending.push(kind, &CString::new(shown).expect("BUG: a NUL inside"));
+        self.pending.push_given(kind, name);
         if !is_last_pending {
             self.last_at = self.pending.len();
         }

@@ -58,8 +58,9 @@ impl<S> WalkOptions<S> {
     /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, ask for
     /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
     ///
-    /// Costs: nothing, where there is `openat2` with [`RESOLVE_NO_XDEV`]. Elsewhere one more `statx` for each directory. Before
-    /// Linux 5.8 that can tell devices only, so bind mounts of the same file system are entered.
+    /// Costs: where there is `openat2` with [`RESOLVE_NO_XDEV`], one `statx` for a directory that may not be read, and nothing for
+    /// the others. Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts of the
+    /// same file system are entered.
     ///
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[doc(alias = "xdev")]
@@ -71,7 +72,9 @@ impl<S> WalkOptions<S> {
 
     /// Lends each directory once more, after everything below it and without its entries: see
     /// [`Dir::is_second_visit`](crate::Dir::is_second_visit) and [`Dir::parent`](crate::Dir::parent). First and second visits
-    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open).
+    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open). On several threads too,
+    /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
+    /// wrote.
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -135,7 +138,8 @@ impl<S> WalkOptions<S> {
     /// ```
     ///
     /// Costs: one clone for each directory that is not the last of its parent's (in post-order, for each directory), and the
-    /// size of the state for each level.
+    /// size of the state for each level. On several threads, one clone more for each thread and each share of the work; in
+    /// post-order also for each level above a share.
     pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
         WalkOptions { options: self.options, state: of_root }
     }

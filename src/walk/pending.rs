@@ -2,8 +2,8 @@
 
 use rustix::fs::FileType;
 use std::ffi::CStr;
-use std::iter;
 use std::ops::Range;
+use std::{iter, slice};
 
 /// The names of directories still to do, in runs: those of a level come after those of the level above it.
 ///
@@ -110,6 +110,15 @@ impl Pending {
         }
         self.items.push(kind.0);
         self.items.extend_from_slice(name);
+    }
+
+    /// As [`push`](Self::push), for a name that the caller gives. A NUL in it becomes `\\0`.
+    pub(super) fn push_given(&mut self, kind: Kind, name: &[u8]) {
+        self.items.push(kind.0);
+        for byte in name {
+            self.items.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });
+        }
+        self.items.push(0);
     }
 
     /// The item that begins at `at`.
