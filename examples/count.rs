@@ -7,7 +7,8 @@ fn main() -> ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or(".".into());
     let (mut count, mut status) = (0, ExitCode::SUCCESS);
     let mut complain = |error: Error| {
-        eprintln!("count: {error}");
+        // Control characters in a name could be terminal commands.
+        eprintln!("count: {}", error.to_string().replace(char::is_control, "?"));
         status = ExitCode::FAILURE;
     };
     match Walk::open(path) {

@@ -1,6 +1,6 @@
 //! A first lesson on directories: `sorted [PATH]` prints the names in one, sorted by their bytes.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -19,8 +19,14 @@ fn sorted(path: &std::path::Path) -> io::Result<()> {
     lendir::read_dir(path)?.read_into(&mut listing)?;
 
     let mut out = BufWriter::new(io::stdout().lock());
+    let is_terminal = io::stdout().is_terminal();
     for entry in &listing {
-        out.write_all(entry.name())?;
+        if is_terminal {
+            // Control characters in a name could be terminal commands.
+            out.write_all(String::from_utf8_lossy(entry.name()).replace(char::is_control, "?").as_bytes())?;
+        } else {
+            out.write_all(entry.name())?;
+        }
         out.write_all(b"\n")?;
     }
     out.flush()
