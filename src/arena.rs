@@ -50,8 +50,8 @@ impl Arena {
             grow(&mut self.memory, used + MIN_BATCH)?;
         }
         let room = self.memory.len() - used;
-        // What would be too little for another batch belongs to this one. So a directory that has once been read to its end
-        // does not make the arena grow again, not even with an `EndMarker`.
+        // A rest too small for another batch is added to this one, so a directory that has once been read to its end does not
+        // make the arena grow again, not even with an `EndMarker`.
         Ok(if room < MAX_BATCH + MIN_BATCH { room } else { MAX_BATCH })
     }
 

@@ -80,6 +80,8 @@ impl<'a> Entries<'a> {
 
     /// The next entry, or `None` at the end. Made for `while let Some(entry) = entries.next()? {`.
     ///
+    /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.**
+    ///
     /// Costs: at most one `getdents64`, when every entry in the buffer has been yielded (more only after `EINTR` and for
     /// batches of nothing but dots); no allocation.
     ///
@@ -97,8 +99,8 @@ impl<'a> Entries<'a> {
         self.find(|_| true)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end. Each one passed over costs a [`next`](Self::next), whose errors
-    /// these are.
+    /// The next entry that is `wanted`, or `None` at the end. Each entry passed over costs a [`next`](Self::next), and the errors
+    /// are those of `next`.
     ///
     /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
     /// in a loop of its own.
@@ -127,9 +129,9 @@ impl<'a> Entries<'a> {
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie). Drops the entries left in the buffer and
     /// reads on from there, even after the end or an error.
     ///
-    /// Any number other than 0 or a cookie of this very directory leads to a place of the file system's choice. On tracefs even
-    /// its own cookies do. On ext4, a descriptor that went to the cookie of the last entry before anything was read reads
-    /// nothing after a [`rewind`](Self::rewind) either.
+    /// A number that is neither 0 nor a cookie of this directory leads wherever the file system likes. On tracefs, even its own
+    /// cookies do. On ext4, a fresh descriptor that first seeks to the cookie of the last entry reads nothing, even after a
+    /// [`rewind`](Self::rewind).
     ///
     /// Costs: one `lseek`, and a step over each record left in the buffer; then [`next`](Self::next) calls `getdents64`.
     ///
@@ -177,14 +179,14 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Reading && !self.records.has_begun()
     }
 
-    /// There is nothing to read, or a [`Listing`](crate::Listing) has read it.
+    /// Ends the reading: there is nothing to read, or a [`Listing`](crate::Listing) has read it.
     pub(crate) fn end(&mut self, removed: bool) {
         self.phase = Phase::end(removed);
     }
 }
 
-/// The next entry that is `wanted`, of the `directory` that is read into `records`. It is a function, because the compiler would
-/// load a value in each turn: 3 instructions an entry with `opt-level = "s"`.
+/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` is a closure because the compiler
+/// would load a value for every entry: 3 instructions with `opt-level = "s"`.
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,

@@ -90,6 +90,7 @@ impl Entry<'_> {
     }
 
     /// How many levels it is below the root of the walk: 1 in the root. Without a walk it is 1.
+    #[doc(alias = "min_depth")]
     #[inline]
     #[must_use]
     pub fn depth(&self) -> usize {
@@ -131,14 +132,14 @@ impl Entry<'_> {
         self.directory.fd
     }
 
-    /// The type; where the record does not have it, that of a [`stat`](Self::stat), with its costs and errors. Never follows a
-    /// symbolic link.
+    /// The type in the record or, if the record does not tell, that from a [`stat`](Self::stat), with its costs and errors. Never
+    /// follows a symbolic link.
     pub fn resolve_file_type(&self) -> Result<FileType, Error> {
         resolved(self.file_type(), self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
 
     /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, an automount point
-    /// not mounted. Of a mount point, which a file can be too, it is what is mounted there: `st_ino` is not [`ino`](Self::ino).
+    /// not mounted. A mount point, which can be a file, answers for what is mounted there: `st_ino` is not [`ino`](Self::ino).
     ///
     /// Costs: one `fstatat`.
     ///

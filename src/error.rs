@@ -7,8 +7,8 @@ use std::{fmt, io};
 
 /// What the kernel answered, and the path that it belongs to.
 ///
-/// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`. The cause
-/// is part of that text, so
+/// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`. Control
+/// characters in a path, which a terminal would obey, display as `?`. The cause is part of that text, so
 /// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
 /// `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind) that displays the same, but has no
@@ -117,13 +117,18 @@ impl fmt::Debug for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path().as_os_str().is_empty() {
-            write!(f, "{}: ", self.path().display())?;
+            write!(f, "{}: ", shown(self.path()))?;
         }
         match self.loop_ancestor() {
-            Some(ancestor) => write!(f, "leads back to {}", ancestor.display()),
+            Some(ancestor) => write!(f, "leads back to {}", shown(ancestor)),
             None => self.cause.fmt(f),
         }
     }
+}
+
+/// For a terminal, which would obey control characters.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().replace(char::is_control, "?")
 }
 
 impl std::error::Error for Error {}
@@ -149,6 +154,7 @@ mod tests {
         assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
         assert!(format!("{error:?}").ends_with(", loop_ancestor: \"a\" }"), "{error:?}");
         assert_eq!(error.to_string(), "a/link: leads back to a");
+        assert!(Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP).to_string().starts_with("a?[31m?\u{fffd}: "));
 
         let unknown = Error::new(b"", 0, Errno::BADF);
         assert_eq!((unknown.path(), unknown.depth(), unknown.loop_ancestor()), (Path::new(""), 0, None));

@@ -21,14 +21,16 @@
 //! let mut walk = lendir::Walk::open("/sys/class")?;
 //! while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 //!     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-//!         println!("{}", entry.path().display());
+//!         println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
 //!     }
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! An [`Iterator`] cannot lend, so there is no `for` and no `collect`: copy what you keep (`entry.name().to_vec()`). Types and
-//! flags of [`rustix`] are in the signatures; it is re-exported as `lendir::rustix`.
+//! An [`Iterator`] cannot lend, so there is no `for` and no `collect`: copy what you keep (`entry.name().to_vec()`). **While an
+//! entry is in use, its [`Dir`] and [`Worker`] are borrowed**: take [`path`](Dir::path), [`depth`](Dir::depth) and
+//! [`jobs`](Worker::jobs) before the inner loop, and call [`skip_entry`](Dir::skip_entry) after the last use of the entry. Types
+//! and flags of [`rustix`] are in the signatures; it is re-exported as `lendir::rustix`.
 //!
 //! # Which call do I want?
 //!

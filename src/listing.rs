@@ -209,8 +209,8 @@ impl Listing {
     #[inline(never)]
     fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         if self.capacity() < self.len + MIN_PLACES {
-            // Reading the same directory again, in other batches, must take no memory. If there is none now, that reading
-            // takes it.
+            // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
+            // reading asks again.
             let _ = self.grow(self.len + MIN_PLACES);
         }
         let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };

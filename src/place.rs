@@ -43,7 +43,7 @@ impl Place {
         (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
-    /// With a tag instead of tag 0.
+    /// The same place with this tag. Its own must be 0.
     pub(crate) fn with_tag(self, tag: u8) -> Self {
         debug_assert!(self.tag() == 0 && u64::from(tag) <= Self::TAG_MASK);
         Self(self.0 | u64::from(tag) << Self::TAG_SHIFT)

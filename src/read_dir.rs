@@ -49,7 +49,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// ```
 ///
 /// The [guarantees](Entries#guarantees) of [`Entries`] apply here too. Methods of the same name have the same costs and errors,
-/// these with the path of the directory.
+/// but the errors have the directory's path.
 ///
 /// An entry takes 2 or 3 instructions more than the 45 of [`Entries`] (`cargo test --test it instructions`). For a tree, or
 /// thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
@@ -67,8 +67,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// ```
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
-    /// Borrows `buffer`, and the number of `dir`, and not for `'static`: nothing made from it may leave without the lifetime
-    /// of a `&mut self`. See [`records`](Self::records).
+    /// Borrows `buffer` and the number of `dir`. `'static` stands for a lifetime that cannot be written: nothing made from it
+    /// may leave without the lifetime of a `&mut self`. See [`records`](Self::records).
     records: MaybeUninit<Records<'static>>,
     phase: Phase,
     dir: OwnedFd,
@@ -104,12 +104,14 @@ impl ReadDir {
     }
 
     /// The next entry, or `None` at the end: [`Entries::next`].
+    ///
+    /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
     }
 
-    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one, after the entries that came before it.
+    /// As [`next`](Self::next), but `on_error` gets the error, at most one, after the entries that came before it.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)

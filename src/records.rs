@@ -51,8 +51,8 @@ impl Last {
 
     /// Whether the directory ends with this record, if its batch does.
     ///
-    /// Inlined, it would be computed for every entry. With `&Records` for its argument, all of the reader would stay in
-    /// memory. Either costs some 10 instructions an entry.
+    /// Not inlined, or it would be computed for every entry. Not a method of `Records`, or the reader would stay in memory and
+    /// not in registers. Either costs some 10 instructions an entry.
     #[cold]
     #[inline(never)]
     fn is_end(self, end_marker: EndMarker, room_until: usize) -> bool {
@@ -68,8 +68,8 @@ impl<'a> Records<'a> {
         Self { raw: RawDir::new(dir, memory), end_marker, room_until, last: Last::default() }
     }
 
-    /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR`, which
-    /// is to be retried, and at the end, of which `phase` tells. An error is an end too.
+    /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call again),
+    /// and at the end, which `phase` then says. An error is an end too.
     #[inline(always)]
     pub(crate) fn step(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
         let (end, answer) = match self.raw.next() {
@@ -127,7 +127,7 @@ impl<'a> Records<'a> {
 }
 
 impl Phase {
-    /// Of a directory that something else has read.
+    /// The phase of a directory that something else has read to its end.
     pub(crate) fn end(removed: bool) -> Self {
         if removed { Self::Removed } else { Self::Ended }
     }

@@ -85,7 +85,7 @@ use traversal::Traversal;
 ///
 /// # Guarantees
 ///
-/// - **Order.** A directory is lent before those below it, depth first; its entries stand together, in the kernel's order, or,
+/// - **Order.** A directory is lent before those below it, depth first. Its entries come consecutively, in the kernel's order or,
 ///   after [`Dir::read_into`], in that of the [`Listing`].
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
@@ -115,8 +115,8 @@ use traversal::Traversal;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`]; the path; the names of directories left to do; and 64 bytes and the state, or 120 if it was closed
-/// early, for each level above that has directories left to do, in post-order for each level. Nothing is allocated once this has
-/// grown to what the tree takes; [`reopen`](Self::reopen) keeps it for the next tree.
+/// early, for each level above that has directories left to do, in post-order for each level. Once this has grown to what the tree
+/// takes, only [`Dir::enter`] allocates, twice, and a followed link, once. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias = "fts")]
 #[doc(alias = "nftw")]
 #[doc(alias = "walkdir")]
@@ -203,7 +203,7 @@ impl Default for Walk {
 }
 
 impl<S> Walk<S> {
-    /// Begins the tree at `path`, in the same memory and with the same options. What is left of the trees before is abandoned.
+    /// Begins the tree at `path`, in the same memory and with the same options. Abandons what is left of the trees before.
     ///
     /// Costs: one `openat`.
     ///
@@ -224,8 +224,8 @@ impl<S> Walk<S> {
 impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
-    /// **`while let Ok(Some(dir)) = walk.next()` ends silently at the first error**; `?` ends there too, and returns it.
-    /// [`next_ok`](Self::next_ok) is the usual loop.
+    /// **`while let Ok(Some(dir)) = walk.next()`, which rustc suggests, silently takes an error for the end.** `?` ends at the first
+    /// error too, and returns it. [`next_ok`](Self::next_ok) is the usual loop.
     ///
     /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It allocates
     /// only while its memory grows, for an error, and to read such a directory again.
@@ -257,11 +257,16 @@ impl<S: Clone> Walk<S> {
         }
     }
 
-    /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return.
+    /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
+    /// [`Worker::index`].
     ///
-    /// [`Worker::next`] lends each directory to exactly one of the threads, and is `None` for all of them once nothing is
-    /// left. Which thread gets which directory, and in what order, is unspecified; but a directory still comes before those below
-    /// it. The results are in the order of [`Worker::index`].
+    /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because threads
+    /// that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number.
+    ///
+    /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
+    /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it. In
+    /// [`post_order`](WalkOptions::post_order), the second visits of all directories below it have ended before its own begins, and
+    /// what they wrote is visible to it. One huge directory is read by one thread: [`Jobs`] share the work on its entries.
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -280,21 +285,18 @@ impl<S: Clone> Walk<S> {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// A thread without work waits in `next` until another one shares: so do not hold a lock across `next` that another closure
-    /// needs. An error that `?` returns ends one thread, and its directories go to the others; [`Worker::stop`] ends the walk for
-    /// all, and so does a panic, which is passed on once all have returned.
-    ///
-    /// `threads` 0 takes one for each core that this process may use, and at least 8: on two cores, 8 threads walk /usr in half the
-    /// time of 2 if nothing is cached, and in the same time if all is (`cargo run --release --manifest-path
-    /// benches/peers/Cargo.toml -- Programs`). With 1 ms a call, as on networks, 8 take an eighth of the time of one, and 32 a
-    /// 27th. For work that keeps the cores busy, pass their number. One huge directory is read by one thread at a time: [`Jobs`]
-    /// share the work on its entries.
+    /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
+    /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. [`Worker::stop`] ends the walk
+    /// for all. So does a panic, which is passed on once all have returned.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors, and one
-    /// more for what another thread gives it. Set fewer for 64 threads where `ulimit -n` is 1024. A thread gives half of its roots,
-    /// or of the directories left at its shallowest open level, with a copy of their names and path; in post-order that takes a
-    /// `statx` and an allocation for each level above. If a thread cannot be started, there are fewer, and fewer results.
+    /// more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024: lower `max_open`. While
+    /// others wait, a busy thread gives each of them a share: half of its roots, or half of the directories left at its shallowest
+    /// open level, with a copy of their names, of their path and of the state, and a duplicate of that level's descriptor. In
+    /// post-order, a first share takes a `statx`, an allocation and a clone of the state for each level above it too. If a thread
+    /// cannot be started, there are fewer threads and fewer results.
     #[doc(alias = "build_parallel")]
+    #[doc(alias = "threads")]
     pub fn spread<'env, R: Send>(
         self,
         threads: usize,

@@ -41,7 +41,8 @@ impl<S: Clone> Cursor<S> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
             Unfinished::Stopped => self.traversal.clear(),
             Unfinished::Rest => {
-                // Read from the start: a cookie may lead elsewhere. What was noted before keeps its mark, and comes once.
+                // From the start, because a cookie may lead elsewhere. Names noted before are kept, with what the caller said of
+                // them, and not noted again.
                 let noted = self.traversal.rewind()?;
                 self.lend().read_for_directories(&noted)?;
             }

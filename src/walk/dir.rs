@@ -104,15 +104,21 @@ impl<'a, S> Dir<'a, S> {
         Self { entries, parent, spot, end_marker: *end_marker, is_second_visit, has_entries, state, path, links, notes }
     }
 
-    /// The next entry of this directory, or `None` at its end.
+    /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
+    /// [`path`](Self::path) and [`depth`](Self::depth) before the loop, and call [`skip_entry`](Self::skip_entry) last.
     ///
-    /// Costs: as [`Entries::next`]; the name of a directory is copied, that of a file is not.
+    /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
+    ///
+    /// Costs: as [`Entries::next`]; the name of a directory or a link is copied, that of a file is not.
     ///
     /// # Errors
     ///
-    /// Once, then `Ok(None)`; the walk goes below the directories that came before it. If the `Dir` is dropped earlier,
-    /// [`Walk::next`](super::Walk::next) returns it. Those of [`Entries::next`]. For a directory that could not be opened for
-    /// reading, what the kernel answered: `EACCES`, `EPERM`, `ESTALE`, `EINVAL`, `EIO` and the like.
+    /// At most one, then `Ok(None)`. The walk still goes below the directories that came before it. If the `Dir` is dropped
+    /// earlier, [`Walk::next`](super::Walk::next) returns the error.
+    ///
+    /// - Those of [`Entries::next`].
+    /// - For a directory that exists and cannot be opened for reading, what the kernel answered: `EACCES` as a rule, or `EPERM`,
+    ///   `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.notes.begin();
@@ -125,7 +131,7 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one.
+    /// As [`next`](Self::next), but `on_error` gets the error, at most one.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
@@ -206,6 +212,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Those of [`Listing::read`] and of [`next`](Self::next). The listing then holds the entries before the error, and the walk
     /// goes below these.
+    #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
@@ -231,8 +238,9 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Does not go below the entry that was just lent. It does nothing before the first entry, after the end, and after
+    /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, and after
     /// [`read_into`](Self::read_into). Costs nothing.
+    #[doc(alias = "hidden")]
     #[doc(alias = "prune")]
     #[doc(alias = "filter_entry")]
     #[inline]
@@ -240,8 +248,8 @@ impl<'a, S> Dir<'a, S> {
         self.notes.skip_last();
     }
 
-    /// Does not go below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether that changed
-    /// anything. If a broken file system gives the name twice, each call skips one of the two.
+    /// Keeps the walk from going below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether
+    /// that changed anything. If a broken file system gives the name twice, each call skips one of the two.
     ///
     /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last; any other takes a scan of
     /// the directories. To skip many, go through them in the order of the listing.
@@ -316,8 +324,8 @@ impl<'a, S> Dir<'a, S> {
         self.notes.note_name(Kind::DIRECTORY, name.as_ref());
     }
 
-    /// Goes below none of the entries of this directory, not even those lent so far. [`next`](Self::next) still lends entries, and
-    /// [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its end, the rest is not read.
+    /// Keeps the walk from going below any entry of this directory, those lent so far included. [`next`](Self::next) still lends
+    /// entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {

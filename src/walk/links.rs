@@ -10,8 +10,8 @@ use rustix::io::Errno;
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    /// The directory that was asked about last and those above it, by their depth: the root first. A directory that is mounted
-    /// twice has other ones above it there.
+    /// The directory asked about last and its ancestors, indexed by depth: the root first. With their mounts, because a directory
+    /// that is mounted twice has other ancestors there.
     ancestors: Vec<(FileId, Mount)>,
 }
 
@@ -47,12 +47,13 @@ impl Links {
         self.followed.is_empty()
     }
 
-    /// The walk is about to enter `dir`, at this depth and not through a link. Below a link, a directory can be above itself.
+    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link. Below a followed link, `dir` can be
+    /// an ancestor of that link.
     #[cold]
     pub(super) fn check(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
-        // It is below the link's target and all directories that the walk came through since, so it is none of these.
+        // From the link's target down to `dir` there is no link, so `dir` is none of these. What is above the link remains.
         let id = FileId::of(dir)?;
         refuse(self.ancestors.iter().take(link.depth).position(|(above, _)| *above == id))
     }

@@ -45,7 +45,8 @@ impl Found {
         }
     }
 
-    /// If `errno` is not about the directory itself, opens it with `O_PATH`.
+    /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
+    /// descriptor left.
     fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || open::lacks_descriptor(errno) {
             return Err(errno);
@@ -62,7 +63,7 @@ impl Default for Mounts {
 }
 
 impl Mounts {
-    /// Another tree begins.
+    /// Forgets the mount of the tree before.
     pub(super) fn forget(&mut self) {
         self.only = None;
     }
@@ -93,7 +94,7 @@ impl Mounts {
             Err(Errno::XDEV) if !same_mount => open::at(dir, name, open::BELOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name, same_mount);
-                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // or `openat` would be refused too
+                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
                 opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, refused: None })
             }
             Err(errno) => Err(errno),

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 
-/// Those of the current directory are the last of the pending names.
+/// The names of the current directory are the last ones in `pending`.
 #[derive(Debug)]
 pub(super) struct Notes {
     pub(super) pending: Pending,
@@ -60,7 +60,7 @@ impl Notes {
         (self.last_at, self.link_at, self.below) = (end, end, below);
     }
 
-    /// No entry is lent, until the next one is [noted](Self::note).
+    /// Forgets the entry lent last: another one may come.
     #[inline]
     pub(super) fn begin(&mut self) {
         self.last_at = self.pending.len();
@@ -188,7 +188,8 @@ impl Notes {
     }
 }
 
-/// What the caller said of names. Those that are none are left out. A name that is there twice, and skipped once, is entered.
+/// What the caller said of each name, without those that no entry can have. A name that came twice and was skipped once is
+/// entered.
 pub(super) fn kinds(noted: &Pending) -> BTreeMap<&CStr, Kind> {
     let mut kinds = BTreeMap::new();
     for (_, Item { name, kind, .. }) in noted.items_from(0).filter(|(_, item)| item.kind != Kind::NO_NAME) {

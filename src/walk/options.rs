@@ -24,7 +24,7 @@ pub(super) struct Options {
 /// let mut walk = Walk::options().same_mount(true).max_depth(2).open("/sys/class")?;
 /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-///         println!("{}", entry.path().display());
+///         println!("{:?}", entry.path());
 ///     }
 /// }
 /// # Ok::<(), lendir::Error>(())
@@ -115,6 +115,7 @@ impl<S> WalkOptions<S> {
     ///
     /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find -P`. A
     /// program that removes files should strip them first: `path.components().as_path()`.
+    #[doc(alias = "follow_root_links")]
     pub fn follow_roots(mut self, yes: bool) -> Self {
         self.options.follow_roots = yes;
         self
@@ -122,7 +123,8 @@ impl<S> WalkOptions<S> {
 
     /// Carries a state down the tree. Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
     /// [`Dir::state`](crate::Dir::state), as the caller left it there. At its second visit a directory has its own state again. In
-    /// an [`Arc`](std::sync::Arc) a state also carries sums up, as in the example `du`.
+    /// an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last clone
+    /// is dropped, as in [a recipe](crate::recipes#trees).
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;

@@ -15,7 +15,7 @@ use std::{iter, slice};
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     items: Vec<u8>,
-    /// No level has names left before here: they have been given to other threads. Where a search for names to give begins.
+    /// All names before this have been given to other threads. A search for names to give begins here.
     given_until: usize,
 }
 
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// A item of [`Pending`].
+/// An item of [`Pending`].
 pub(super) struct Item<'p> {
     pub(super) kind: Kind,
     pub(super) name: &'p CStr,

@@ -4,7 +4,7 @@
 //! levels   /usr     share    doc      python3   examples
 //!          First    Closed   Closed   First     First
 //!          base                                 top, the current directory
-//! closed            how to know these again
+//! closed            their identities
 //! ```
 //!
 //! The shallowest level is the base. When too many descriptors are open, the shallowest level but the base is closed. So the
@@ -134,7 +134,7 @@ impl<S> Stack<S> {
         &mut self.levels[index]
     }
 
-    /// Puts `level`, which is above the base, before it.
+    /// Makes `level`, which is above the base, the new base.
     pub(super) fn put_base(&mut self, level: Level<S>) {
         assert!(self.closed.is_empty(), "BUG: a closed level would not come right after the base");
         self.levels.insert(0, level);
@@ -153,7 +153,7 @@ impl<S> Stack<S> {
         is_closed
     }
 
-    /// Lost levels count too: while there are any, nothing else is opened.
+    /// Lost levels count as open. That limits nothing: while there is one, the walk opens no directory.
     #[inline]
     fn open_count(&self) -> usize {
         self.levels.len() - self.closed.len()
@@ -181,13 +181,13 @@ impl<S> Stack<S> {
         if index + 1 >= self.levels.len() {
             return false;
         }
-        // While it is still open, or there would be nothing to ask. An error of `statx` is told when the walk comes back.
+        // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
         self.closed.push(self.identity(index, same_mount));
         self.levels[index].visit = Visit::Closed;
         true
     }
 
-    /// How to know this level again: as noted when it was closed, or noted now.
+    /// The identity of this level: noted when it was closed, or now.
     pub(super) fn identity(&self, index: usize, same_mount: bool) -> Result<Identity, Errno> {
         match self.levels[index].open_dir() {
             Some(dir) => Identity::note(dir, same_mount),
@@ -207,7 +207,7 @@ impl<S> Stack<S> {
         (start, self.levels[1..].iter().map(|level| level.spot).zip(self.closed.iter().copied()))
     }
 
-    /// From here the way up to a level above the base begins. It must be the top too.
+    /// Where the way up to a level above the base begins. The base must be the only level.
     pub(super) fn base(&self) -> Option<Start<'_>> {
         self.levels[0].start()
     }

@@ -100,7 +100,7 @@ impl<S> Traversal<S> {
         self.notes.clear();
     }
 
-    /// Goes on with these roots instead. `path` is that of one that is open.
+    /// Abandons what is left, for these roots. If the first is open already, `path` is its path.
     pub(super) fn begin(&mut self, roots: Roots, path: &[u8]) {
         self.clear();
         self.path.begin(path);
@@ -189,7 +189,7 @@ impl<S: Clone> Traversal<S> {
     /// Opens the first directory that is pending in the current one.
     #[inline(always)]
     fn enter(&mut self) -> Result<Step, Error> {
-        // Before it opens, so there are never more.
+        // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
             self.stack.close_shallowest(self.options.same_mount);
         }
@@ -238,7 +238,7 @@ impl<S: Clone> Traversal<S> {
         Step::Lend
     }
 
-    /// The item of `child` is done with, and it is not entered.
+    /// Drops the item of `child`, which is not entered.
     fn forget(&mut self, child: Child) {
         let top = self.stack.top_mut();
         top.next_at = self.notes.pending.forget(top.spot.names_at, child.end);
@@ -307,7 +307,7 @@ impl<S: Clone> Traversal<S> {
         }
     }
 
-    /// The reader of the directory that was just opened is told why it may not be read.
+    /// Notes why the directory that was just opened may not be read, for whoever reads it.
     fn tell(&mut self, refused: Option<Errno>) {
         if let Some(errno) = refused {
             self.notes.unfinished = Unfinished::Refused { errno, tell: Tell::Always };
@@ -370,7 +370,7 @@ impl<S: Clone> Traversal<S> {
             return Ok(Step::More);
         };
         top.visit = Visit::Second(dir);
-        // What was given to other threads may still stand among the names.
+        // Names that were given to other threads may still be there.
         top.next_at = top.spot.names_at;
         self.notes.pending.truncate(top.spot.names_at);
         self.path.come_up(top.spot.path_end);
@@ -384,11 +384,11 @@ impl<S: Clone> Traversal<S> {
         let top = self.stack.top_mut();
         // Cloned first: if it panics, nothing is lost.
         let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
-        // Taken, so that it is given up once, even if coming up fails below and this is called again.
+        // Taken, so it is given up only once: if coming up fails below, this is called again.
         let Some(shared) = top.shared.take() else { return Ok(true) };
         let Some(mut last) = Arc::into_inner(shared) else { return Ok(false) };
         match (last.above.take(), state_above) {
-            // The level held the one above. Now this thread does, and is done there when it has nothing left, as the others are.
+            // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
             (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
             _ => Ok(true),
         }

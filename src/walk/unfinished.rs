@@ -1,4 +1,4 @@
-//! `Unfinished`: what is still to be done in the current directory before the walk goes on.
+//! `Unfinished`: what the walk has still to do about the current directory before it goes on.
 
 use rustix::io::Errno;
 

@@ -16,7 +16,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
 
-/// A way back that has not reached a level yet, or has not begun.
+/// How far the last way back came, for the levels above one that was lost.
 #[derive(Debug, Default)]
 pub(super) struct WayBack {
     /// Where `..` led instead of the level lost last, and the depth of that level.
