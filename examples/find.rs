@@ -115,6 +115,7 @@ impl<W: Write> Find<W> {
         }
         let mut out = self.out.lock().unwrap();
         if self.terminal {
+            // Control characters in a name could be terminal commands.
             out.write_all(String::from_utf8_lossy(&path.concat()).replace(char::is_control, "?").as_bytes())?;
         } else {
             path.iter().try_for_each(|part| out.write_all(part))?;
@@ -133,10 +134,9 @@ impl<W: Write> Find<W> {
         }
     }
 
-    /// Control characters in a name could be terminal commands.
     fn complain(&self, error: impl Display) {
         self.failed.store(true, Relaxed);
-        let _ = writeln!(io::stderr(), "find: {}", error.to_string().replace(char::is_control, "?"));
+        let _ = writeln!(io::stderr(), "find: {error}");
     }
 }
 
