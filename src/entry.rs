@@ -1,7 +1,5 @@
 //! `Entry`, and what it shares with `SortedEntry`: numbers, and questions to the file system.
 
-#[cfg(doc)]
-use crate::entries::Entries;
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
@@ -11,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// One entry of a directory, lent by [`Entries::next`] until its next turn.
+/// One entry of a directory, lent by [`Entries::next`](crate::Entries::next) until its next turn.
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask
@@ -81,7 +79,7 @@ impl Entry<'_> {
     }
 
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
-    /// and the name. **From [`Entries`] it is the name alone**, because a descriptor has no path.
+    /// and the name. **From [`Entries`](crate::Entries) it is the name alone**, because a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
@@ -117,7 +115,7 @@ impl Entry<'_> {
         self.record.file_type()
     }
 
-    /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`] itself is borrowed.
+    /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`](crate::Entries) itself is borrowed.
     ///
     /// ```
     /// use lendir::rustix::{fs::readlinkat, io::Result};
@@ -200,7 +198,7 @@ impl Entry<'_> {
         self.record.ino()
     }
 
-    /// The position after this entry (`d_off`), for [`Entries::seek`]. Opaque: neither ascending nor dense, and on some file
+    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek). Opaque: neither ascending nor dense, and on some file
     /// systems a hash.
     #[doc(alias("d_off", "telldir"))]
     #[inline]

@@ -5,8 +5,6 @@ use crate::arena::{Arena, file_type};
 use crate::entry::Entry;
 use crate::entry::{self, canonical_decimal, join, resolved};
 use crate::error::Error;
-#[cfg(doc)]
-use crate::listing::Listing;
 use crate::place::Place;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
@@ -16,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, io, slice};
 
-/// One entry of a [`Listing`], lent until the listing is next changed. It answers as an [`Entry`] does, at the same cost and
+/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`] does, at the same cost and
 /// with the same errors, but keeps no cookie and does not know the descriptor of its directory.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
@@ -48,7 +46,7 @@ impl<'a> SortedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// As [`Entry::path`]. **From [`Listing::read`] it is the name alone**, because a descriptor has no path.
+    /// As [`Entry::path`]. **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
@@ -120,7 +118,7 @@ impl fmt::Debug for SortedEntry<'_> {
     }
 }
 
-/// An iterator over the entries of a [`Listing`], in its order.
+/// An iterator over the entries of a [`Listing`](crate::Listing), in its order.
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
 pub struct SortedEntries<'a> {

@@ -44,17 +44,7 @@ pub use jobs::Jobs;
 pub use options::WalkOptions;
 pub use worker::Worker;
 
-#[cfg(doc)]
-use crate::buffer::Buffer;
-#[cfg(doc)]
-use crate::end_marker::EndMarker;
-#[cfg(doc)]
-use crate::entries::Entries;
-#[cfg(doc)]
-use crate::entry::Entry;
 use crate::error::Error;
-#[cfg(doc)]
-use crate::listing::Listing;
 use cursor::Cursor;
 use mounts::Found;
 use roots::Roots;
@@ -66,7 +56,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use traversal::Traversal;
 
-/// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`] as [`Entries`].
+/// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`](crate::Entry) as [`Entries`](crate::Entries).
 ///
 /// ```
 /// let mut walk = lendir::Walk::open("/sys/class")?;
@@ -86,7 +76,7 @@ use traversal::Traversal;
 /// # Guarantees
 ///
 /// - **Order.** A directory is lent before those below it, depth first. Its entries come consecutively, in the kernel's order or,
-///   after [`Dir::read_into`], in that of the [`Listing`].
+///   after [`Dir::read_into`], in that of the [`Listing`](crate::Listing).
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
 ///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
@@ -105,7 +95,7 @@ use traversal::Traversal;
 ///
 /// | | system calls |
 /// |---|---|
-/// | a directory that fits into the [`Buffer`], with an [`EndMarker`] on its file system | 3: `openat2`, `getdents64`, `close` |
+/// | a directory that fits into the [`Buffer`](crate::Buffer), with an [`EndMarker`](crate::EndMarker) on its file system | 3: `openat2`, `getdents64`, `close` |
 /// | one where it has none, or without `openat2` | 4: a second `getdents64` |
 /// | a root, or a directory on another mount | one more `openat` and `fstatfs`, for its `EndMarker` |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
@@ -114,7 +104,7 @@ use traversal::Traversal;
 ///
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
-/// In memory: the [`Buffer`]; the path; the names of directories left to do; and 64 bytes and the state, or 120 if it was closed
+/// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 64 bytes and the state, or 120 if it was closed
 /// early, for each level above that has directories left to do, in post-order for each level. Once this has grown to what the tree
 /// takes, only [`Dir::enter`] allocates, twice, and a followed link, once. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias = "fts")]
@@ -145,7 +135,7 @@ impl Walk {
 impl<S> WalkOptions<S> {
     /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
     ///
-    /// Costs: one `openat`, one `fstatfs`, and three allocations, for the [`Buffer`], the path and the first level; the rest of
+    /// Costs: one `openat`, one `fstatfs`, and three allocations, for the [`Buffer`](crate::Buffer), the path and the first level; the rest of
     /// the memory comes with the tree.
     ///
     /// # Errors
@@ -289,7 +279,7 @@ impl<S: Clone> Walk<S> {
     /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. [`Worker::stop`] ends the walk
     /// for all. So does a panic, which is passed on once all have returned.
     ///
-    /// Costs: `threads - 1` threads, each with a [`Buffer`] and at most [`max_open`](WalkOptions::max_open) descriptors, and one
+    /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open) descriptors, and one
     /// more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024: lower `max_open`. While
     /// others wait, a busy thread gives each of them a share: half of its roots, or half of the directories left at its shallowest
     /// open level, with a copy of their names, of their path and of the state, and a duplicate of that level's descriptor. In

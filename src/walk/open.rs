@@ -53,18 +53,14 @@ pub(super) fn again_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd,
     /// The most `../` that fit in `PATH_MAX`.
     const AT_ONCE: usize = (4096 - 1) / UP.len();
     /// `../../…` and a NUL; each suffix is the path for fewer levels.
-    static PATH: [u8; AT_ONCE * UP.len() + 1] = {
-        let mut path = [0; AT_ONCE * UP.len() + 1];
-        let mut at = 0;
-        while at < AT_ONCE * UP.len() {
-            path[at] = UP[at % UP.len()];
-            at += 1;
-        }
+    static PATH: [[u8; UP.len()]; AT_ONCE + 1] = {
+        let mut path = [*UP; AT_ONCE + 1];
+        path[AT_ONCE] = [0; UP.len()];
         path
     };
     let up = |levels: usize| {
-        let path = &PATH[(AT_ONCE - levels) * UP.len()..];
-        CStr::from_bytes_with_nul(path).expect("BUG: a path without its NUL")
+        let path = PATH[AT_ONCE - levels..].as_flattened();
+        CStr::from_bytes_until_nul(path).expect("BUG: a path without its NUL")
     };
     let mut levels = levels;
     let mut reached: Option<OwnedFd> = None;

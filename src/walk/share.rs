@@ -46,7 +46,7 @@ impl<S: Clone> Traversal<S> {
         // with the square of the depth, in a deep tree whose levels were given away one by one.
         let shallowest = self.names_from(self.notes.pending.given_until());
         let given_until = match &shallowest {
-            Some((index, _)) => self.stack.levels()[*index].spot.names_at,
+            Some((index, _)) => self.stack.levels[*index].spot.names_at,
             None => self.notes.pending.len(),
         };
         self.notes.pending.set_given_until(given_until);
@@ -62,21 +62,21 @@ impl<S: Clone> Traversal<S> {
     fn share(&mut self, shallowest: (usize, Range<usize>)) -> Option<Share<S>> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
         let is_closed = self.stack.is_closed(shallowest.0);
-        let first_open = || self.stack.levels()[self.stack.first_below_closed()].spot.names_at;
+        let first_open = || self.stack.levels[self.stack.first_below_closed()].spot.names_at;
         let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
         let half_at = self.notes.pending.half(names.clone());
         // A last name is not given away if this thread would have nothing left: the two would pass it to and fro.
         if half_at == names.end && !is_closed && self.names_from(names.end).is_none() {
             return None;
         }
-        let level = &self.stack.levels()[index];
+        let level = &self.stack.levels[index];
         let spot = Spot { names_at: 0, ..level.spot };
         self.path_credit.checked_sub(spot.path_end)?;
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
         let first = Level::new(dir, spot, level.end_marker, level.state.clone());
         // From now on the second visit belongs to whoever is done last, here or there.
         let shared = if self.options.post_order { Some(self.share_levels(index)?) } else { None };
-        self.stack.level_mut(index).next_at = half_at; // last: if `clone` panics, nothing is lost
+        self.stack.levels[index].next_at = half_at; // last: if `clone` panics, nothing is lost
         self.path_credit -= spot.path_end;
         Some(Share {
             options: self.options,
@@ -91,7 +91,7 @@ impl<S: Clone> Traversal<S> {
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
     /// post-order chain has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        let levels = self.stack.levels();
+        let levels = &self.stack.levels;
         while at < self.notes.pending.len() {
             let below = levels.partition_point(|level| level.spot.names_at <= at);
             let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.spot.names_at);
@@ -109,17 +109,17 @@ impl<S: Clone> Traversal<S> {
         let Self { options, stack, .. } = self;
         // The levels above a shared one are shared too.
         // It stands for all threads below it, so it must exist before the first of them can be done.
-        for at in stack.levels()[..=index].partition_point(|level| level.shared.is_some())..=index {
+        for at in stack.levels[..=index].partition_point(|level| level.shared.is_some())..=index {
             let identity = stack.identity(at, options.same_mount);
-            let level = &stack.levels()[at];
+            let level = &stack.levels[at];
             let state = level.state.clone();
-            let shared = match at.checked_sub(1).and_then(|above| stack.levels()[above].shared.clone()) {
+            let shared = match at.checked_sub(1).and_then(|above| stack.levels[above].shared.clone()) {
                 Some(above) => SharedLevel::below(above, level.spot, identity, state),
                 None => SharedLevel::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, state),
             };
-            stack.level_mut(at).shared = Some(shared);
+            stack.levels[at].shared = Some(shared);
         }
-        stack.levels()[index].shared.clone()
+        stack.levels[index].shared.clone()
     }
 
     /// Takes work from another thread, once its own is done.
@@ -130,7 +130,7 @@ impl<S: Clone> Traversal<S> {
             Work::Share(Share { options, mounts, first, links, pending, path }) => {
                 (self.options, self.mounts, self.links, self.notes.pending, self.path) =
                     (options, mounts, links, pending, path);
-                self.stack.push(first);
+                self.stack.levels.push(first);
             }
         }
     }

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub(super) struct Stack<S> {
     /// The base first, the top last.
-    levels: Vec<Level<S>>,
+    pub(super) levels: Vec<Level<S>>,
     /// How many of them may be open. Less than the caller's `max_open` once the system has refused a descriptor.
     limit: usize,
     /// One for each closed level, `levels[1..=closed.len()]`: its identity, or the error of `statx`.
@@ -117,21 +117,8 @@ impl<S> Stack<S> {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, level: Level<S>) {
-        self.levels.push(level);
-    }
-
-    #[inline]
     pub(super) fn pop(&mut self) -> Level<S> {
         self.levels.pop().expect("BUG: there is no level")
-    }
-
-    pub(super) fn levels(&self) -> &[Level<S>] {
-        &self.levels
-    }
-
-    pub(super) fn level_mut(&mut self, index: usize) -> &mut Level<S> {
-        &mut self.levels[index]
     }
 
     /// Makes `level`, which is above the base, the new base.

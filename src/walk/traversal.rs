@@ -181,7 +181,7 @@ impl<S: Clone> Traversal<S> {
             Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
         let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        self.stack.push(Level::new(found.dir, spot, found.end_marker, state));
+        self.stack.levels.push(Level::new(found.dir, spot, found.end_marker, state));
         self.tell(found.refused);
         Ok(Step::Lend)
     }
@@ -233,7 +233,7 @@ impl<S: Clone> Traversal<S> {
             let next_at = pending.forget(top.spot.names_at, child.end);
             let spot = spot(pending.len());
             top.next_at = next_at;
-            stack.push(Level::new(dir, spot, end_marker, state));
+            stack.levels.push(Level::new(dir, spot, end_marker, state));
         }
         Step::Lend
     }
@@ -380,7 +380,7 @@ impl<S: Clone> Traversal<S> {
     /// Whether no other thread is at the current level or below it. If this thread came to it from another one, the level above
     /// is put on the stack.
     fn is_last_here(&mut self) -> Result<bool, Error> {
-        let is_first = self.stack.levels().len() == 1;
+        let is_first = self.stack.levels.len() == 1;
         let top = self.stack.top_mut();
         // Cloned first: if it panics, nothing is lost.
         let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
