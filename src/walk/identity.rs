@@ -4,8 +4,9 @@ use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::time::{ClockId, clock_gettime};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Device and inode number. No two directories have the same while both exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,26 +31,22 @@ impl FileId {
 pub(super) struct Identity {
     id: FileId,
     /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
-    birth: Option<(i64, u32)>,
+    birth: Option<Duration>,
     mount: Mount,
     /// Whether the mount counts, because the walk stays on one: a mount over a directory can have the same root.
     same_mount: bool,
 }
 
-/// The longest tick of the clock that stamps births, with `CONFIG_HZ=100`, and a margin.
-const TICK: Duration = Duration::from_millis(11);
-
 impl Identity {
     /// The identity of a directory that is still open and is about to be closed.
     ///
-    /// Birth times are only as fine as the clock's tick. Within the tick of its birth, a directory could be replaced by a twin
-    /// of the same inode number and birth, so this waits for the next tick: it sleeps 11 ms if the directory is younger than
-    /// that.
+    /// As long as the clock [may stamp its birth again](may_come_again), the directory could be replaced by a twin of the same
+    /// inode number and birth, so this sleeps until the clock is past it: until the next tick.
     pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
         let now = ask(dir)?;
         let identity = Self { birth: now.birth.filter(|_| fixes_births(dir)), same_mount, ..now };
-        if identity.is_young() {
-            thread::sleep(TICK);
+        while identity.birth.is_some_and(may_come_again) {
+            thread::sleep(Duration::from_millis(1));
         }
         Ok(identity)
     }
@@ -62,14 +59,19 @@ impl Identity {
             && (!self.same_mount || now.mount == self.mount);
         if is_same { Ok(()) } else { Err(Errno::NOENT) }
     }
+}
 
-    fn is_young(&self) -> bool {
-        let since_1970 =
-            |(seconds, nanoseconds): (i64, u32)| Some(Duration::new(seconds.try_into().ok()?, nanoseconds));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-        let (Some(birth), Some(now)) = (self.birth.and_then(since_1970), now) else { return false };
-        birth.abs_diff(now) <= TICK
-    }
+/// Births are stamped by the coarse clock, which stands still between two ticks. From Linux 6.13 on a stamp can be finer and later
+/// than that clock, but none is earlier than one given before. So a stamp comes again only until the coarse clock is past it.
+///
+/// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited for.
+fn may_come_again(birth: Duration) -> bool {
+    (time_by(ClockId::RealtimeCoarse)..=time_by(ClockId::Realtime)).contains(&birth)
+}
+
+/// Since 1970.
+fn time_by(clock: ClockId) -> Duration {
+    clock_gettime(clock).try_into().unwrap_or_default()
 }
 
 /// Whether the file system stamps a directory's birth by this machine's clock and never changes it. Overlayfs changes it when it
@@ -104,7 +106,9 @@ fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
         Ok(stat) => {
             let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
             let device = (stat.stx_dev_major, stat.stx_dev_minor);
-            let birth = has(StatxFlags::BTIME).then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+            let birth = stat.stx_btime;
+            let birth = Duration::new(birth.tv_sec.try_into().unwrap_or_default(), birth.tv_nsec);
+            let birth = has(StatxFlags::BTIME).then_some(birth);
             let mount =
                 if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
             Ok(Identity { id: FileId { device, ino: stat.stx_ino }, birth, mount, same_mount: false })
@@ -117,5 +121,24 @@ fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
             Ok(Identity { id: FileId { device, ino: stat.st_ino }, birth: None, mount, same_mount: false })
         }
         Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClockId, Duration, may_come_again, time_by};
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn a_birth_may_come_again_until_the_clock_is_past_it() {
+        let now = || time_by(ClockId::RealtimeCoarse);
+        assert!((0..1000).any(|_| may_come_again(now())), "within a tick");
+        assert!(!may_come_again(now() - Duration::from_nanos(1)));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn a_birth_in_the_future_is_not_waited_for() {
+        assert!(!may_come_again(time_by(ClockId::Realtime) + Duration::from_secs(60)));
     }
 }
