@@ -33,8 +33,6 @@ pub(super) struct Identity {
     /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
     birth: Option<Duration>,
     mount: Mount,
-    /// Whether the mount counts, because the walk stays on one: a mount over a directory can have the same root.
-    same_mount: bool,
 }
 
 impl Identity {
@@ -42,21 +40,21 @@ impl Identity {
     ///
     /// As long as the clock [may stamp its birth again](may_come_again), the directory could be replaced by a twin of the same
     /// inode number and birth, so this sleeps until the clock is past it: until the next tick.
-    pub(super) fn note(dir: BorrowedFd<'_>, same_mount: bool) -> Result<Self, Errno> {
+    pub(super) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         let now = ask(dir)?;
-        let identity = Self { birth: now.birth.filter(|_| fixes_births(dir)), same_mount, ..now };
+        let identity = Self { birth: now.birth.filter(|_| fixes_births(dir)), ..now };
         while identity.birth.is_some_and(may_come_again) {
             thread::sleep(Duration::from_millis(1));
         }
         Ok(identity)
     }
 
-    /// `ENOENT` if `dir` is another directory.
-    pub(super) fn confirm(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// `ENOENT` if `dir` is another directory. The mount counts under `same_mount`: a mount over a directory can have the same root.
+    pub(super) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
         let now = ask(dir)?;
         let is_same = now.id == self.id
             && (self.birth.is_none() || now.birth == self.birth)
-            && (!self.same_mount || now.mount == self.mount);
+            && (!same_mount || now.mount == self.mount);
         if is_same { Ok(()) } else { Err(Errno::NOENT) }
     }
 }
@@ -111,14 +109,14 @@ fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
             let birth = has(StatxFlags::BTIME).then_some(birth);
             let mount =
                 if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
-            Ok(Identity { id: FileId { device, ino: stat.stx_ino }, birth, mount, same_mount: false })
+            Ok(Identity { id: FileId { device, ino: stat.stx_ino }, birth, mount })
         }
         // Before Linux 4.11, and under some seccomp filters.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = retry_on_intr(|| fstat(dir))?;
             let device = (major(stat.st_dev), minor(stat.st_dev));
             let mount = Mount::Device(device.0, device.1);
-            Ok(Identity { id: FileId { device, ino: stat.st_ino }, birth: None, mount, same_mount: false })
+            Ok(Identity { id: FileId { device, ino: stat.st_ino }, birth: None, mount })
         }
         Err(errno) => Err(errno),
     }
@@ -133,7 +131,7 @@ mod tests {
     fn a_birth_may_come_again_until_the_clock_is_past_it() {
         let now = || time_by(ClockId::RealtimeCoarse);
         assert!((0..1000).any(|_| may_come_again(now())), "within a tick");
-        assert!(!may_come_again(now() - Duration::from_nanos(1)));
+        assert!(!may_come_again(now().saturating_sub(Duration::from_nanos(1))));
     }
 
     #[test]

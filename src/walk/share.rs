@@ -106,11 +106,11 @@ impl<S: Clone> Traversal<S> {
 
     /// Shares the level at `index`, and all above it, with other threads.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
-        let Self { options, stack, .. } = self;
+        let stack = &mut self.stack;
         // The levels above a shared one are shared too.
         // It stands for all threads below it, so it must exist before the first of them can be done.
         for at in stack.levels[..=index].partition_point(|level| level.shared.is_some())..=index {
-            let identity = stack.identity(at, options.same_mount);
+            let identity = stack.identity(at);
             let level = &stack.levels[at];
             let state = level.state.clone();
             let shared = match at.checked_sub(1).and_then(|above| stack.levels[above].shared.clone()) {

@@ -134,8 +134,8 @@ impl<S> Stack<S> {
     }
 
     /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
-    pub(super) fn lower_limit(&mut self, same_mount: bool) -> bool {
-        let is_closed = self.close_shallowest(same_mount);
+    pub(super) fn lower_limit(&mut self) -> bool {
+        let is_closed = self.close_shallowest();
         self.limit = (self.open_count() + 1).max(MIN_OPEN);
         is_closed
     }
@@ -163,21 +163,21 @@ impl<S> Stack<S> {
 
     /// Closes the shallowest level but the base, unless it is the top. Returns whether it did.
     #[cold]
-    pub(super) fn close_shallowest(&mut self, same_mount: bool) -> bool {
+    pub(super) fn close_shallowest(&mut self) -> bool {
         let index = self.first_below_closed();
         if index + 1 >= self.levels.len() {
             return false;
         }
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        self.closed.push(self.identity(index, same_mount));
+        self.closed.push(self.identity(index));
         self.levels[index].visit = Visit::Closed;
         true
     }
 
     /// The identity of this level: noted when it was closed, or now.
-    pub(super) fn identity(&self, index: usize, same_mount: bool) -> Result<Identity, Errno> {
+    pub(super) fn identity(&self, index: usize) -> Result<Identity, Errno> {
         match self.levels[index].open_dir() {
-            Some(dir) => Identity::note(dir, same_mount),
+            Some(dir) => Identity::note(dir),
             None => self.closed[index - 1],
         }
     }

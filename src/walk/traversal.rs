@@ -191,7 +191,7 @@ impl<S: Clone> Traversal<S> {
     fn enter(&mut self) -> Result<Step, Error> {
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
-            self.stack.close_shallowest(self.options.same_mount);
+            self.stack.close_shallowest();
         }
         let Self { options, mounts, stack, links, notes, path, .. } = self;
         let pending = &mut notes.pending;
@@ -261,8 +261,7 @@ impl<S: Clone> Traversal<S> {
                 }
                 Ok(None) => break,
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => break,
-                Err(Refusal::Kernel(errno))
-                    if open::lacks_descriptor(errno) && self.stack.lower_limit(self.options.same_mount) => {}
+                Err(Refusal::Kernel(errno)) if open::lacks_descriptor(errno) && self.stack.lower_limit() => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
@@ -336,9 +335,9 @@ impl<S: Clone> Traversal<S> {
     /// The current directory is done: reopens the level right above it. A level that cannot be found is lost.
     #[cold]
     fn come_back(&mut self) -> Result<(), Error> {
-        let Self { stack, way_back, links, path, notes, .. } = self;
+        let Self { options, stack, way_back, links, path, notes, .. } = self;
         let (spot, identity, below) = stack.last_closed();
-        match way_back.reopen((spot, identity), below, path, links, || stack.way_down()) {
+        match way_back.reopen((spot, identity), below, path, links, options.same_mount, || stack.way_down()) {
             Ok(dir) => {
                 stack.reopen(dir);
                 Ok(())
@@ -396,7 +395,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost.
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
-        let Self { stack, way_back, links, path, .. } = self;
+        let Self { options, stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };
         let way_down = || {
             let levels = level.all_from_root();
@@ -404,7 +403,7 @@ impl<S: Clone> Traversal<S> {
             let rest = levels[1..].iter().map(|level| (level.spot, level.identity)).collect::<Vec<_>>();
             (Start { dir, spot: levels[0].spot }, rest)
         };
-        let found = way_back.reopen((spot, level.identity), stack.base(), path, links, way_down);
+        let found = way_back.reopen((spot, level.identity), stack.base(), path, links, options.same_mount, way_down);
         let (visit, result) = match found {
             Ok(dir) => (Visit::First(dir), Ok(())),
             Err(errno) => (Visit::Lost, Err(self.error_at(spot, errno))),

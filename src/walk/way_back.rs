@@ -41,14 +41,19 @@ impl WayBack {
         below: Option<Start<'_>>,
         path: &TreePath,
         links: &Links,
+        same_mount: bool,
         by_names: impl FnOnce() -> (Start<'t>, Way),
     ) -> Result<OwnedFd, Errno> {
         // A new way begins at a level that is open; otherwise the last way goes on.
         if below.is_some() {
             *self = Self::default();
         }
-        if let Some(dir) = self.by_dots(spot, &identity?, below, links) {
-            return Ok(dir);
+        let identity = identity?;
+        if let Some(dir) = self.by_dots(spot, below, links) {
+            if identity.confirm(dir.as_fd(), same_mount).is_ok() {
+                return Ok(dir);
+            }
+            self.reached = Some((dir, spot.depth));
         }
         if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= spot.path_end) {
             return Err(errno);
@@ -57,7 +62,9 @@ impl WayBack {
         let mut names = Names { base: base.dir, reached: None, at: base.spot.path_end, depth: base.spot.depth };
         for (level, identity) in levels {
             let is_goal = level.path_end == spot.path_end;
-            if let Err(errno) = names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir())) {
+            let confirmed =
+                names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir(), same_mount));
+            if let Err(errno) = confirmed {
                 if !open::lacks_descriptor(errno) {
                     self.broken_at = Some((names.at, errno));
                 }
@@ -67,23 +74,16 @@ impl WayBack {
         names.reached.map_or_else(|| fcntl_dupfd_cloexec(base.dir, 0), Ok)
     }
 
-    /// Goes up by `..`. `None` if that does not lead to the level.
-    fn by_dots(&mut self, spot: Spot, identity: &Identity, below: Option<Start<'_>>, links: &Links) -> Option<OwnedFd> {
+    /// Goes up by `..` to where the level was.
+    fn by_dots(&mut self, spot: Spot, below: Option<Start<'_>>, links: &Links) -> Option<OwnedFd> {
         let reached = self.reached.take();
         let (dir, depth) = match (below, &reached) {
             (Some(below), _) => (below.dir, below.spot.depth),
             (None, Some((dir, depth))) => (dir.as_fd(), *depth),
             (None, None) => return None,
         };
-        if links.is_between(spot.depth, depth) {
-            return None; // here `..` is the parent of a link's target, not of the link
-        }
-        let dir = open::again_above(dir, depth - spot.depth).ok()?;
-        if identity.confirm(dir.as_fd()).is_ok() {
-            return Some(dir);
-        }
-        self.reached = Some((dir, spot.depth));
-        None
+        // Below a followed link, `..` is the parent of the link's target, not of the link.
+        if links.is_between(spot.depth, depth) { None } else { open::again_above(dir, depth - spot.depth).ok() }
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         let (path, links) = (TreePath::default(), Links::default());
         let below = Start { dir: dir.as_fd(), spot: below };
         let by_names = || -> (Start<'_>, Vec<_>) { unreachable!("a level without identity is looked for") };
-        let found = way.reopen((spot, Err(Errno::IO)), Some(below), &path, &links, by_names);
+        let found = way.reopen((spot, Err(Errno::IO)), Some(below), &path, &links, false, by_names);
         assert_eq!(found.unwrap_err(), Errno::IO);
         assert!(way.reached.is_none());
     }
