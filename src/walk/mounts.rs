@@ -16,6 +16,8 @@ use std::ffi::CStr;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mounts {
+    /// Whether the walk stays on one mount.
+    same_mount: bool,
     /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so there it is never called.
     has_openat2: bool,
     /// The mount to stay on, once a comparison has needed it.
@@ -56,13 +58,11 @@ impl Found {
     }
 }
 
-impl Default for Mounts {
-    fn default() -> Self {
-        Self { has_openat2: !cfg!(target_os = "android"), only: None }
-    }
-}
-
 impl Mounts {
+    pub(super) fn new(same_mount: bool) -> Self {
+        Self { same_mount, has_openat2: !cfg!(target_os = "android"), only: None }
+    }
+
     /// Forgets the mount of the tree before.
     pub(super) fn forget(&mut self) {
         self.only = None;
@@ -70,8 +70,8 @@ impl Mounts {
 
     /// Opens `name`, a directory in `dir`. If that fails, ask [`look_again`](Self::look_again).
     #[inline(always)]
-    pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
-        if self.has_openat2 { open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name, same_mount) }
+    pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+        if self.has_openat2 { open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
     }
 
     /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
@@ -87,13 +87,12 @@ impl Mounts {
         opened: Result<OwnedFd, Errno>,
         (dir, above): (BorrowedFd<'_>, EndMarker),
         name: &CStr,
-        same_mount: bool,
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), refused: None }),
-            Err(Errno::XDEV) if !same_mount => open::at(dir, name, open::BELOW).map(Found::ask),
+            Err(Errno::XDEV) if !self.same_mount => open::at(dir, name, open::BELOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
-                let opened = self.open_and_compare(dir, name, same_mount);
+                let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
                 opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, refused: None })
             }
@@ -101,39 +100,34 @@ impl Mounts {
         };
         match found {
             Ok(found) => Ok(Some(found)),
-            Err(Errno::XDEV) if same_mount => Ok(None),
+            Err(Errno::XDEV) if self.same_mount => Ok(None),
             Err(errno) => {
                 let found = Found::unreadable(errno, || open::path_at(dir, name, open::BELOW))?;
-                self.on_mount(dir, found, same_mount)
+                self.on_mount(dir, found)
             }
         }
     }
 
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
-    pub(super) fn follow(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        same_mount: bool,
-    ) -> Result<Option<Found>, Errno> {
+    pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
         let found = match open::at(dir, name, open::THROUGH) {
             Ok(dir) => Found::ask(dir),
             Err(errno) => Found::unreadable(errno, || open::path_at(dir, name, open::THROUGH))?,
         };
-        self.on_mount(dir, found, same_mount)
+        self.on_mount(dir, found)
     }
 
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
     #[inline(always)]
-    fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr, same_mount: bool) -> Result<OwnedFd, Errno> {
+    fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         let opened = open::at(dir, name, open::BELOW)?;
-        if same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
+        if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
     }
 
     /// `found`, unless it is on another mount than `dir` under `same_mount`.
-    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: Found, same_mount: bool) -> Result<Option<Found>, Errno> {
-        Ok(if same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? { None } else { Some(found) })
+    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: Found) -> Result<Option<Found>, Errno> {
+        Ok(if self.same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? { None } else { Some(found) })
     }
 
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.

@@ -79,7 +79,7 @@ impl<S> Traversal<S> {
     pub(super) fn new(options: Options, root_state: S) -> Self {
         Self {
             options,
-            mounts: Mounts::default(),
+            mounts: Mounts::new(options.same_mount),
             roots: Roots::default(),
             root_state,
             stack: Stack::new(options.max_open),
@@ -193,7 +193,7 @@ impl<S: Clone> Traversal<S> {
         if self.stack.is_full() {
             self.stack.close_shallowest();
         }
-        let Self { options, mounts, stack, links, notes, path, .. } = self;
+        let Self { mounts, stack, links, notes, path, .. } = self;
         let pending = &mut notes.pending;
         let top = stack.top();
         let Item { kind, name, end } = pending.at(top.next_at);
@@ -202,7 +202,7 @@ impl<S: Clone> Traversal<S> {
         }
         // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not lost.
         let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
-        match mounts.open(top.dir(), name, options.same_mount) {
+        match mounts.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
                 let end_marker = mounts.pass_down(top.end_marker);
                 Ok(self.push(child, dir, end_marker))
@@ -275,15 +275,15 @@ impl<S: Clone> Traversal<S> {
         child: Child,
         opened: Option<Result<OwnedFd, Errno>>,
     ) -> Result<Option<(Found, Option<Followed>)>, Refusal> {
-        let Self { options, mounts, stack, links, path, .. } = self;
+        let Self { mounts, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.from(child.name_at));
         match child.kind {
             Kind::LINK | Kind::SKIPPED => return Ok(None),
             Kind::NO_NAME => return Err(Errno::INVAL.into()),
             Kind::FOLLOWED => {}
             kind => {
-                let opened = opened.unwrap_or_else(|| mounts.open(top.dir(), name, options.same_mount));
-                match mounts.look_again(opened, (top.dir(), top.end_marker), name, options.same_mount) {
+                let opened = opened.unwrap_or_else(|| mounts.open(top.dir(), name));
+                match mounts.look_again(opened, (top.dir(), top.end_marker), name) {
                     Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if kind == Kind::ANY => {}
                     found => {
                         let found = found?;
@@ -295,7 +295,7 @@ impl<S: Clone> Traversal<S> {
                 }
             }
         }
-        match mounts.follow(top.dir(), name, options.same_mount) {
+        match mounts.follow(top.dir(), name) {
             Ok(Some(found)) => {
                 let link = links.follow(top.dir(), top.spot.depth, found.dir.as_fd())?;
                 Ok(Some((found, Some(link))))
