@@ -62,7 +62,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
                 let path = entry.path();
                 match entry.resolve_file_type() {
                     Ok(FileType::RegularFile) => match entry.open(OFlags::RDONLY) {
-                        Ok(file) => jobs.run(move || grep.search(file.into(), &path)),
+                        Ok(file) => jobs.run(move |_| grep.search(file.into(), &path)),
                         Err(error) => grep.complain(error),
                     },
                     Ok(_) => {}
@@ -95,7 +95,7 @@ impl Grep {
     /// A PATH that is not a directory is a file to search.
     fn error<'env>(&'env self, jobs: Jobs<'_, 'env>, error: Error) {
         match File::open(error.path()) {
-            Ok(file) if error.depth() == 0 => jobs.run(move || self.search(file, error.path())),
+            Ok(file) if error.depth() == 0 => jobs.run(move |_| self.search(file, error.path())),
             _ => self.complain(error),
         }
     }

@@ -1,19 +1,23 @@
-//! `Handover`, `Task`: what busy threads hand over to idle ones, and the end when all of them are idle.
+//! `Handover`: what busy threads hand over to idle ones, and the end when all of them are idle.
 //!
 //! A busy thread touches no queue. An idle thread raises flags and waits; a busy one looks at a flag, and takes the lock only to
-//! give. There are two kinds of tasks: parts of the walk, and jobs, which are closures of the caller's. An idle thread prefers
-//! jobs: they hold descriptors and memory.
+//! give. It gives parts of the walk, and jobs, which are closures of the caller's. An idle thread prefers jobs: they hold
+//! descriptors and memory.
+//!
+//! Every job in the queue begins, even if the thread that gave it does nothing more. It is queued only while a thread is in
+//! [`take`](Handover::take), which leaves only when no job is queued. If that thread runs a job now, that job ends: it may wait
+//! for jobs that it gave, but a job queues another only if an idle thread takes it at once.
 
 use super::jobs::{Job, JobQueue};
-use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, thread};
 use std::collections::VecDeque;
 use std::mem;
 
 pub(crate) struct Handover<'env, W> {
-    /// Whether an idle thread would take a part of the walk, or all is over. Only a hint: the truth is under the lock.
-    is_asked: AtomicBool,
-    /// Whether an idle thread would take a job. A hint too.
+    /// How many more parts of the walk idle threads would take; 1 if all is over. Only a hint: the truth is under the lock.
+    asked: AtomicUsize,
+    /// Whether a job would be queued. A hint too.
     is_job_wanted: AtomicBool,
     /// Whether there is a task, or all is over. A hint for an idle thread.
     has_task: AtomicBool,
@@ -28,26 +32,20 @@ struct Queue<'env, W> {
     jobs: VecDeque<Job<'env>>,
     /// How many threads have not left.
     threads: usize,
-    /// How many of those are idle, and how many of these sleep and have not been woken.
+    /// How many of those are in [`take`](Handover::take): they are idle or run a job.
+    taking: usize,
+    /// How many are idle, and how many of these sleep and have not been woken.
     idle: usize,
     asleep: usize,
     /// Whether a thread has been idle, or few jobs were left, since there were jobs enough.
     lacks_jobs: bool,
-    /// Whether it is over because somebody ended it: then jobs are dropped.
-    is_ended: bool,
 }
 
-/// For an idle thread.
-pub(crate) enum Task<'env, W> {
-    Work(W),
-    Job(Job<'env>),
-}
-
-/// So many jobs are given in advance, and two more for each thread. To wake a thread for each takes longer than a short job, and
-/// while the thread that gives does a job itself, nobody gives.
+/// The queue may hold this many jobs, and two more for each thread. To wake a thread for each takes longer than a short job, and
+/// while the thread that gives runs a job itself, nobody gives.
 const JOBS_AHEAD: usize = 16;
 
-/// So often an idle thread looks for a task before it sleeps. To sleep and to be woken takes longer than a short job.
+/// How many times an idle thread polls before it sleeps. To sleep and to be woken takes longer than a short job.
 const PATIENCE: u32 = 32;
 
 impl<'env, W> Handover<'env, W> {
@@ -57,19 +55,20 @@ impl<'env, W> Handover<'env, W> {
             work: Vec::new(),
             jobs: VecDeque::new(),
             threads: 0,
+            taking: 0,
             idle: 0,
             asleep: 0,
             lacks_jobs: false,
-            is_ended: false,
         };
-        let [is_asked, is_job_wanted, has_task, is_over] = [(); 4].map(|()| AtomicBool::new(false));
-        Self { is_asked, is_job_wanted, has_task, is_over, queue: Mutex::new(queue), changed: Condvar::new() }
+        let [is_job_wanted, has_task, is_over] = [(); 3].map(|()| AtomicBool::new(false));
+        let (asked, queue, changed) = (AtomicUsize::new(0), Mutex::new(queue), Condvar::new());
+        Self { asked, is_job_wanted, has_task, is_over, queue, changed }
     }
 
-    /// For a busy thread: whether to [`give`](Self::give) some of its work, or to stop if [it is over](Self::is_over).
+    /// For a busy thread: how many parts of its work to [`give`](Self::give). Not 0 if [it is over](Self::is_over).
     #[inline]
-    pub(crate) fn is_asked(&self) -> bool {
-        self.is_asked.load(Relaxed)
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Relaxed)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -84,20 +83,33 @@ impl<'env, W> Handover<'env, W> {
         self.settle(&mut queue);
     }
 
-    /// For an idle thread: waits for a task. `None` once all threads are idle, or the [end](Self::end) was called.
-    pub(crate) fn take(&self) -> Option<Task<'env, W>> {
+    /// For an idle thread: waits for work, and runs jobs meanwhile. `None` once all threads are idle, or the [end](Self::end) was
+    /// called.
+    pub(crate) fn take(&self, run: impl Fn(Job<'env>)) -> Option<W> {
         let mut queue = self.lock();
+        queue.taking += 1;
         queue.idle += 1;
         let mut patience = PATIENCE;
-        let task = loop {
+        let work = loop {
             // Only here can the last busy thread become idle, and so end it for all.
             self.settle(&mut queue);
             if self.is_over() {
                 self.changed.notify_all();
                 break None;
             }
-            if let Some(task) = queue.take() {
-                break Some(task);
+            if let Some(job) = queue.take_job() {
+                // It is not idle: the job may hold up the end, but what it does cannot be missed.
+                queue.idle -= 1;
+                self.settle(&mut queue);
+                drop(queue);
+                run(job);
+                queue = self.lock();
+                queue.idle += 1;
+                patience = PATIENCE;
+                continue;
+            }
+            if let Some(work) = queue.work.pop() {
+                break Some(work);
             }
             if patience > 0 {
                 // It counts as idle all the while, so the others know that it would take something.
@@ -113,9 +125,10 @@ impl<'env, W> Handover<'env, W> {
             queue.asleep += 1;
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         };
+        queue.taking -= 1;
         queue.idle -= 1;
         self.settle(&mut queue);
-        task
+        work
     }
 
     /// Adds a thread, before it starts.
@@ -123,53 +136,35 @@ impl<'env, W> Handover<'env, W> {
         self.lock().threads += 1;
     }
 
-    /// Removes a thread that no longer takes part. The last one gets the jobs that are left instead, one by one.
-    #[must_use]
-    pub(crate) fn leave(&self) -> Option<Job<'env>> {
+    /// Removes a thread that no longer takes part.
+    pub(crate) fn leave(&self) {
         let mut queue = self.lock();
-        if queue.threads == 1 && !queue.jobs.is_empty() {
-            return queue.jobs.pop_front();
-        }
         queue.threads -= 1;
         self.settle(&mut queue);
         if self.is_over() {
             self.changed.notify_all();
         }
-        None
-    }
-
-    /// Ends it for all threads. What nobody has begun is dropped.
-    pub(crate) fn end(&self) {
-        let mut queue = self.lock();
-        self.is_over.store(true, Relaxed);
-        queue.is_ended = true;
-        let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
-        self.settle(&mut queue);
-        self.changed.notify_all();
-        drop(queue); // what the caller's closures own is dropped without the lock
-        drop(tasks);
     }
 
     /// Call this after each change.
     fn settle(&self, queue: &mut Queue<'env, W>) {
         let tasks = queue.work.len() + queue.jobs.len();
-        // A thread that runs a job is not idle: the job may hold up the end, but what it does cannot be missed.
         if tasks == 0 && queue.idle >= queue.threads {
             self.is_over.store(true, Relaxed);
         }
-        self.is_asked.store(self.is_over() || queue.idle > tasks, Relaxed);
+        let is_over = self.is_over();
+        self.asked.store(if is_over { 1 } else { queue.idle.saturating_sub(tasks) }, Relaxed);
         // Once a thread was idle, jobs are given until there are enough, even if it has taken one meanwhile. Otherwise each
         // thread would be woken for one job at a time.
-        queue.lacks_jobs =
-            queue.jobs.len() < JOBS_AHEAD + 2 * queue.threads && (queue.lacks_jobs || queue.idle > tasks);
-        self.has_task.store(self.is_over() || tasks > 0, Relaxed);
-        self.is_job_wanted.store(!self.is_over() && queue.lacks_jobs, Relaxed);
+        queue.lacks_jobs = queue.jobs.len() < queue.most_jobs(false) && (queue.lacks_jobs || queue.idle > tasks);
+        self.has_task.store(is_over || tasks > 0, Relaxed);
+        self.is_job_wanted.store(!is_over && queue.lacks_jobs, Relaxed);
     }
 
     /// A sleeping thread wakes for each task, as long as there is one.
     fn wake_one(&self, queue: &mut Queue<'env, W>) {
-        // The one who wakes counts it off, not the one who is woken: two tasks given in a row wake two threads. A thread that wakes
-        // by itself stays counted, which costs one vain notification.
+        // The waker decrements the count, not the sleeper: two tasks given in a row wake two threads. A thread that wakes by itself
+        // stays counted, which costs one vain notification.
         if queue.asleep > 0 {
             queue.asleep -= 1;
             self.changed.notify_one();
@@ -181,52 +176,66 @@ impl<'env, W> Handover<'env, W> {
     }
 }
 
-impl<'env, W: Send> JobQueue<'env> for Handover<'env, W> {
+impl<'env, W> JobQueue<'env> for Handover<'env, W> {
     fn is_wanted(&self) -> &AtomicBool {
         &self.is_job_wanted
     }
 
-    fn give_job(&self, job: Job<'env>) {
+    fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>> {
         let mut queue = self.lock();
-        if self.is_over() {
-            // No thread takes it any more. A thread of the caller's own can come here once all of the walk's are idle.
-            let is_ended = queue.is_ended;
-            drop(queue);
-            return if is_ended { drop(job) } else { job() };
+        if self.is_over() || queue.jobs.len() >= queue.most_jobs(is_in_job) {
+            return Some(job);
         }
         queue.jobs.push_back(job);
         self.wake_one(&mut queue);
         self.settle(&mut queue);
+        None
+    }
+
+    /// Ends it for all threads. What nobody has begun is dropped.
+    fn end(&self) {
+        let mut queue = self.lock();
+        self.is_over.store(true, Relaxed);
+        let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
+        self.settle(&mut queue);
+        self.changed.notify_all();
+        drop(queue); // what the caller's closures own is dropped without the lock
+        drop(tasks);
     }
 }
 
 impl<'env, W> Queue<'env, W> {
-    fn take(&mut self) -> Option<Task<'env, W>> {
-        let Some(job) = self.jobs.pop_front() else { return self.work.pop().map(Task::Work) };
+    /// How many jobs may be queued.
+    fn most_jobs(&self, is_in_job: bool) -> usize {
+        match self.taking {
+            0 => 0,
+            _ if is_in_job => self.idle,
+            _ => JOBS_AHEAD + 2 * self.threads,
+        }
+    }
+
+    fn take_job(&mut self) -> Option<Job<'env>> {
+        let job = self.jobs.pop_front()?;
         // More are asked for before the last one is taken: the thread that gives may be busy with a job of its own.
         self.lacks_jobs |= self.jobs.len() < self.threads;
-        Some(Task::Job(job))
+        Some(job)
     }
 }
 #[cfg(test)]
 mod tests {
-    use super::{Handover, JobQueue, Relaxed, Task};
+    use super::{Handover, Job, JobQueue, Relaxed};
+    use crate::walk::Jobs;
     use std::ops::Range;
     use std::sync::Mutex;
+    use std::sync::mpsc::channel;
     use std::thread;
 
-    /// The work of a task. A job is run.
-    fn work<W>(task: Task<'_, W>) -> Option<W> {
-        match task {
-            Task::Work(work) => Some(work),
-            Task::Job(job) => {
-                job();
-                None
-            }
-        }
+    /// Takes work, as thread 1.
+    fn take<'env, W>(handover: &Handover<'env, W>) -> Option<W> {
+        handover.take(|job| job(Jobs::new(handover, 1).in_job()))
     }
 
-    /// Work is a range of numbers. A thread gives away half of its own when asked, and each number as a job when that is wanted.
+    /// Work is a range of numbers. A thread gives away parts of its own when asked, and each number as a job when that is wanted.
     /// Every number is done once.
     #[test]
     fn all_work_is_done_once_and_then_all_threads_end() {
@@ -235,22 +244,17 @@ mod tests {
             let note = |number: u32| done.lock().unwrap().push(number);
             let handover = Handover::<Range<u32>>::new();
             let walk = || {
-                while let Some(task) = handover.take() {
-                    let Some(mut range) = work(task) else { continue };
+                while let Some(mut range) = take(&handover) {
                     while let Some(number) = range.next() {
-                        if handover.is_asked() && range.len() > 1 {
+                        while handover.asked() > 0 && range.len() > 1 {
                             let middle = range.start.midpoint(range.end);
                             handover.give(middle..range.end);
                             range.end = middle;
                         }
-                        if handover.is_wanted().load(Relaxed) {
-                            handover.give_job(Box::new(move || note(number)));
-                        } else {
-                            note(number);
-                        }
+                        Jobs::new(&handover, 0).run(move |_| note(number));
                     }
                 }
-                assert!(handover.take().is_none() && handover.is_over());
+                assert!(take(&handover).is_none() && handover.is_over());
             };
             handover.join();
             handover.give(0..200);
@@ -274,21 +278,69 @@ mod tests {
         handover.join();
         handover.join();
         thread::scope(|scope| {
-            let other = scope.spawn(|| (handover.take().and_then(work), handover.take().is_none()));
+            let other = scope.spawn(|| (take(&handover), take(&handover).is_none()));
             handover.give("the rest");
-            assert!(handover.leave().is_none());
+            handover.leave();
             assert_eq!(other.join().unwrap(), (Some("the rest"), true));
         });
     }
 
+    fn is_queued<'env>(handover: &Handover<'env, ()>, is_in_job: bool) -> bool {
+        handover.give_job(Box::new(|_| ()), is_in_job).is_none()
+    }
+
+    /// Waits until so many threads are idle, and none of them is needed for a job.
+    fn wait_for_idle(handover: &Handover<'_, ()>, idle: usize) {
+        while handover.asked() != idle {
+            thread::yield_now();
+        }
+    }
+
+    /// Nobody is idle or runs a job, then one does, then it is idle, then it has left.
     #[test]
-    fn the_last_to_leave_gets_the_jobs() {
-        let handover = Handover::<()>::new();
+    fn job_is_queued_only_where_a_thread_will_run_it() {
+        let handover = Handover::new();
         handover.join();
+        assert!(!is_queued(&handover, false) && !is_queued(&handover, true));
         handover.join();
-        handover.give_job(Box::new(|| ()));
-        assert!(handover.leave().is_none());
-        assert!(handover.leave().is_some() && handover.leave().is_none());
+        assert!(!is_queued(&handover, false), "the other thread has work");
+        let (go, wait) = channel::<()>();
+        let (tell, is_in_job) = channel();
+        let job: Job<'_> = Box::new(move |_| {
+            tell.send(()).unwrap();
+            wait.recv().unwrap();
+        });
+        thread::scope(|scope| {
+            scope.spawn(|| assert!(take(&handover).is_some()));
+            wait_for_idle(&handover, 1);
+            assert!(handover.give_job(job, false).is_none());
+            is_in_job.recv().unwrap();
+            let queued = (0..100).filter(|_| is_queued(&handover, false)).count();
+            assert_eq!(queued, 16 + 2 * 2, "the length of the queue");
+            assert!(!is_queued(&handover, true), "the thread may wait for the job that gives this one");
+            go.send(()).unwrap();
+            wait_for_idle(&handover, 1);
+            handover.give(());
+        });
+        assert!(!is_queued(&handover, false), "the other thread has work again");
+    }
+
+    /// A job of the queue may wait for those that it gives, so a thread must take each at once.
+    #[test]
+    fn job_in_a_job_is_queued_only_if_a_thread_is_idle_for_each() {
+        let handover = Handover::new();
+        handover.join();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                handover.join();
+                scope.spawn(|| take(&handover));
+            }
+            wait_for_idle(&handover, 2);
+            let queue = handover.lock();
+            assert_eq!([queue.most_jobs(true), queue.most_jobs(false)], [2, 16 + 2 * 3]);
+            drop(queue);
+            handover.end();
+        });
     }
 
     #[test]
@@ -297,12 +349,11 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..3 {
                 handover.join();
-                scope.spawn(|| assert!(handover.take().is_none()));
+                scope.spawn(|| assert!(take(&handover).is_none()));
             }
             handover.end();
         });
-        assert!(handover.is_asked() && handover.is_over() && !handover.is_wanted().load(Relaxed));
-        handover.give_job(Box::new(|| panic!("a job ran after the end")));
-        assert!(handover.take().is_none());
+        assert!(handover.asked() > 0 && handover.is_over() && !handover.is_wanted().load(Relaxed));
+        assert!(!is_queued(&handover, false) && take(&handover).is_none());
     }
 }

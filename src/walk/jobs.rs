@@ -1,9 +1,10 @@
-//! `Jobs`: closures of the caller's that idle threads of a walk run.
+//! `Jobs`: closures of the caller's that other threads of a walk run.
 
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::fmt;
 
-/// Hands closures to idle threads of a [`Walk::spread`](super::Walk::spread); if none is idle, the caller runs them.
+/// Hands closures to threads of a [`Walk::spread`](super::Walk::spread) that have no directories left; if there is none, the
+/// caller runs them.
 ///
 /// Threads share directories. Where the entries of one directory are the work (2,000 files to search), they share jobs:
 ///
@@ -28,7 +29,7 @@ use std::fmt;
 ///                 match entry.open(OFlags::RDONLY | OFlags::NONBLOCK) {
 ///                     Ok(file) => {
 ///                         let search = &search;
-///                         jobs.run(move || search(file.into()));
+///                         jobs.run(move |_| search(file.into()));
 ///                     }
 ///                     Err(error) => eprintln!("{error}"),
 ///                 }
@@ -40,49 +41,105 @@ use std::fmt;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// It borrows from the `spread`, not from the [`Worker`](super::Worker), so it can be used while a [`Dir`](super::Dir) is lent.
+/// It borrows from the `spread`, not from the [`Worker`](super::Worker), so it can be used while a [`Dir`](super::Dir) is lent. It
+/// belongs to one thread, so it is not `Send`: a job gets the `Jobs` of the thread that runs it.
 #[derive(Clone, Copy)]
 pub struct Jobs<'scope, 'env> {
-    is_wanted: &'scope AtomicBool,
     queue: &'scope (dyn JobQueue<'env> + 'scope),
+    is_wanted: &'scope AtomicBool,
+    index: usize,
+    /// Whether the thread runs a job of the queue, so jobs in the queue may wait for this one.
+    is_in_job: bool,
 }
 
-pub(crate) type Job<'env> = Box<dyn FnOnce() + Send + 'env>;
+pub(crate) type Job<'env> = Box<dyn for<'scope> FnOnce(Jobs<'scope, 'env>) + Send + 'env>;
 
-/// A [`Handover`](super::handover::Handover), whatever else is handed over there.
-pub(crate) trait JobQueue<'env>: Sync {
+/// A [`Handover`](super::handover::Handover), whatever else is handed over there. Not `Sync`, so [`Jobs`] is not `Send`.
+pub(crate) trait JobQueue<'env> {
     /// Whether to give one. A hint.
     fn is_wanted(&self) -> &AtomicBool;
-    fn give_job(&self, job: Job<'env>);
+    /// Queues `job`, or returns it if it would have to wait for a thread. `is_in_job` says that a job of the queue gives it.
+    fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>>;
+    fn end(&self);
 }
 
 impl<'scope, 'env> Jobs<'scope, 'env> {
-    pub(super) fn new(queue: &'scope (dyn JobQueue<'env> + 'scope)) -> Self {
-        Self { is_wanted: queue.is_wanted(), queue }
+    pub(super) fn new(queue: &'scope (dyn JobQueue<'env> + 'scope), index: usize) -> Self {
+        Self { queue, is_wanted: queue.is_wanted(), index, is_in_job: false }
     }
 
-    /// Queues `job` if a thread is idle and fewer than 16 jobs, and two for each thread, are queued. Otherwise runs it here and
-    /// now.
+    /// For a job of the queue.
+    pub(super) fn in_job(self) -> Self {
+        Self { is_in_job: true, ..self }
+    }
+
+    /// Queues `job` for a thread that waits in [`Worker::next`](super::Worker::next) or runs a job there, unless 16 jobs, and two
+    /// for each thread, are queued already. If there is no such thread, runs it here and now. A job queues others only if a thread
+    /// waits for each.
     ///
-    /// An idle thread runs it while it waits in [`Worker::next`](super::Worker::next). The job may borrow what outlives the
-    /// `spread`, and own descriptors and buffers, which stay open while it is queued. Every job has run when
-    /// [`spread`](super::Walk::spread) returns, except that [`stop`](super::Worker::stop) and a panic drop jobs that have not
-    /// begun. A panic in a job is one in the closure of the thread that runs it.
+    /// A closure may wait for the results of its jobs, and a job for those of its own: what is queued runs, whether or not the
+    /// caller comes back. A job must not wait for other jobs, nor for what comes after this call. The second visit of a directory
+    /// does not wait for jobs.
     ///
-    /// Costs: an atomic load; where a thread is idle also an allocation, a lock, and a system call to wake that thread.
+    /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued. Every
+    /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that are
+    /// queued. A panic in a job is one in the closure of the thread that runs it.
+    ///
+    /// Costs: an atomic load; where a thread wants jobs also an allocation, a lock, and a system call if that thread sleeps.
     #[inline]
-    pub fn run(self, job: impl FnOnce() + Send + 'env) {
-        // A hint is enough: a job that is given when nobody wants it any more waits for the next idle thread.
-        if self.is_wanted.load(Relaxed) {
-            self.queue.give_job(Box::new(job));
-        } else {
-            job();
+    pub fn run(self, job: impl for<'a> FnOnce(Jobs<'a, 'env>) + Send + 'env) {
+        if !self.is_wanted.load(Relaxed) {
+            job(self);
+        } else if let Some(job) = self.queue.give_job(Box::new(job), self.is_in_job) {
+            job(self);
         }
+    }
+
+    /// As [`Worker::index`](super::Worker::index): the number of the thread.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// let names: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // memory of each thread's own
+    /// lendir::Walk::open("/sys/class")?.spread(names.len(), |worker| {
+    ///     let jobs = worker.jobs();
+    ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
+    ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///             let (name, names) = (entry.name().to_owned(), &names);
+    ///             jobs.run(move |jobs| names[jobs.index()].lock().unwrap().push(name));
+    ///         }
+    ///     }
+    /// });
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// Ends the walk for all threads, as [`Worker::stop`](super::Worker::stop), from a job or while a [`Dir`](super::Dir) is lent.
+    ///
+    /// ```
+    /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {
+    ///     let jobs = worker.jobs();
+    ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
+    ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///             if entry.name() == b"net" {
+    ///                 println!("{}", entry.path().display());
+    ///                 return jobs.stop();
+    ///             }
+    ///         }
+    ///     }
+    /// });
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    pub fn stop(self) {
+        self.queue.end();
     }
 }
 
 impl fmt::Debug for Jobs<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Jobs").field("is_wanted", self.is_wanted).finish_non_exhaustive()
+        f.debug_struct("Jobs").field("index", &self.index).finish_non_exhaustive()
     }
 }

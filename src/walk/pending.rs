@@ -129,12 +129,12 @@ impl Pending {
         Item { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
 
-    /// Where the second half of the names in `run` begins; the end of `run` if it has one name.
-    pub(super) fn half(&self, run: Range<usize>) -> usize {
-        let middle = run.start.midpoint(run.end);
+    /// Where the first of so many parts of the names in `run` ends, which are of like size. It has at least one name.
+    pub(super) fn part(&self, run: Range<usize>, parts: usize) -> usize {
+        let wanted = run.start + run.len() / parts;
         let is_nul = |byte: &u8| *byte == 0;
-        let end_before = self.items[run.start..middle].iter().rposition(is_nul).map(|nul| run.start + nul);
-        let end_after = || self.items[middle..].iter().position(is_nul).map(|nul| middle + nul);
+        let end_before = self.items[run.start..wanted].iter().rposition(is_nul).map(|nul| run.start + nul);
+        let end_after = || self.items[wanted..].iter().position(is_nul).map(|nul| wanted + nul);
         end_before.or_else(end_after).expect("BUG: a name without its NUL") + 1
     }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn half_divides_a_run_between_names() {
+    fn part_ends_between_names() {
         let long = "n".repeat(100);
         for all in [
             &["a", "b", "c", "d", "e", "f"][..],
@@ -236,7 +236,7 @@ mod tests {
             let mut start = 0;
             for (index, name) in all.iter().enumerate() {
                 let end = pending.len();
-                let half = pending.half(start..end);
+                let half = pending.part(start..end, 2);
                 let (first, second) = (names(&pending, start..half), names(&pending, half..end));
                 assert!([first.clone(), second.clone()].concat() == all[index..], "{first:?} {second:?}");
                 assert!(!first.is_empty() && second.is_empty() == (index + 1 == all.len()), "{first:?} {second:?}");

@@ -27,11 +27,10 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    /// Half of them, for another thread: even a single one, if this thread `is_busy` without it.
-    pub(super) fn give_half(&mut self, is_busy: bool) -> Option<Self> {
-        let all = self.paths.len();
-        let kept = if is_busy { all / 2 } else { all.div_ceil(2) };
-        let paths = self.paths.split_off(kept);
+    /// An equal part of them for one of so many threads, besides this one: even the last one, if this thread `is_busy` without it.
+    pub(super) fn give_part(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
+        let given = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
+        let paths = self.paths.split_off(self.paths.len() - given);
         (!paths.is_empty()).then_some(Self { open: None, paths })
     }
 }

@@ -1,11 +1,5 @@
-//! `Share`, `Work`: the part of a walk that one thread gives to another.
+//! What one thread of a walk gives to another: a traversal of a part of what it has pending, or of its roots.
 
-use super::links::Links;
-use super::mounts::Mounts;
-use super::options::Options;
-use super::path::TreePath;
-use super::pending::Pending;
-use super::roots::Roots;
 use super::shared_level::SharedLevel;
 use super::spot::Spot;
 use super::stack::Level;
@@ -14,34 +8,22 @@ use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// Directories of one level.
-#[derive(Debug)]
-pub(super) struct Share<S> {
-    options: Options,
-    mounts: Mounts,
-    first: Level<S>,
-    links: Links,
-    pending: Pending,
-    path: TreePath,
-}
-
-#[derive(Debug)]
-pub(super) enum Work<S> {
-    Share(Share<S>),
-    Roots(Roots),
-    /// Everything, from a thread that leaves.
-    All(Traversal<S>),
-}
-
-/// While others wait, a thread may copy so many bytes of path for each directory that it visits. A tree of 100,000 levels has
-/// paths of megabytes: copied for each directory, they would take time that grows with the square of its depth.
+/// While others wait, a thread may copy this many bytes of path per directory that it visits. A tree of 100,000 levels has paths of
+/// megabytes: copied for each directory, they would take time that grows with the square of its depth.
 const PATH_CREDIT: usize = 4096;
 
 impl<S: Clone> Traversal<S> {
-    /// Takes a part of this thread's work, for another thread: half of its roots, or half of the directories pending at the
-    /// shallowest open level. Gives away a single one only if others are left.
-    pub(super) fn give(&mut self) -> Option<Work<S>> {
+    /// A directory was visited while others wait.
+    pub(super) fn earn_path_credit(&mut self) {
         self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
+    }
+
+    /// Takes a part of this thread's work, for one of so many `threads` that wait: of its roots, or of the directories pending at
+    /// the shallowest open level. Gives away a single one only if others are left.
+    pub(super) fn give(&mut self, threads: usize) -> Option<Self> {
+        if threads == 0 {
+            return None;
+        }
         // The levels above have no names left. To look at each of them again for every directory would take time that grows
         // with the square of the depth, in a deep tree whose levels were given away one by one.
         let shallowest = self.names_from(self.notes.pending.given_until());
@@ -51,22 +33,26 @@ impl<S: Clone> Traversal<S> {
         };
         self.notes.pending.set_given_until(given_until);
         // Roots first: each is a whole tree, and takes no descriptor.
-        if let Some(roots) = self.roots.give_half(shallowest.is_some()) {
-            return Some(Work::Roots(roots));
+        if !self.roots.is_empty() {
+            let mut other = Self::new(self.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
+            if let Some(roots) = self.roots.give_part(threads, shallowest.is_some()) {
+                other.roots = roots;
+                return Some(other);
+            }
         }
-        self.share(shallowest?).map(Work::Share)
+        self.share(shallowest?, threads)
     }
 
-    /// Half of the names at the `shallowest` level that has some, or at the shallowest open one. Duplicates the level's
+    /// A part of the names at the `shallowest` level that has some, or at the shallowest open one. Duplicates the level's
     /// descriptor.
-    fn share(&mut self, shallowest: (usize, Range<usize>)) -> Option<Share<S>> {
+    fn share(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
         let is_closed = self.stack.is_closed(shallowest.0);
         let first_open = || self.stack.levels[self.stack.first_below_closed()].spot.names_at;
         let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
-        let half_at = self.notes.pending.half(names.clone());
+        let end = self.notes.pending.part(names.clone(), threads + 1);
         // A last name is not given away if this thread would have nothing left: the two would pass it to and fro.
-        if half_at == names.end && !is_closed && self.names_from(names.end).is_none() {
+        if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
         let level = &self.stack.levels[index];
@@ -74,18 +60,16 @@ impl<S: Clone> Traversal<S> {
         self.path_credit.checked_sub(spot.path_end)?;
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
         let first = Level::new(dir, spot, level.end_marker, level.state.clone());
+        let mut other = Self::new(self.options, self.root_state.clone());
         // From now on the second visit belongs to whoever is done last, here or there.
         let shared = if self.options.post_order { Some(self.share_levels(index)?) } else { None };
-        self.stack.levels[index].next_at = half_at; // last: if `clone` panics, nothing is lost
+        self.stack.levels[index].next_at = end; // last: if `clone` panics, nothing is lost
         self.path_credit -= spot.path_end;
-        Some(Share {
-            options: self.options,
-            mounts: self.mounts,
-            first: Level { shared, ..first },
-            links: self.links.down_to(spot.depth),
-            pending: self.notes.pending.copy(names.start..half_at),
-            path: self.path.copy_until(spot.path_end),
-        })
+        other.stack.levels.push(Level { shared, ..first });
+        other.notes.pending = self.notes.pending.copy(names.start..end);
+        other.path = self.path.copy_until(spot.path_end);
+        (other.mounts, other.links) = (self.mounts, self.links.down_to(spot.depth));
+        Some(other)
     }
 
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
@@ -120,18 +104,5 @@ impl<S: Clone> Traversal<S> {
             stack.levels[at].shared = Some(shared);
         }
         stack.levels[index].shared.clone()
-    }
-
-    /// Takes work from another thread, once its own is done.
-    pub(super) fn take(&mut self, work: Work<S>) {
-        match work {
-            Work::All(traversal) => *self = traversal,
-            Work::Roots(roots) => self.roots = roots,
-            Work::Share(Share { options, mounts, first, links, pending, path }) => {
-                (self.options, self.mounts, self.links, self.notes.pending, self.path) =
-                    (options, mounts, links, pending, path);
-                self.stack.levels.push(first);
-            }
-        }
     }
 }

@@ -2,9 +2,8 @@
 
 use super::cursor::Cursor;
 use super::dir::Dir;
-use super::handover::{Handover, Task};
-use super::jobs::Jobs;
-use super::share::Work;
+use super::handover::Handover;
+use super::jobs::{JobQueue, Jobs};
 use super::traversal::Traversal;
 use crate::error::Error;
 use crate::sync::thread;
@@ -14,7 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// One of the threads of [`Walk::spread`](super::Walk::spread). It has [`next`](Self::next), as the [`Walk`](super::Walk).
 ///
-/// It stays in its closure: its lifetime `'scope` is that of one `spread`, so it cannot be kept, or put in the place of another.
+/// It stays in its closure and on its thread: its lifetime `'scope` is that of one `spread`, so it cannot be kept, or put in the
+/// place of another, and it is not `Send`.
 ///
 /// ```compile_fail,E0521
 /// let kept = std::sync::Mutex::new(None);
@@ -23,8 +23,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// ```
 pub struct Worker<'scope, 'env, S = ()> {
     cursor: Cursor<S>,
-    handover: &'scope Handover<'env, Work<S>>,
-    index: usize,
+    handover: &'scope Handover<'env, Traversal<S>>,
+    jobs: Jobs<'scope, 'env>,
 }
 
 impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
@@ -54,7 +54,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped.
     pub fn stop(&mut self) {
-        self.cursor.traversal.clear();
         self.handover.end();
     }
 
@@ -74,13 +73,13 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// ```
     #[must_use]
     pub fn index(&self) -> usize {
-        self.index
+        self.jobs.index()
     }
 
     /// Hands closures over to threads that have nothing to do.
     #[must_use]
     pub fn jobs(&self) -> Jobs<'scope, 'env> {
-        Jobs::new(self.handover)
+        self.jobs
     }
 
     #[inline(always)]
@@ -90,7 +89,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
                 self.finish()?;
             }
             // Once a directory, between two of them: what is pending is complete then.
-            if self.handover.is_asked() {
+            if self.handover.asked() > 0 {
                 self.give();
             }
             if self.cursor.advance()? {
@@ -115,32 +114,26 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         self.cursor.finish()
     }
 
-    /// Another thread has nothing to do: gives it a part of what is left here. Stops if the walk is over.
+    /// Other threads have nothing to do: gives each a part of what is left here. Stops if the walk is over.
     #[cold]
     fn give(&mut self) {
-        if self.handover.is_over() {
-            self.cursor.traversal.clear();
-        } else if let Some(work) = self.cursor.traversal.give() {
-            self.handover.give(work);
+        let Self { cursor, handover, .. } = self;
+        cursor.traversal.earn_path_credit();
+        while !handover.is_over() {
+            let Some(work) = cursor.traversal.give(handover.asked()) else { return };
+            handover.give(work);
         }
+        cursor.traversal.clear();
     }
 
     /// Nothing is left here: waits for work of another thread, and runs jobs. Returns whether there is work.
     #[cold]
     fn take(&mut self) -> bool {
-        loop {
-            match self.handover.take() {
-                Some(Task::Work(work)) => {
-                    self.cursor.traversal.take(work);
-                    return true;
-                }
-                Some(Task::Job(job)) => job(),
-                None => return false,
-            }
-        }
+        let work = self.handover.take(|job| job(self.jobs.in_job()));
+        work.map(|work| self.cursor.traversal = work).is_some()
     }
 
-    /// Leaves what is left to the others. The last thread runs the jobs that are left.
+    /// Leaves what is left to the others.
     fn leave(mut self) {
         if self.cursor.is_stopped() {
             self.stop();
@@ -148,23 +141,21 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         let Self { cursor, handover, .. } = self;
         // Given before it leaves: with this thread, the last one could leave, and the others would find nothing.
         if cursor.traversal.has_work() {
-            handover.give(Work::All(cursor.traversal));
+            handover.give(cursor.traversal);
         } else {
             drop(cursor); // before it leaves: the state's destructor may panic
         }
-        while let Some(job) = handover.leave() {
-            job();
-        }
+        handover.leave();
     }
 }
 
 impl<S> fmt::Debug for Worker<'_, '_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("Worker").field("index", &self.jobs.index()).finish_non_exhaustive()
     }
 }
 
-/// As many wait for a disk at once, even where there are fewer cores.
+/// The fewest threads of `spread(0)`: on a cold disk they wait in parallel, whatever the core count.
 const MIN_THREADS: usize = 8;
 
 /// Runs `work` on several threads: see [`Walk::spread`](super::Walk::spread).
@@ -178,14 +169,14 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
     let handover = Handover::new();
     let run = |cursor, index| {
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let mut worker = Worker { cursor, handover: &handover, index };
+            let mut worker = Worker { cursor, handover: &handover, jobs: Jobs::new(&handover, index) };
             let result = work(&mut worker);
             worker.leave();
             result
         }));
         if result.is_err() {
             handover.end();
-            let _ = handover.leave();
+            handover.leave();
         }
         result
     };
@@ -197,7 +188,7 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
             let traversal = Traversal::new(cursor.traversal.options, cursor.traversal.root_state.clone());
             handover.join();
             let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
-            started.inspect_err(|_| drop(handover.leave())).ok()
+            started.inspect_err(|_| handover.leave()).ok()
         };
         // A clone of the state may panic: then those that were started wait for nobody.
         let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
@@ -237,17 +228,44 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
 /// lendir::Walk::default().spread(1, |worker| worker.reopen("/sys/class"));
 /// ```
 ///
-/// To keep its jobs, or to give them what does not outlive the `spread`:
+/// To use it, or its jobs, on another thread:
+///
+/// ```compile_fail,E0277
+/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
+/// ```
+///
+/// ```compile_fail,E0277
+/// lendir::Walk::default().spread(1, |worker| {
+///     let jobs = worker.jobs();
+///     std::thread::scope(|scope| drop(scope.spawn(move || jobs.index())));
+/// });
+/// ```
+///
+/// ```compile_fail,E0277
+/// lendir::Walk::default().spread(1, |worker| {
+///     let jobs = worker.jobs();
+///     jobs.run(move |_| jobs.stop()); // error: those of the thread that gives the job
+/// });
+/// ```
+///
+/// To keep its jobs, or those that a job gets, or to give them what does not outlive the `spread`:
 ///
 /// ```compile_fail,E0521
 /// let kept = std::sync::Mutex::new(None);
 /// lendir::Walk::default().spread(1, |worker| *kept.lock().unwrap() = Some(worker.jobs()));
 /// ```
 ///
+/// ```compile_fail,E0521
+/// lendir::Walk::default().spread(1, |worker| {
+///     let mut kept = None;
+///     worker.jobs().run(|jobs| kept = Some(jobs));
+/// });
+/// ```
+///
 /// ```compile_fail,E0373
 /// lendir::Walk::default().spread(1, |worker| {
 ///     let name = String::new();
-///     worker.jobs().run(|| drop(&name));
+///     worker.jobs().run(|_| drop(&name));
 /// });
 /// ```
 #[cfg(doctest)]

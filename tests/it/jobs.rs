@@ -3,13 +3,14 @@
 use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
-use crate::support::way::{PLAIN, POST};
-use lendir::Walk;
+use crate::support::way::{PLAIN, POST, Way};
+use lendir::{Jobs, Walk};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
@@ -45,7 +46,7 @@ fn each_runs_once_before_spread_returns() {
                         let Some(mut dir) = worker.next().unwrap() else { break };
                         while let Some(entry) = dir.next().unwrap() {
                             let (path, run) = (entry.path(), &run);
-                            jobs.run(move || run(path));
+                            jobs.run(move |_| run(path));
                         }
                     }
                 });
@@ -71,7 +72,7 @@ fn idle_threads_run_them_while_a_directory_is_lent() {
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_secs(10) && !others_ran(&ran_on.lock().unwrap()) {
                 let run = &run;
-                jobs.run(move || {
+                jobs.run(move |_| {
                     run();
                     thread::sleep(Duration::from_millis(1));
                 });
@@ -95,12 +96,12 @@ fn one_thread_runs_each_at_once() {
     let ran = AtomicUsize::new(0);
     Walk::open(tree.path()).unwrap().spread(1, |worker| {
         let jobs = worker.jobs();
-        assert_eq!(format!("{worker:?}, {jobs:?}"), "Worker { index: 0, .. }, Jobs { is_wanted: false, .. }");
+        assert_eq!(format!("{worker:?}, {jobs:?}"), "Worker { index: 0, .. }, Jobs { index: 0, .. }");
         let mut given = 0;
         while let Some(mut dir) = worker.next().unwrap() {
             while dir.next().unwrap().is_some() {
                 let ran = &ran;
-                jobs.run(move || _ = ran.fetch_add(1, SeqCst));
+                jobs.run(move |_| _ = ran.fetch_add(1, SeqCst));
                 given += 1;
                 assert_eq!(ran.load(SeqCst), given);
             }
@@ -108,11 +109,12 @@ fn one_thread_runs_each_at_once() {
     });
 }
 
-/// Both threads return with a directory in hand, so none of them comes back for jobs.
+/// Both threads have a directory in hand, so none of them comes for jobs.
 #[test]
-fn the_last_thread_runs_those_that_are_left() {
+fn caller_runs_what_no_other_thread_would() {
+    let _watchdog = Watchdog::new(60);
     let tree = Tree::of(&["a/", "b/", "c/", "d/"]);
-    let (here, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let together = Barrier::new(2);
     Walk::open(tree.path()).unwrap().spread(2, |worker| {
         let jobs = worker.jobs();
         while let Some(dir) = worker.next().unwrap() {
@@ -120,16 +122,148 @@ fn the_last_thread_runs_those_that_are_left() {
                 thread::sleep(Duration::from_millis(10)); // until the other one waits for directories and jobs
                 continue;
             }
-            here.fetch_add(1, SeqCst);
-            let begin = Instant::now();
-            while here.load(SeqCst) < 2 && begin.elapsed() < Duration::from_secs(1) {
-                thread::yield_now();
-            }
-            let ran = &ran;
-            return jobs.run(move || _ = ran.fetch_add(1, SeqCst));
+            together.wait();
+            let (caller, ran_on) = (thread::current().id(), Arc::new(Mutex::new(None)));
+            let ran_here = Arc::clone(&ran_on);
+            jobs.run(move |_| *ran_here.lock().unwrap() = Some(thread::current().id()));
+            assert_eq!(*ran_on.lock().unwrap(), Some(caller));
+            together.wait();
+            return;
         }
+        panic!("one thread had all directories");
     });
-    assert_eq!(ran.into_inner(), here.into_inner());
+}
+
+/// The names in the tree, each of which came as the result of a job before its directory was left.
+fn results(tree: &Tree, way: Way, threads: usize, run: fn(Jobs<'_, '_>, Name, Sender<Name>)) -> Vec<Name> {
+    let parts = way.options().open(tree.path()).unwrap().spread(threads, |worker| {
+        let (jobs, mut all) = (worker.jobs(), Vec::new());
+        while let Some(mut dir) = worker.next().unwrap() {
+            let (sender, results) = channel();
+            while let Some(entry) = dir.next().unwrap() {
+                run(jobs, entry.name().into(), sender.clone());
+            }
+            drop(sender);
+            all.extend(results);
+        }
+        all
+    });
+    let mut names: Vec<_> = parts.into_iter().flatten().collect();
+    names.sort();
+    names
+}
+
+type Name = Box<[u8]>;
+
+const ON: [usize; 5] = [1, 2, 3, 4, 8];
+
+/// Directories of many files beside many directories: some threads wait for results, others for directories.
+fn files_and_directories() -> Tree {
+    let below = (0..6).flat_map(|dir| (0..20).map(move |file| format!("{dir}/{file}")));
+    let paths: Vec<_> = below.chain((0..40).map(|file| format!("file{file}"))).collect();
+    Tree::of(&paths.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Every closure ends that gives jobs and waits for their results.
+fn wait_for_results(way: Way, run: fn(Jobs<'_, '_>, Name, Sender<Name>)) {
+    let _watchdog = Watchdog::new(600);
+    let tree = files_and_directories();
+    let expected = results(&tree, way, 1, |_, name, results| results.send(name).unwrap());
+    for threads in ON {
+        for _ in 0..if runs_long() { 2000 } else { 100 } {
+            assert!(results(&tree, way, threads, run) == expected, "{way:?}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn closure_may_wait_for_its_jobs() {
+    for way in [PLAIN, POST] {
+        wait_for_results(way, |jobs, name, results| {
+            jobs.run(move |_| {
+                thread::yield_now();
+                results.send(name).unwrap();
+            });
+        });
+    }
+}
+
+#[test]
+fn job_may_wait_for_jobs_of_its_own() {
+    wait_for_results(PLAIN, |jobs, name, results| {
+        jobs.run(move |jobs| {
+            let (sender, below) = channel();
+            for _ in 0..8 {
+                let sender = sender.clone();
+                jobs.run(move |jobs| {
+                    let (sender_below, below) = channel();
+                    jobs.run(move |_| sender_below.send(1).unwrap());
+                    thread::yield_now();
+                    sender.send(below.recv().unwrap()).unwrap();
+                });
+            }
+            drop(sender);
+            assert_eq!(below.into_iter().sum::<usize>(), 8);
+            results.send(name).unwrap();
+        });
+    });
+}
+
+/// A job gets the `Jobs` of its thread, and so do those that it gives.
+#[test]
+fn job_knows_its_thread() {
+    let tree = tree();
+    for threads in THREADS {
+        let ids = Mutex::new(BTreeMap::<usize, ThreadId>::new());
+        let note = |index| {
+            let here = thread::current().id();
+            assert_eq!(*ids.lock().unwrap().entry(index).or_insert(here), here);
+        };
+        Walk::open(tree.path()).unwrap().spread(threads, |worker| {
+            let jobs = worker.jobs();
+            assert_eq!(jobs.index(), worker.index());
+            note(jobs.index());
+            while let Some(mut dir) = worker.next().unwrap() {
+                while dir.next().unwrap().is_some() {
+                    let note = &note;
+                    jobs.run(move |jobs| {
+                        note(jobs.index());
+                        jobs.run(move |jobs| note(jobs.index()));
+                    });
+                }
+            }
+        });
+        assert!(ids.into_inner().unwrap().into_keys().eq(0..threads));
+    }
+}
+
+/// While a directory is lent, or from a job: no thread is lent more than the one that it has.
+#[test]
+fn jobs_stop_the_walk() {
+    let _watchdog = Watchdog::new(60);
+    let tree = tree();
+    for from_job in [false, true] {
+        for threads in THREADS {
+            let is_stopped = AtomicBool::new(false);
+            let stop = |jobs: Jobs<'_, '_>| {
+                jobs.stop();
+                is_stopped.store(true, SeqCst);
+            };
+            let late = Walk::open(tree.path()).unwrap().spread(threads, |worker| {
+                let (jobs, mut late) = (worker.jobs(), 0);
+                while let Some(mut dir) = worker.next().unwrap() {
+                    late += usize::from(is_stopped.load(SeqCst));
+                    if dir.next().unwrap().is_some() && dir.depth() == 2 {
+                        let stop = &stop;
+                        if from_job { jobs.run(move |jobs| stop(jobs)) } else { stop(jobs) }
+                    }
+                }
+                assert!(is_stopped.load(SeqCst) && worker.next().unwrap().is_none());
+                late
+            });
+            assert!(late.iter().all(|late| *late <= 1), "a job {from_job}, {threads} threads: {late:?} directories");
+        }
+    }
 }
 
 /// Counts how many exist.
@@ -172,7 +306,7 @@ fn what_has_not_begun_is_dropped_at_the_end() {
                         while dir.next().unwrap().is_some() {
                             let number = made.fetch_add(1, SeqCst);
                             let (owned, ran) = (Counted::new(&alive), &ran);
-                            jobs.run(move || {
+                            jobs.run(move |_| {
                                 let _owned = owned;
                                 ran.fetch_add(1, SeqCst);
                                 if end == End::PanicInJob && number == 100 {
@@ -200,34 +334,4 @@ fn what_has_not_begun_is_dropped_at_the_end() {
             assert!(ran.into_inner() <= made.into_inner());
         }
     }
-}
-
-/// A thread of the caller's own may hand over a job after all threads of the walk have become idle: then it runs the job itself.
-#[test]
-fn none_is_lost_that_comes_as_the_walk_ends() {
-    let tree = Tree::of(&["a/", "b/"]);
-    let (given, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    for _ in 0..if runs_long() { 5000 } else { 300 } {
-        let is_done = AtomicBool::new(false);
-        Walk::open(tree.path()).unwrap().spread(2, |worker| {
-            let jobs = worker.jobs();
-            thread::scope(|scope| {
-                if worker.index() == 0 {
-                    scope.spawn(|| {
-                        while !is_done.load(SeqCst) {
-                            given.fetch_add(1, SeqCst);
-                            let ran = &ran;
-                            jobs.run(move || _ = ran.fetch_add(1, SeqCst));
-                            thread::yield_now();
-                        }
-                    });
-                }
-                while worker.next().unwrap().is_some() {}
-                if worker.index() == 0 {
-                    is_done.store(true, SeqCst);
-                }
-            });
-        });
-    }
-    assert_eq!(given.into_inner(), ran.into_inner());
 }

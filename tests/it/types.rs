@@ -1,4 +1,5 @@
-//! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`.
+//! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`. `Worker` and
+//! `Jobs` belong to one thread, so they are neither `Send` nor `Sync`: their docs have what does not compile.
 
 use lendir::{
     Buffer, Dir, EndMarker, Entries, Entry, Error, Jobs, Listing, Order, ReadDir, SortedEntries, SortedEntry, Walk,
@@ -16,7 +17,13 @@ macro_rules! check {
 fn all_are_send_sync_unpin_and_debug() {
     fn holds<T: Send + Sync + Unpin + Debug>() {}
     check!(holds: Buffer, EndMarker, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, SortedEntries<'_>);
-    check!(holds: SortedEntry<'_>, Walk, WalkOptions, Worker<'_, '_>, Jobs<'_, '_>, Dir<'_>);
+    check!(holds: SortedEntry<'_>, Walk, WalkOptions, Dir<'_>);
+}
+
+#[test]
+fn those_of_one_thread_are_unpin_and_debug() {
+    fn holds<T: Unpin + Debug>() {}
+    check!(holds: Worker<'_, '_>, Jobs<'_, '_>);
 }
 
 /// Options are kept, and used for many walks. For a walk, its threads and its directories, a state need only be `Send`.
@@ -27,7 +34,7 @@ fn options_are_cloned_and_states_need_not_be_shared() {
     fn is_send<T: Send>() {}
     is_clone::<WalkOptions<String>>();
     is_copy::<Jobs<'_, '_>>();
-    check!(is_send: Walk<Cell<u8>>, Worker<'_, '_, Cell<u8>>, Dir<'_, Cell<u8>>);
+    check!(is_send: Walk<Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 
 /// `Entries` and `Dir` are not: they hold a `&mut`.

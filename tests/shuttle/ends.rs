@@ -99,7 +99,7 @@ fn jobs_run_once_or_are_dropped_at_the_end() {
                         let number = given.fetch_add(1, SeqCst);
                         let (here, alive) = (shuttle::thread::current().id(), Arc::clone(&alive));
                         let (ran, elsewhere) = (&ran, &elsewhere);
-                        jobs.run(move || {
+                        jobs.run(move |_| {
                             let _alive = alive;
                             ran.fetch_add(1, SeqCst);
                             elsewhere.fetch_add(usize::from(shuttle::thread::current().id() != here), SeqCst);

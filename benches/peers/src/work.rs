@@ -106,7 +106,7 @@ fn by_lendir(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
             while let Some(entry) = dir.next().expect("cannot read the directory") {
                 if entry.file_type() == FileType::RegularFile {
                     files += 1;
-                    jobs.run(move || work.run());
+                    jobs.run(move |_| work.run());
                 }
             }
         }
