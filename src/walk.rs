@@ -83,6 +83,8 @@ use traversal::Traversal;
 ///   an error of `next`.
 /// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
 ///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one.
+///   A level that was [closed early](WalkOptions::max_open) is recognised by device, inode number and birth time. Another directory
+///   can pass for it only where the birth time does not count, as on servers, or after the clock was set back.
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
@@ -104,9 +106,9 @@ use traversal::Traversal;
 ///
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
-/// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 64 bytes and the state, or 120 if it was closed
-/// early, for each level above that has directories left to do, in post-order for each level. Once this has grown to what the tree
-/// takes, only [`Dir::enter`] allocates, twice, and a followed link, once. [`reopen`](Self::reopen) keeps it for the next tree.
+/// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 64 bytes and the state, or 112 if it
+/// was closed early, for each level above that has directories left to do, in post-order for each level. Once this has grown to
+/// what the tree takes, only a followed link allocates, once. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias = "fts")]
 #[doc(alias = "nftw")]
 #[doc(alias = "walkdir")]

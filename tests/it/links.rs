@@ -131,7 +131,7 @@ fn ancestors_through_a_link_are_forgotten_with_it() {
 /// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
 #[test]
 fn levels_above_links_are_closed_and_found() {
-    const LEVELS: usize = 40;
+    const LEVELS: usize = 19; // The model opens paths, and twice as many links in one may be too many for the kernel.
     let parts = Tree::new(|_| ());
     for level in 0..LEVELS {
         tree::make(parts.path(), &[format!("{level}/a/"), format!("{level}/z/")]);
