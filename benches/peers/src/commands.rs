@@ -1,7 +1,7 @@
 //! Whole programs that list a tree or add it up: the examples of `lendir`, and installed programs. They run on /usr, with warm
 //! caches and with cold ones, and on a file system that takes a millisecond for each request.
 
-use crate::fuse::{LATENCY, POINT, Server, Shape};
+use crate::fuse::{POINT, Server, Shape};
 use crate::programs::{directory, run};
 use lendir_benches::Arguments;
 use lendir_benches::contender::{Contender, Oracle, Work};
@@ -85,6 +85,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
 }
 
 const TITLE: &str = "Programs";
+const LATENCY: Duration = Duration::from_millis(1);
 const SKIPPED: &str = "SKIPPED";
 const TO_STRING: &str = "BUG: writing to a `String` failed";
 
@@ -157,17 +158,13 @@ impl Task {
     /// Runs each command once, because nearly all of the time is the server's sleep, which hardly varies. SKIPPED if this process may
     /// not mount, or there is no FUSE.
     fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
-        let server = Server::mount(shape);
+        let server = Server::mount(shape, LATENCY);
         let right = if self.name == "du" { shape.kibibytes() } else { shape.bytes_of_names() };
         let cells = |name: &&'static str| {
             let server = server.as_ref().ok()?;
-            let (before, begin) = (server.waited_for(), Instant::now());
-            let output = run(&mut command(name, POINT.as_ref())).ok()?;
-            let (seconds, requests) = (begin.elapsed().as_secs_f64(), server.waited_for() - before);
-            assert_eq!((self.answer)(&output.stdout, POINT.as_ref()), right, "{name} gives a wrong answer");
-            #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
-            let at_once = requests as f64 * LATENCY.as_secs_f64() / seconds;
-            Some([time(seconds), requests.to_string(), format!("{at_once:.1}")])
+            let (output, seen) = server.observe(|| run(&mut command(name, POINT.as_ref())));
+            assert_eq!((self.answer)(&output.ok()?.stdout, POINT.as_ref()), right, "{name} gives a wrong answer");
+            Some([time(seen.seconds), seen.requests.to_string(), format!("{:.1}", seen.at_once)])
         };
         self.commands.iter().map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from))).collect()
     }
@@ -218,7 +215,7 @@ impl Work for Whole<'_> {
 }
 
 /// The bytes of the names in a list of paths. Some programs list the root too, and some write `/` after directories.
-fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
+pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     let paths = output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
     let below = paths.filter(|path| *path != root.as_os_str().as_bytes());
     below.map(|path| path.rsplit(|byte| *byte == b'/').next().map_or(0, |name| name.len() as u64)).sum()

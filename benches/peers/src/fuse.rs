@@ -1,4 +1,4 @@
-//! A file system that takes a millisecond for each request, as a network file system does. This process serves it through
+//! A file system that takes a fixed time for each request, as a network file system does. This process serves it through
 //! `/dev/fuse`.
 
 use crate::protocol::{
@@ -14,14 +14,9 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
-
-/// The least time that a process waits for an answer.
-pub const LATENCY: Duration = Duration::from_millis(1);
-
-/// This many requests can wait at once.
-const THREADS: usize = 32;
+use std::time::{Duration, Instant};
 
 /// The mount point, in the mount namespace of the thread that mounts. For everybody else the directory stays what it was.
 ///
@@ -101,13 +96,24 @@ fn name_of(index: u64) -> [u8; 2] {
 
 /// The mounted file system. It is unmounted when dropped. If this process is killed, its namespace ends, and so does the mount.
 pub struct Server {
+    latency: Duration,
     waited_for: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
 }
 
+/// What the server saw of a program.
+pub struct Observed {
+    pub seconds: f64,
+    /// How many requests made the program wait.
+    pub requests: u64,
+    /// How many of them waited at once, on average, if each took no longer than the latency.
+    pub at_once: f64,
+}
+
 impl Server {
-    /// Mounts it so that only the calling thread and the programs that it starts see it.
-    pub fn mount(shape: Shape) -> io::Result<Self> {
+    /// Mounts it so that only the calling thread and the programs that it starts see it. They wait for each answer at least for
+    /// the latency.
+    pub fn mount(shape: Shape, latency: Duration) -> io::Result<Self> {
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
         // SAFETY: the thread keeps its table of descriptors; only its mounts and its working directory become its own.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
@@ -116,17 +122,23 @@ impl Server {
         mount("lendir", POINT, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: an inner NUL"))?;
 
         let (device, waited_for) = (Arc::new(device), Arc::<AtomicU64>::default());
-        let serve = |_| {
+        let (waiting, due) = mpsc::channel();
+        let receiver = {
             let (device, waited_for) = (Arc::clone(&device), Arc::clone(&waited_for));
-            thread::spawn(move || serve(shape, &device, &waited_for))
+            thread::spawn(move || receive(shape, latency, &device, &waited_for, &waiting))
         };
-        let threads = (0..THREADS).map(serve).collect();
-        Ok(Self { waited_for, threads })
+        let sender = thread::spawn(move || due.into_iter().for_each(|answer: Answer| answer.send_when_due(&device)));
+        Ok(Self { latency, waited_for, threads: vec![receiver, sender] })
     }
 
-    /// How many requests made a process wait.
-    pub fn waited_for(&self) -> u64 {
-        self.waited_for.load(Relaxed)
+    /// Observes the programs that `run` starts and waits for.
+    pub fn observe<T>(&self, run: impl FnOnce() -> T) -> (T, Observed) {
+        let (before, begin) = (self.waited_for.load(Relaxed), Instant::now());
+        let result = run();
+        let (seconds, requests) = (begin.elapsed().as_secs_f64(), self.waited_for.load(Relaxed) - before);
+        #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let at_once = requests as f64 * self.latency.as_secs_f64() / seconds;
+        (result, Observed { seconds, requests, at_once })
     }
 }
 
@@ -143,8 +155,22 @@ impl Drop for Server {
 /// Lookups and readings of one directory may overlap, as with libfuse.
 const PARALLEL_DIROPS: u32 = 1 << 18;
 
-/// Each thread takes one request at a time.
-fn serve(shape: Shape, mut device: &File, waited_for: &AtomicU64) {
+/// An answer that somebody waits for.
+struct Answer {
+    due: Instant,
+    unique: u64,
+    body: Result<Vec<u8>, i32>,
+}
+
+impl Answer {
+    /// They become due in the order of the requests, so one thread can sleep for all, however many wait.
+    fn send_when_due(self, device: &File) {
+        thread::sleep(self.due.saturating_duration_since(Instant::now()));
+        send(device, self.unique, self.body);
+    }
+}
+
+fn receive(shape: Shape, latency: Duration, mut device: &File, waited_for: &AtomicU64, waiting: &mpsc::Sender<Answer>) {
     let mut request = vec![0; 64 * 1024];
     loop {
         let len = match device.read(&mut request) {
@@ -152,17 +178,19 @@ fn serve(shape: Shape, mut device: &File, waited_for: &AtomicU64) {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => return, // unmounted
             Err(_) => continue,                                                         // the request was taken back
         };
+        let due = Instant::now() + latency;
         let (header, body) = request[..len].split_at(40);
         let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), Node(u64_at(header, 16)));
+        let answer = || shape.answer(operation, node, body).map_err(Errno::raw_os_error);
         match operation {
-            FORGET | BATCH_FORGET | INTERRUPT => continue, // no answer is expected
-            INIT | RELEASEDIR | DESTROY => {}              // nobody waits for the answer
+            FORGET | BATCH_FORGET | INTERRUPT => {} // no answer is expected
+            INIT | RELEASEDIR | DESTROY => send(device, unique, answer()), // nobody waits for it
             _ => {
                 waited_for.fetch_add(1, Relaxed);
-                thread::sleep(LATENCY);
+                let answer = Answer { due, unique, body: answer() };
+                waiting.send(answer).expect("the thread that sends the answers panicked");
             }
         }
-        send(device, unique, shape.answer(operation, node, body).map_err(Errno::raw_os_error));
     }
 }
 

@@ -2,8 +2,8 @@
 //! benches/peers/Cargo.toml`.
 //!
 //! It measures as `cargo bench` does, and ends with tables in Markdown. The programs in Go and C++ are built if there are `go` and
-//! `g++`; they run in processes of their own, and time themselves. Further tables are about process monitors, and about whole
-//! programs that list a tree or add it up.
+//! `g++`; they run in processes of their own, and time themselves. Further tables are about process monitors, about whole
+//! programs that list a tree or add it up, and about many threads on a slow network.
 //!
 //! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` checks the answers and
 //! measures nothing. Words select the rows with one of them in their title or label, or pictures.
@@ -13,6 +13,7 @@ mod answers;
 mod commands;
 mod fuse;
 mod monitors;
+mod network;
 mod picture;
 mod processes;
 mod programs;
@@ -36,6 +37,7 @@ use std::path::Path;
 fn main() {
     match &*std::env::args().skip(1).collect::<Vec<_>>() {
         [option] if option == sleepers::SLEEP => return sleepers::sleep(),
+        [option, way, threads, root] if option == network::RUN => return network::run_way(way, threads, root),
         [option, question, way, times, root] if option == monitors::ANSWER => {
             return monitors::answer(question, way, times, root);
         }
@@ -128,7 +130,7 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
     }
     let work = work::table(arguments, bench);
     let tables = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();
-    tables + &monitors::tables(arguments, bench) + &commands::tables(arguments, bench)
+    tables + &monitors::tables(arguments, bench) + &commands::tables(arguments, bench) + &network::tables(arguments)
 }
 
 fn reading(dir: &Directory) -> impl Iterator<Item = Contender<'_>> {

@@ -50,7 +50,7 @@ impl Reader for Ignore<'_> {
 }
 
 /// The bytes of all names.
-fn ignore_parallel(root: &Path, threads: usize) -> u64 {
+pub fn ignore_parallel(root: &Path, threads: usize) -> u64 {
     let total = AtomicU64::new(0);
     WalkBuilder::new(root).standard_filters(false).threads(threads).build_parallel().run(|| {
         let mut sum = Sum { bytes: 0, total: &total };

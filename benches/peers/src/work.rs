@@ -43,10 +43,12 @@ impl Work {
 
 pub fn table(arguments: &Arguments, bench: &mut Bench) -> Table {
     let (wait, compute) = (Work::Wait(Duration::from_micros(500)), Work::Compute(Duration::from_micros(5)));
+    let wait_long = Work::Wait(Duration::from_millis(20));
     let mut table = Table::new("Work on each file");
     for (fixture, work, threads) in [
         (Fixture::Flat, wait, 2),
         (Fixture::Flat, wait, 8),
+        (Fixture::Flat, wait_long, 128),
         (Fixture::Flat, compute, 2),
         (Fixture::Uneven, wait, 8),
         (Fixture::Many, Work::Nothing, 8),

@@ -1,0 +1,184 @@
+//! Walks by many threads on a file system that takes 20 ms for each request, as one far away does. There a walk is as fast as many
+//! of its threads wait for an answer at the same time.
+
+use crate::commands::bytes_of_names;
+use crate::fuse::{Observed, POINT, Server, Shape};
+use crate::programs::run;
+use crate::walkers::ignore_parallel;
+use lendir::Walk;
+use lendir_benches::Arguments;
+use lendir_benches::ratio::time;
+use rustix::fs::{FileType, fstat};
+use std::fmt::Write;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+/// Tells this program to be one of the contenders: which, with how many threads, on which tree. It prints its answer.
+pub const RUN: &str = "--run";
+
+const TITLE: &str = "Threads on a slow network";
+const LATENCY: Duration = Duration::from_millis(20);
+const TO_STRING: &str = "BUG: writing to a `String` failed";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Calls that no thread has to wait for another one to make: so many requests can wait at once.
+    Calls,
+    Ignore,
+    Fd,
+    Lendir,
+}
+
+const WAYS: [Way; 4] = [Way::Calls, Way::Ignore, Way::Fd, Way::Lendir];
+
+/// Of each thread.
+const CALLS: u64 = 32;
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "only `fstat`",
+            Self::Ignore => "ignore",
+            Self::Fd => "`fdfind -u`",
+            Self::Lendir => "lendir",
+        }
+    }
+
+    fn command(self, threads: usize) -> Command {
+        if self == Self::Fd {
+            let mut fd = Command::new("fdfind");
+            fd.args(["-u", &format!("-j{threads}"), ".", POINT]);
+            return fd;
+        }
+        let mut this = Command::new(std::env::current_exe().expect("cannot find this program"));
+        this.args([RUN, self.name(), &threads.to_string(), POINT]);
+        this
+    }
+
+    fn answer(self, output: &[u8]) -> u64 {
+        let printed = || String::from_utf8_lossy(output).trim().parse().expect("this program printed no number");
+        if self == Self::Fd { bytes_of_names(output, POINT.as_ref()) } else { printed() }
+    }
+
+    /// All but the first add up the bytes of all names.
+    fn right(self, shape: Shape, threads: usize) -> u64 {
+        if self == Self::Calls { CALLS * threads as u64 } else { shape.bytes_of_names() }
+    }
+
+    /// `None` if it is not installed.
+    fn measure(self, server: &Server, shape: Shape, threads: usize) -> Option<Observed> {
+        let (output, seen) = server.observe(|| run(&mut self.command(threads)));
+        let output = match output {
+            Err(failure) if self != Self::Fd => panic!("{}: {failure}", self.name()),
+            output => output.ok()?.stdout,
+        };
+        let (answer, right) = (self.answer(&output), self.right(shape, threads));
+        assert_eq!(answer, right, "{} gives a wrong answer with {threads} threads", self.name());
+        Some(seen)
+    }
+}
+
+/// Is the contender that the arguments after [`RUN`] say.
+pub fn run_way(name: &str, threads: &str, root: &str) {
+    let way = WAYS.into_iter().find(|way| way.name() == name).expect("no contender has this name");
+    let (threads, root) = (threads.parse().expect("the argument is not a number of threads"), Path::new(root));
+    let answer = match way {
+        Way::Calls => calls(root, threads),
+        Way::Ignore => ignore_parallel(root, threads),
+        Way::Lendir => lendir_spread(root, threads),
+        Way::Fd => unreachable!("BUG: fd is a program of its own"),
+    };
+    println!("{answer}");
+}
+
+/// How many calls said that the root is a directory.
+fn calls(root: &Path, threads: usize) -> u64 {
+    let root = File::open(root).expect("cannot open the root");
+    let is_directory = || fstat(&root).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
+    let work = || (0..CALLS).filter(|_| is_directory()).count() as u64;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread panicked")).sum()
+    })
+}
+
+/// The bytes of all names.
+fn lendir_spread(root: &Path, threads: usize) -> u64 {
+    let walk = Walk::open(root).expect("cannot open the root");
+    let parts = walk.spread(threads, |worker| {
+        let mut bytes = 0;
+        while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
+            while let Some(entry) = dir.next().expect("cannot read the directory") {
+                bytes += entry.name().len() as u64;
+            }
+        }
+        bytes
+    });
+    parts.into_iter().sum()
+}
+
+/// A table in Markdown. Where few threads wait for many directories, it takes minutes: these rows are measured only if asked for.
+pub fn tables(arguments: &Arguments) -> String {
+    let is_test = arguments.has("--test");
+    let sizes: &[(u32, &[usize], &[usize])] =
+        if is_test { &[(1, &[8], &[])] } else { &[(3, &[32, 64, 128, 256], &[8]), (4, &[256], &[8, 32, 64, 128])] };
+    let mut rows = String::new();
+    for &(levels, short, long) in sizes {
+        let shape = Shape { levels };
+        let label = |threads: usize| format!("{threads} threads, {} directories", shape.directories());
+        let long = if arguments.is_long() { long } else { &[] };
+        let mut all = [long, short].concat();
+        all.retain(|&threads| arguments.ask_for(TITLE, &label(threads)));
+        all.sort_unstable();
+        if all.is_empty() {
+            continue;
+        }
+        // The namespace of the mount is that of one thread, and ends with it.
+        let measure = || match Server::mount(shape, LATENCY) {
+            Ok(server) => all.iter().map(|&threads| row(&server, shape, &label(threads), threads, is_test)).collect(),
+            Err(error) => format!("| {} directories | SKIPPED: {error} | | | | |\n", shape.directories()),
+        };
+        rows += &thread::scope(|scope| scope.spawn(measure).join()).expect("the thread that measures panicked");
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    format!(
+        "\n### {TITLE}\n\n{LATENCY:?} a request, on FUSE\n\n\
+         | | | time | requests waited for | at once | threads that wait |\n|---|---|---|---|---|---|\n{rows}"
+    )
+}
+
+/// In turns: three times, but only once if that takes long, as nearly all of it is then the server's sleep.
+fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool) -> String {
+    let mut seen: [Vec<Observed>; WAYS.len()] = Default::default();
+    let mut seconds = 0.0;
+    for _ in 0..3 {
+        for (way, seen) in WAYS.iter().zip(&mut seen) {
+            seen.extend(way.measure(server, shape, threads));
+            seconds += seen.last().map_or(0.0, |last| last.seconds);
+        }
+        if is_test || seconds > 10.0 {
+            break;
+        }
+    }
+    println!("{TITLE}: {label}: all {} answers are right", seen.iter().filter(|seen| !seen.is_empty()).count());
+    let mut text = String::new();
+    for (index, (way, mut seen)) in WAYS.iter().zip(seen).enumerate() {
+        seen.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let cells = seen.get(seen.len() / 2).map_or_else(
+            || "SKIPPED | | |".into(),
+            |Observed { seconds, requests, at_once }| {
+                #[allow(clippy::cast_precision_loss, reason = "at most some hundreds")]
+                let share = 100.0 * at_once / threads as f64;
+                format!("{} | {requests} | {at_once:.1} | {share:.0} %", time(*seconds))
+            },
+        );
+        let label = if index == 0 { label } else { "" };
+        writeln!(text, "| {label} | {} | {cells} |", way.name()).expect(TO_STRING);
+    }
+    text
+}
