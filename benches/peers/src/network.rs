@@ -25,7 +25,7 @@ const TO_STRING: &str = "BUG: writing to a `String` failed";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Calls that no thread has to wait for another one to make: so many requests can wait at once.
+    /// Not a walk: each thread calls `fstat` on the root again and again. The most that the server and this machine can do.
     Calls,
     Ignore,
     Fd,
@@ -34,8 +34,8 @@ enum Way {
 
 const WAYS: [Way; 4] = [Way::Calls, Way::Ignore, Way::Fd, Way::Lendir];
 
-/// Of each thread.
-const CALLS: u64 = 32;
+/// By each thread.
+const CALLS: u64 = 64;
 
 impl Way {
     fn name(self) -> &'static str {
@@ -120,7 +120,7 @@ fn lendir_spread(root: &Path, threads: usize) -> u64 {
     parts.into_iter().sum()
 }
 
-/// A table in Markdown. Where few threads wait for many directories, it takes minutes: these rows are measured only if asked for.
+/// A table in Markdown. Few threads take minutes, so their rows are measured only if asked for.
 pub fn tables(arguments: &Arguments) -> String {
     let is_test = arguments.has("--test");
     let sizes: &[(u32, &[usize], &[usize])] =
@@ -152,7 +152,8 @@ pub fn tables(arguments: &Arguments) -> String {
     )
 }
 
-/// In turns: three times, but only once if that takes long, as nearly all of it is then the server's sleep.
+/// The contenders run in turns, three times each, or less often if that takes long: nearly all of it is then the server's sleep,
+/// which hardly varies.
 fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool) -> String {
     let mut seen: [Vec<Observed>; WAYS.len()] = Default::default();
     let mut seconds = 0.0;
@@ -173,8 +174,8 @@ fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool
             || "SKIPPED | | |".into(),
             |Observed { seconds, requests, at_once }| {
                 #[allow(clippy::cast_precision_loss, reason = "at most some hundreds")]
-                let share = 100.0 * at_once / threads as f64;
-                format!("{} | {requests} | {at_once:.1} | {share:.0} %", time(*seconds))
+                let percent = 100.0 * at_once / threads as f64;
+                format!("{} | {requests} | {at_once:.1} | {percent:.0} %", time(*seconds))
             },
         );
         let label = if index == 0 { label } else { "" };
