@@ -131,7 +131,9 @@ impl Server {
         let sender = thread::spawn(move || {
             // A sleep takes up to 50 µs longer by default.
             set_current_timer_slack(NonZeroU64::new(1)).expect("cannot set the precision of sleeps");
-            due.into_iter().for_each(|answer: Answer| answer.send_when_due(&device));
+            for answer in due {
+                Answer::send_when_due(answer, &device);
+            }
         });
         Ok(Self { latency, waited_for, threads: vec![receiver, sender] })
     }
