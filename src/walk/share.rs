@@ -106,3 +106,38 @@ impl<S: Clone> Traversal<S> {
         stack.levels[index].shared.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Listing, Walk};
+    use std::fs;
+
+    /// However many levels there are above, once their directories are given away, one by one.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens directories")]
+    fn what_is_given_away_is_not_searched_again() {
+        const LEVELS: usize = 100;
+        let tree = tempfile::tempdir().unwrap();
+        for level in 0..LEVELS {
+            fs::create_dir_all(tree.path().join("m/".repeat(level)).join("z")).unwrap();
+        }
+        fs::create_dir_all(tree.path().join("m/".repeat(2 * LEVELS))).unwrap();
+        let mut walk = Walk::options().max_open(2 * LEVELS).open(tree.path()).unwrap();
+        let (mut listing, mut given) = (Listing::new(), 0);
+        while let Some(mut dir) = walk.next().unwrap() {
+            dir.read_into(&mut listing).unwrap();
+            let traversal = &mut walk.cursor.traversal;
+            traversal.earn_path_credit();
+            if traversal.depth() < LEVELS {
+                continue;
+            }
+            while traversal.give(1).is_some() {
+                given += 1;
+            }
+            let (searched_from, levels) = (traversal.notes.pending.given_until(), traversal.stack.levels());
+            let searched = levels.iter().filter(|level| level.spot.names_at >= searched_from).count();
+            assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
+        }
+        assert_eq!(given, LEVELS);
+    }
+}

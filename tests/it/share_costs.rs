@@ -1,7 +1,7 @@
 //! What sharing a deep tree costs several threads: the cost grows with the depth, not with its square.
 
 use crate::costs::bytes_so_far;
-use crate::support::machine::{self, Watchdog, passed};
+use crate::support::machine::{self, passed};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, Walk};
@@ -93,63 +93,6 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
         }
     });
     passed("spread: memory of what is given away", 2, "orders: at most 6 KiB a directory, however deep the tree");
-}
-
-/// The CPU time of this thread.
-fn run_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: it writes to `time`.
-    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) }, 0);
-    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
-}
-
-/// The CPU time that a thread takes to go down a chain while another one waits for work, after all the work in the
-/// `levels_above` was given away. `None` if the threads met otherwise.
-fn time_below(levels_above: usize) -> Option<Duration> {
-    const CHAIN: usize = 300;
-    let below = levels_above + levels_above + 20; // as many are given away, one for each directory
-    let tree = Tree::new(|at| {
-        drop(levels(at, levels_above - 1, "m", &["z"], &[]));
-        tree::chain(&at.join("m/".repeat(levels_above)), below + CHAIN - levels_above);
-    });
-    let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
-    let walk = Walk::options().max_open(levels_above + 10).open(tree.path()).unwrap();
-    let times = walk.spread(2, |worker| {
-        let (is_first, mut listing) = (worker.index() == 0, Listing::new());
-        let (mut begin, mut time) = (None, None);
-        loop {
-            if !is_first {
-                wait(&is_deepest);
-                is_idle.store(true, SeqCst);
-            }
-            let Some(mut dir) = worker.next().unwrap() else { break };
-            dir.read_into(&mut listing).unwrap();
-            if !is_first {
-                is_idle.store(false, SeqCst);
-            } else if (levels_above..below).contains(&dir.depth()) {
-                is_deepest.store(true, SeqCst);
-                wait(&is_idle);
-            } else if dir.depth() == below {
-                begin = Some(run_time());
-            } else if dir.depth() == below + CHAIN {
-                time = begin.map(|begin| run_time().saturating_sub(begin));
-            }
-        }
-        time
-    });
-    times[0]
-}
-
-#[test]
-fn what_is_given_away_is_not_searched_again() {
-    let _watchdog = Watchdog::new(120);
-    let [few, many] = [4, 400].map(|levels| {
-        let mut times: Vec<_> = iter::repeat_with(|| time_below(levels)).take(20).flatten().take(3).collect();
-        times.sort_unstable();
-        times[1]
-    });
-    assert!(many < 3 * few, "a chain takes {few:?} below 4 levels, but {many:?} below 400");
-    passed("spread: search for what to give away", 1, "chain: as fast 400 levels deep as 4 levels deep");
 }
 
 /// The most memory that this process has had since it was last asked, in bytes.
