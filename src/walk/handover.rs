@@ -231,7 +231,7 @@ mod tests {
     use std::thread;
 
     /// Takes work, as thread 1.
-    fn take<'env, W>(handover: &Handover<'env, W>) -> Option<W> {
+    fn take<W>(handover: &Handover<'_, W>) -> Option<W> {
         handover.take(|job| job(Jobs::new(handover, 1).in_job()))
     }
 
@@ -285,7 +285,7 @@ mod tests {
         });
     }
 
-    fn is_queued<'env>(handover: &Handover<'env, ()>, is_in_job: bool) -> bool {
+    fn is_queued(handover: &Handover<'_, ()>, is_in_job: bool) -> bool {
         handover.give_job(Box::new(|_| ()), is_in_job).is_none()
     }
 

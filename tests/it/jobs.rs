@@ -255,7 +255,7 @@ fn jobs_stop_the_walk() {
                     late += usize::from(is_stopped.load(SeqCst));
                     if dir.next().unwrap().is_some() && dir.depth() == 2 {
                         let stop = &stop;
-                        if from_job { jobs.run(move |jobs| stop(jobs)) } else { stop(jobs) }
+                        if from_job { jobs.run(stop) } else { stop(jobs) }
                     }
                 }
                 assert!(is_stopped.load(SeqCst) && worker.next().unwrap().is_none());

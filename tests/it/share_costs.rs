@@ -3,7 +3,7 @@
 use crate::costs::bytes_so_far;
 use crate::support::machine::{self, passed};
 use crate::support::process;
-use crate::support::tree::{self, Tree};
+use crate::support::tree::Tree;
 use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, mkdirat, renameat};

@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn threads_lend_together_what_one_lends() {
@@ -130,6 +130,43 @@ fn work_reaches_every_thread() {
         });
         assert!(parts.iter().all(|lent| *lent > 0), "{parts:?}");
         assert_eq!(parts.iter().sum::<usize>(), 2001);
+    }
+}
+
+/// One thread has as many directories, or roots, as there are threads, and none asks for a second one before each has one.
+#[test]
+fn each_thread_that_waits_gets_a_share_at_once() {
+    const THREADS: usize = 9;
+    let _watchdog = Watchdog::new(120);
+    let tree = Tree::new(|at| tree::wide(at, THREADS, 0));
+    let roots: Vec<_> = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for is_of_roots in [false, true] {
+        let reach_all = || {
+            let having = AtomicUsize::new(0);
+            let walk = if is_of_roots { PLAIN.options().open_all(&roots) } else { PLAIN.begin(tree.path()) };
+            walk.spread(THREADS, |worker| {
+                let is_first = worker.index() == 0;
+                if is_of_roots && is_first {
+                    thread::sleep(Duration::from_millis(20)); // the others begin to wait
+                }
+                while let Some(dir) = worker.next().unwrap() {
+                    if dir.path() == tree.path() {
+                        thread::sleep(Duration::from_millis(20));
+                        continue;
+                    }
+                    having.fetch_add(1, SeqCst);
+                    let begin = Instant::now();
+                    while having.load(SeqCst) < THREADS && begin.elapsed() < Duration::from_millis(500) {
+                        thread::yield_now();
+                    }
+                    return having.load(SeqCst) == THREADS;
+                }
+                false
+            })
+        };
+        // On a busy machine some begin to wait too late.
+        let is_reached = (0..20).any(|_| reach_all() == [true; THREADS]);
+        assert!(is_reached, "roots {is_of_roots}: 20 walks left threads without a share");
     }
 }
 
