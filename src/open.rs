@@ -1,32 +1,37 @@
 //! `open`, `open_with`, `openat`, `openat_with`: how users open directories.
 
 use crate::error::Error;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Opens the directory `path` for reading: `openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)`.
 ///
-/// Costs: one system call; no allocation for a path under 256 bytes, or for a `&CStr`, which is not even copied.
+/// Costs: one system call, and a copy of `path` with its NUL: on the stack if it is under 256 bytes, else in an allocation.
 ///
 /// # Errors
 ///
 /// Those of [open(2)], with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES` without
 /// permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a
-/// NUL inside; that error has no path. `EINTR` is retried.
+/// NUL inside. `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
-pub fn open(path: impl Arg) -> Result<OwnedFd, Error> {
-    openat(CWD, path)
+pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
+    open_with(path, OFlags::empty())
 }
 
 /// Opens as [`open`], with the flags `extra` too: see [`openat_with`].
-pub fn open_with(path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
-    openat_with(CWD, path, extra)
+pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error> {
+    let path = path.as_ref();
+    let opened = path.into_with_c_str(|path| Ok(open_c_str(CWD, path, extra)));
+    opened.unwrap_or_else(|errno| Err(Error::new(path.as_os_str().as_bytes(), 0, errno))) // a NUL inside
 }
 
 /// Opens as [`open`], but looks `path` up from the directory `dirfd`: also `EBADF` or `ENOTDIR`, if that is closed or not a
@@ -48,6 +53,10 @@ pub fn open_with(path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
+///
+/// Costs: one system call. A `&CStr` is not copied; another path takes an allocation for its NUL. In the error of a path with a NUL
+/// inside, bytes that are not UTF-8 are replaced.
+#[inline]
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
     openat_with(dirfd, path, OFlags::empty())
 }
@@ -60,14 +69,19 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
 /// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
 pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
+    match path.as_cow_c_str() {
+        Ok(path) => open_c_str(dirfd.as_fd(), &path, extra),
+        Err(errno) => Err(Error::new(path.to_string_lossy().as_bytes(), 0, errno)), // a NUL inside
+    }
+}
+
+#[inline]
+fn open_c_str(dirfd: BorrowedFd<'_>, path: &CStr, extra: OFlags) -> Result<OwnedFd, Error> {
     let flags = DIRECTORY | extra;
-    let opened = path.into_with_c_str(|path| {
-        let open = |flags| retry_on_intr(|| rustix::fs::openat(&dirfd, path, flags, Mode::empty()));
-        let opened = match open(flags) {
-            Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => open(flags - OFlags::NOATIME),
-            answer => answer,
-        };
-        Ok(opened.map_err(|errno| Error::new(path.to_bytes(), 0, errno)))
-    });
-    opened.unwrap_or_else(|errno| Err(Error::new(b"", 0, errno))) // a NUL inside
+    let open = |flags| retry_on_intr(|| rustix::fs::openat(dirfd, path, flags, Mode::empty()));
+    let opened = match open(flags) {
+        Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => open(flags - OFlags::NOATIME),
+        answer => answer,
+    };
+    opened.map_err(|errno| Error::new(path.to_bytes(), 0, errno))
 }
