@@ -99,6 +99,12 @@ impl<'a> Entries<'a> {
         self.find(|_| true)
     }
 
+    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one, after the entries that came before it.
+    #[inline(always)]
+    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+        self.next().map_err(on_error).unwrap_or(None)
+    }
+
     /// The next entry that is `wanted`, or `None` at the end. Each entry passed over costs a [`next`](Self::next), and the errors
     /// are those of `next`.
     ///
