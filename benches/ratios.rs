@@ -65,7 +65,7 @@ fn table(
 
 fn read(bench: &mut Bench, arguments: &Arguments) -> Table {
     let (first, fastest) = (&roots()[0], fastest_root());
-    let mut all = vec![PROC, Fixture::Made(files())];
+    let mut all = vec![PROC, Fixture::Made(files()), Fixture::Made(fastest.shape(8, Names::Source))];
     all.extend([16, 1024].map(|count| Fixture::Made(fastest.shape(count, Names::Pids))));
     if arguments.is_long() {
         all.extend([16, 1024].map(|count| Fixture::Made(first.shape(count, Names::Pids))));

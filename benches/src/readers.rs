@@ -3,7 +3,7 @@
 use crate::contender::{Contender, Reader};
 use crate::directories::{Answer, Directory};
 use lendir::{Buffer, EndMarker, Entries, Listing, Order};
-use rustix::fs::{Dir, Mode, OFlags, RawDir, SeekFrom, seek};
+use rustix::fs::{CWD, Dir, Mode, OFlags, RawDir, SeekFrom, seek};
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -123,7 +123,7 @@ struct Lending<'a, S> {
 impl<S: Fn(Entries<'_>) -> Entries<'_>> Reader for Lending<'_, S> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
+        let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
         let mut entries = (self.set_up)(Entries::new(&dir, &mut self.buffer));
         while let Some(entry) = entries.next().expect("cannot read the directory") {
             take(entry.name());
@@ -160,7 +160,7 @@ struct Listed<'a> {
 impl Reader for Listed<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let dir = lendir::open(self.dir.turn()).expect("cannot open the directory");
+        let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
         self.listing.read(&dir).expect("cannot read the directory");
         for entry in &self.listing {
             take(entry.name());
