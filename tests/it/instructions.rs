@@ -22,8 +22,6 @@ const AT_MOST: f64 = 1.06;
 const WALK_AT_MOST: f64 = 1.30;
 /// The functions of `lendir` on the way to a system call.
 const INLINED: [&str; 6] = ["next", "find", "lend", "advance", "step", "enter"];
-/// Others with these names, which are not called for each directory.
-const RARE: [&str; 2] = ["Roots>::next", "Mounts>::find"];
 
 #[test]
 fn one_frame_with_the_callers_loop() {
@@ -161,8 +159,7 @@ pub fn of_call(file: &Path, call: usize) -> (String, u32) {
 /// The function named in `line`, such as `fn=(12) lendir::walk::Walk::next`, if it must be inlined.
 fn called(line: &str) -> Option<&str> {
     let (_, function) = line.split_once("fn=(")?.1.split_once(") ")?;
-    let is_ours =
-        function.trim_start_matches('<').starts_with("lendir::") && !RARE.iter().any(|rare| function.ends_with(rare));
+    let is_ours = function.trim_start_matches('<').starts_with("lendir::");
     (is_ours && INLINED.contains(&function.rsplit("::").next()?)).then_some(function)
 }
 
