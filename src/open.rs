@@ -68,6 +68,7 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
 /// so after `EPERM` this opens without it, by a second call. A descriptor opened with [`OFlags::PATH`] cannot be read:
 /// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
+#[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]
 pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
     match path.as_cow_c_str() {
         Ok(path) => open_c_str(dirfd.as_fd(), &path, extra),
