@@ -51,21 +51,25 @@ impl Last {
 
     /// Whether the directory ends with this record, if its batch does.
     ///
-    /// Where the compiler knows that there is no marker, it inlines this, and neither call nor `cookie` is left. Elsewhere the
-    /// call in it is too long to inline. The same condition in the caller costs 3 to 12 instructions an entry.
+    /// Where the compiler knows that there is no marker, it inlines this, and no call is left. Elsewhere the two calls make it too
+    /// long to inline. The same condition in the caller, or inlined, costs 3 to 12 instructions an entry. So does `&Records` for
+    /// the argument: all of the reader would stay in memory.
     #[cold]
     fn is_end(self, end_marker: EndMarker, room_until: usize) -> bool {
-        end_marker != EndMarker::NONE && self.is_marked(end_marker, room_until)
+        end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_until)
     }
 
-    /// Whether it carries the marker, and the next record would have fitted.
-    ///
-    /// Not inlined, or it would be computed for every entry. Not a method of `Records`, or the reader would stay in memory and
-    /// not in registers. Either costs some 10 instructions an entry.
     #[cold]
     #[inline(never)]
-    fn is_marked(self, end_marker: EndMarker, room_until: usize) -> bool {
-        end_marker.is(self.cookie) && self.end() <= room_until
+    fn has(self, end_marker: EndMarker) -> bool {
+        end_marker.is(self.cookie)
+    }
+
+    /// For the largest record: otherwise the next one may not have fitted.
+    #[cold]
+    #[inline(never)]
+    fn leaves_room(self, room_until: usize) -> bool {
+        self.end() <= room_until
     }
 }
 
