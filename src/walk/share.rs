@@ -134,7 +134,7 @@ mod tests {
             while traversal.give(1).is_some() {
                 given += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.given_until(), traversal.stack.levels());
+            let (searched_from, levels) = (traversal.notes.pending.given_until(), &traversal.stack.levels);
             let searched = levels.iter().filter(|level| level.spot.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }

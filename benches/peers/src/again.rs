@@ -60,7 +60,7 @@ fn is_shallow(known: &HashMap<Id, Known>, id: &Id, levels: u32) -> bool {
 
 /// The bytes of the names in the directory at `path` in `dir`, and below it. `None` if one of the directories has changed.
 fn unopened(known: &HashMap<Id, Known>, dir: &Dir<'_>, path: &mut Vec<u8>, at: &Id) -> Option<u64> {
-    let stat = statat(dir, &*path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stat = statat(dir.fd(), &*path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let unchanged = known.get(at).filter(|known| id(&stat) == *at && times(&stat) == known.times)?;
     let (mut bytes, len) = (unchanged.bytes, path.len());
     for (name, at) in &unchanged.below {
@@ -77,7 +77,7 @@ fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> 
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
     let settled = now.as_secs().cast_signed() - 2; // the next change of a younger directory may leave its times the same
     while let Some(mut dir) = walk.next()? {
-        let Ok(stat) = fstat(&dir) else { continue };
+        let Ok(stat) = fstat(dir.fd()) else { continue };
         if let Some(unchanged) = known.get(&id(&stat)).filter(|known| known.times == times(&stat)) {
             count += unchanged.bytes;
             dir.skip_all();

@@ -175,7 +175,7 @@ pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
     let mut walk = Walk::open(root).expect("cannot open the root");
     while let Some(cgroup) = walk.next().transpose() {
         let Ok(cgroup) = cgroup else { continue };
-        let Ok(procs) = openat(&cgroup, PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
+        let Ok(procs) = openat(cgroup.fd(), PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
         // To the end: the kernel returns some PIDs at a time.
         while {
             lines.reserve(4096);

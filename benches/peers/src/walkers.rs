@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Unsorted and sorted by one thread, and by a thread for each core.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let root = tree.path();
-    let unsorted = || tree.oracle(Answer::ByEntry(Order::Unsorted));
+    let unsorted = || tree.oracle(Answer::ByEntry(Order::Directory));
     let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
     let threads = cores();
     vec![
