@@ -121,7 +121,6 @@ impl<'a, S> Dir<'a, S> {
     ///   `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        self.notes.begin();
         match self.entries.next() {
             Ok(Some(entry)) => {
                 self.notes.note(&entry);
@@ -146,7 +145,6 @@ impl<'a, S> Dir<'a, S> {
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let notes = &mut *self.notes;
         let found = self.entries.find(|entry| {
-            notes.begin();
             notes.note(entry);
             wanted(entry)
         });

@@ -60,15 +60,10 @@ impl Notes {
         (self.last_at, self.link_at, self.below) = (end, end, below);
     }
 
-    /// Forgets the entry lent last: another one may come.
-    #[inline]
-    pub(super) fn begin(&mut self) {
-        self.last_at = self.pending.len();
-    }
-
-    /// Notes an entry that is lent, after [`begin`](Self::begin).
+    /// Notes an entry that is lent.
     #[inline(always)]
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
+        self.last_at = self.pending.len();
         if let Some(kind) = Kind::of(entry.file_type()) {
             self.note_kind(kind, entry.name_cstr());
         }
