@@ -54,6 +54,7 @@ impl<S> SharedLevel<S> {
         Some(above.state.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
+
 /// Without recursion, because there may be any number of levels above.
 impl<S> Drop for SharedLevel<S> {
     fn drop(&mut self) {

@@ -29,8 +29,8 @@ pub struct Worker<'scope, 'env, S = ()> {
 
 impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Each call costs two more atomic
-    /// loads.
+    /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Each call costs one more atomic
+    /// load.
     ///
     /// # Errors
     ///
