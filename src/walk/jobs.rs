@@ -58,7 +58,7 @@ pub(crate) type Job<'env> = Box<dyn for<'scope> FnOnce(Jobs<'scope, 'env>) + Sen
 pub(crate) trait JobQueue<'env> {
     /// Whether to give one. A hint.
     fn is_wanted(&self) -> &AtomicBool;
-    /// Queues `job`, or returns it if it would have to wait for a thread. `is_in_job` says that a job of the queue gives it.
+    /// Queues `job`, or returns it if no thread is sure to run it, or enough are queued. `is_in_job`: a job of the queue gives it.
     fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>>;
     fn end(&self);
 }
@@ -73,9 +73,9 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         Self { is_in_job: true, ..self }
     }
 
-    /// Queues `job` for a thread that waits in [`Worker::next`](super::Worker::next) or runs a job there, unless 16 jobs, and two
-    /// for each thread, are queued already. If there is no such thread, runs it here and now. A job queues others only if a thread
-    /// waits for each.
+    /// Queues `job` for a thread that waits in [`Worker::next`](super::Worker::next) or runs a job there. If there is no such thread,
+    /// or jobs enough are queued, at most 16 and two for each thread, it runs here and now. What a job gives is queued only if a
+    /// waiting thread takes it at once.
     ///
     /// A closure may wait for the results of its jobs, and a job for those of its own: what is queued runs, whether or not the
     /// caller comes back. A job must not wait for other jobs, nor for what comes after this call. The second visit of a directory
