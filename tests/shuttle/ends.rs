@@ -4,6 +4,7 @@ use super::{DIRECTORIES, any_way, begin, explore, make};
 use crate::tree::Tree;
 use lendir::Walk;
 use shuttle::rand::{Rng, thread_rng};
+use shuttle::sync::mpsc::channel;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -122,6 +123,33 @@ fn jobs_run_once_or_are_dropped_at_the_end() {
         moved_so_far.fetch_add(elsewhere.into_inner(), SeqCst);
     });
     assert!(moved.load(SeqCst) > 1000, "only {moved:?} jobs ran on another thread");
+}
+
+/// Each closure waits for its jobs, and each job for one of its own. Shuttle fails when all threads wait.
+#[test]
+fn who_waits_for_jobs_gets_their_results() {
+    let tree = Tree::new(make);
+    explore("jobs are waited for", 1000, move || {
+        let (is_post_order, max_open) = any_way();
+        begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+            let jobs = worker.jobs();
+            while let Some(mut dir) = worker.next().unwrap() {
+                let (sender, results) = channel();
+                let mut given = 0;
+                while dir.next().unwrap().is_some() {
+                    let sender = sender.clone();
+                    jobs.run(move |jobs| {
+                        let (below, result) = channel();
+                        jobs.run(move |_| below.send(()).unwrap());
+                        result.recv().unwrap();
+                        sender.send(()).unwrap();
+                    });
+                    given += 1;
+                }
+                (0..given).for_each(|_| results.recv().unwrap());
+            }
+        });
+    });
 }
 
 /// After so many clones it panics.
