@@ -258,10 +258,13 @@ fn jobs_stop_the_walk() {
                         if from_job { jobs.run(stop) } else { stop(jobs) }
                     }
                 }
-                assert!(is_stopped.load(SeqCst) && worker.next().unwrap().is_none());
+                assert!(worker.next().unwrap().is_none());
                 late
             });
-            assert!(late.iter().all(|late| *late <= 1), "a job {from_job}, {threads} threads: {late:?} directories");
+            assert!(
+                is_stopped.into_inner() && late.iter().all(|late| *late <= 1),
+                "a job {from_job}, {threads} threads: {late:?} directories"
+            );
         }
     }
 }
