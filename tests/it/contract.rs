@@ -2,6 +2,7 @@
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
+use crate::support::scratch::Scratch;
 use lendir::{Buffer, Entries, Walk};
 
 /// 2000 records of 24 bytes: two batches even with 32 KiB.
@@ -46,7 +47,7 @@ fn error_comes_once_until_rewind() {
 
 #[test]
 fn removed_directory_ends_and_is_reported() {
-    let parent = tempfile::tempdir().unwrap();
+    let parent = Scratch::new();
     let path = parent.path().join("dir");
     std::fs::create_dir(&path).unwrap();
     let fd = lendir::open(&path).unwrap();
@@ -171,7 +172,7 @@ fn count_returns_the_number_left() {
 
 #[test]
 fn forms_of_a_name_agree() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Scratch::new();
     for name in ["0", "7", "007", "4194304", "4294967295", "4294967296", "+1", "name"] {
         make_file(&dir.path().join(name));
     }

@@ -2,7 +2,7 @@
 
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::ORDERS;
-use crate::support::tree::in_memory;
+use crate::support::scratch::Scratch;
 use lendir::rustix::fs::StatxFlags;
 use lendir::{Buffer, EndMarker, Entries, Listing, OFlags};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -157,7 +157,7 @@ fn error_is_two_allocations_at_most() {
 fn listing_memory_is_bounded_and_reused() {
     const NAME: usize = "IMG_20240101_000000.jpg".len();
     let directory = |count: usize| {
-        let dir = in_memory();
+        let dir = Scratch::in_memory();
         for number in 0..count {
             make_file(&dir.path().join(format!("IMG_20240101_{:06}.jpg", number * 7919 % count)));
         }

@@ -2,6 +2,7 @@
 
 use crate::fixture::{make_file, mixed};
 use crate::support::process::as_nobody;
+use crate::support::scratch::Scratch;
 use crate::support::tree::Tree;
 use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
@@ -61,7 +62,7 @@ fn a_listing_answers_the_same_by_the_same_names() {
 
 #[test]
 fn open_follows_no_link_and_closes_on_exec() {
-    let made = tempfile::tempdir().unwrap();
+    let made = Scratch::new();
     make_file(&made.path().join("file"));
     fs::create_dir(made.path().join("directory")).unwrap();
     symlink("file", made.path().join("link")).unwrap();
@@ -90,7 +91,7 @@ fn errors(entry: &Entry<'_>) -> [Error; 3] {
 
 #[test]
 fn an_error_has_the_path_and_depth_of_the_entry() {
-    let made = tempfile::tempdir().unwrap();
+    let made = Scratch::new();
     let below = made.path().join("a/b");
     fs::create_dir_all(&below).unwrap();
     let check = |entry: &Entry<'_>, path: &Path, depth| {
@@ -155,7 +156,7 @@ fn a_sorted_entry_and_its_name_outlive_the_loop() {
         let newest = listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
         Some((newest, newest.name()))
     }
-    let made = tempfile::tempdir().unwrap();
+    let made = Scratch::new();
     make_file(&made.path().join("one"));
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
     dir.read_into(&mut listing).unwrap();

@@ -103,7 +103,7 @@ fn forbidden_directory_is_eacces() {
     create_dir(&secret).unwrap();
     set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
     as_nobody(|| assert_eq!(errno(lendir::open(&secret)), Some(libc::EACCES)));
-    remove_dir(&secret).unwrap(); // `TempDir` would open it first
+    remove_dir(&secret).unwrap(); // `Scratch` would open it first
 }
 
 /// An iterator that is under way does not notice.

@@ -2,7 +2,7 @@
 
 use crate::machine::{runs_long, skip};
 use crate::support::process::in_thread;
-use crate::support::tree::in_memory;
+use crate::support::scratch::Scratch;
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
@@ -16,11 +16,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::{str, thread};
-use tempfile::TempDir;
 
 /// A directory with `count` empty files, named by numbers as processes are.
-pub fn numbered(count: usize) -> TempDir {
-    let dir = in_memory();
+pub fn numbered(count: usize) -> Scratch {
+    let dir = Scratch::in_memory();
     for number in 1..=count {
         make_file(&dir.path().join(number.to_string()));
     }
@@ -32,8 +31,8 @@ pub fn make_file(path: &Path) {
 }
 
 /// Entries of every type that needs no privilege, with names of many lengths and bytes.
-pub fn mixed() -> TempDir {
-    let root = tempfile::tempdir().unwrap();
+pub fn mixed() -> Scratch {
+    let root = Scratch::new();
     let dir = root.path();
     for name in ["directory", "Directory", ".hidden", "-f"] {
         fs::create_dir(dir.join(name)).unwrap();

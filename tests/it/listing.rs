@@ -3,7 +3,7 @@
 use crate::fixture::make_file;
 use crate::machine::skip;
 use crate::support::scan::{ORDERS, Scan, all, listed, sorted};
-use crate::support::tree::in_memory;
+use crate::support::scratch::Scratch;
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, Order};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ fn many_names() -> Vec<Vec<u8>> {
 
 #[test]
 fn each_order_is_as_stated() {
-    let dir = in_memory();
+    let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
     for name in ["Name", "name", "nAME_1-", "nAME_1."] {
         fs::create_dir(dir.path().join(name)).unwrap();
@@ -59,7 +59,7 @@ fn each_order_is_as_stated() {
 #[test]
 fn order_path_is_the_order_of_git() {
     const NAMES: [&str; 6] = ["a", "a-", "a.b", "a0", "aa", "a\u{1}"];
-    let (work_tree, git_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (work_tree, git_dir) = (Scratch::new(), Scratch::new());
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
         git.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -116,7 +116,7 @@ fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
 
 #[test]
 fn by_name_returns_every_name_and_no_other() {
-    let dir = in_memory();
+    let dir = Scratch::in_memory();
     let all = many_names();
     make(dir.path(), &all);
     for order in ORDERS {
@@ -139,7 +139,7 @@ fn by_name_returns_every_name_and_no_other() {
 
 #[test]
 fn entries_agree_with_metadata() {
-    let dir = in_memory();
+    let dir = Scratch::in_memory();
     File::create(dir.path().join("17")).unwrap();
     fs::create_dir(dir.path().join("dir")).unwrap();
     symlink("17", dir.path().join("link")).unwrap();
@@ -164,7 +164,7 @@ fn entries_agree_with_metadata() {
 
 #[test]
 fn iterators_and_get_agree() {
-    let dir = in_memory();
+    let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
     let mut listing = Listing::new();
     assert!(listing.is_empty() && listing.iter().next().is_none());
@@ -197,9 +197,9 @@ fn iterators_and_get_agree() {
 
 #[test]
 fn read_replaces_the_entries() {
-    let large = in_memory();
-    let small = in_memory();
-    let empty = in_memory();
+    let large = Scratch::in_memory();
+    let small = Scratch::in_memory();
+    let empty = Scratch::in_memory();
     make(large.path(), &many_names());
     make(small.path(), &[b"b".to_vec(), b"a".to_vec()]);
     let mut listing = Listing::new();
@@ -215,7 +215,7 @@ fn read_replaces_the_entries() {
 
 #[test]
 fn read_is_of_the_whole_directory_wherever_the_descriptor_stands() {
-    let dir = in_memory();
+    let dir = Scratch::in_memory();
     make(dir.path(), &many_names());
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);

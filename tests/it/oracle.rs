@@ -3,7 +3,7 @@
 use crate::fixture::{make_file, numbered};
 use crate::support::machine::skip;
 use crate::support::scan::{self, End, Found, Scan, type_by_std};
-use crate::support::tree::in_memory;
+use crate::support::scratch::Scratch;
 use lendir::{Buffer, EndMarker, Entries, FileType, Order};
 use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
@@ -96,7 +96,7 @@ fn agrees_on_directories_of_any_size() {
 
 #[test]
 fn agrees_on_names_of_any_length_and_bytes() {
-    let dir = in_memory();
+    let dir = Scratch::in_memory();
     let mut names: BTreeSet<Vec<u8>> =
         ["...", ".a.", "..a", "two\nlines", "ü", "\u{202e}"].map(|name| name.as_bytes().to_vec()).into();
     for length in 1..=255 {
@@ -113,7 +113,7 @@ fn agrees_on_names_of_any_length_and_bytes() {
 
 #[test]
 fn agrees_on_every_file_type() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Scratch::new();
     let path = |name: &str| dir.path().join(name);
     make_file(&path("file"));
     std::fs::create_dir(path("directory")).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::fixture::{example, run};
 use crate::support::process::Process;
+use crate::support::scratch::Scratch;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 #[test]
 fn lists_processes_by_name() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Scratch::new();
     let names: [&[u8]; 5] = [b"lendir one", b"a lendir one", b"\xff\xfe len", b"a\tb\nc\x1b\x7f", b"-q lendir"];
     // The kernel takes the command name from the executed path, which may be a link.
     let children = names.map(|name| {
@@ -45,7 +46,7 @@ fn lists_processes_by_name() {
 
 #[test]
 fn another_procfs_is_read_and_what_ended_midway_left_out() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Scratch::new();
     for pid in ["7", "4294967295", "sys", "08"] {
         fs::create_dir(dir.path().join(pid)).unwrap();
     }

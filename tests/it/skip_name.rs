@@ -139,6 +139,7 @@ mod instructions {
     use crate::instructions::{callgrind, has_valgrind, of_call};
     use crate::support::machine::passed;
     use crate::support::process;
+    use crate::support::scratch::Scratch;
     use crate::support::tree::Tree;
     use lendir::{Dir, Listing, Order, Walk};
     use std::hint::black_box;
@@ -191,7 +192,7 @@ mod instructions {
         if !has_valgrind(TEST) {
             return;
         }
-        let counts = tempfile::tempdir().unwrap();
+        let counts = Scratch::new();
         let file = counts.path().join("out");
         process::run_under(callgrind(&file), TEST);
         let mut calls = 1..;

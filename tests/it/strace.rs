@@ -2,6 +2,7 @@
 
 use crate::support::machine::can_trace;
 use crate::support::process;
+use crate::support::scratch::Scratch;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -36,7 +37,7 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
         return None;
     }
     // A log for each thread, so no thread cuts another one's line in two.
-    let logs = tempfile::tempdir().unwrap();
+    let logs = Scratch::new();
     let mut strace = Command::new("strace");
     strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
     process::run_under(strace, test);

@@ -3,6 +3,7 @@
 use crate::fixture::{example, run};
 use crate::machine::watchdog;
 use crate::support::process::Process;
+use crate::support::scratch::Scratch;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
@@ -11,7 +12,7 @@ use std::process::{Command, Stdio};
 #[test]
 fn reports_a_process_that_appears_and_vanishes() {
     let _watchdog = watchdog();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = Scratch::new();
     let path = dir.path().join("a\tb\nc\x1b\x7f");
     symlink("/bin/sh", &path).unwrap();
     // A subshell begins with the name of its shell.

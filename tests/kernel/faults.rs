@@ -3,7 +3,7 @@
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
-use crate::support::tree::in_memory;
+use crate::support::scratch::Scratch;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order};
 use libc::{
@@ -14,22 +14,21 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, RawDir, SeekFrom, StatxFlags, seek};
 use std::fs::File;
 use std::mem::MaybeUninit;
-use tempfile::TempDir;
+use std::path::Path;
 
 /// A directory of some ten batches at the smallest buffer.
-struct Crowd {
-    path: TempDir,
+struct Crowd<'a> {
+    path: &'a Path,
     /// The entries of each `getdents64` by rustix, except the last call, which finds none.
     batches: Vec<Vec<Found>>,
 }
 
-impl Crowd {
-    fn new() -> Self {
-        let path = in_memory();
+impl<'a> Crowd<'a> {
+    fn new(path: &'a Path) -> Self {
         for number in 0..2000 {
-            File::create(path.path().join(format!("entry-{number:010}"))).unwrap();
+            File::create(path.join(format!("entry-{number:010}"))).unwrap();
         }
-        let dir = lendir::open(path.path()).unwrap();
+        let dir = lendir::open(path).unwrap();
         let mut memory = vec![MaybeUninit::uninit(); Buffer::MIN_CAPACITY];
         let mut records = RawDir::new(&dir, &mut memory);
         let mut batches = Vec::new();
@@ -52,7 +51,7 @@ impl Crowd {
     }
 
     fn open(&self) -> OwnedFd {
-        lendir::open(self.path.path()).unwrap()
+        lendir::open(self.path).unwrap()
     }
 
     fn all(&self) -> Scan {
@@ -73,8 +72,8 @@ impl Crowd {
 #[test]
 fn failed_getdents64_comes_once_after_what_came_before() {
     const TEST: &str = "faults::failed_getdents64_comes_once_after_what_came_before";
-    trapped(TEST, &[SYS_getdents64], || {
-        let crowd = Crowd::new();
+    trapped(TEST, &[SYS_getdents64], |scratch| {
+        let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
         let mut cases = 0;
@@ -119,8 +118,8 @@ fn failed_getdents64_comes_once_after_what_came_before() {
 #[test]
 fn failed_getdents64_leaves_a_listing_of_what_came_before() {
     const TEST: &str = "faults::failed_getdents64_leaves_a_listing_of_what_came_before";
-    trapped(TEST, &[SYS_getdents64], || {
-        let crowd = Crowd::new();
+    trapped(TEST, &[SYS_getdents64], |scratch| {
+        let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let rewound = || {
             seek(&dir, SeekFrom::Start(0)).unwrap();
@@ -163,8 +162,8 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
 /// In the middle of a batch, at the end, and after an error.
 #[test]
 fn failed_seek_keeps_position() {
-    trapped("faults::failed_seek_keeps_position", &[SYS_lseek, SYS_getdents64], || {
-        let crowd = Crowd::new();
+    trapped("faults::failed_seek_keeps_position", &[SYS_lseek, SYS_getdents64], |scratch| {
+        let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
         let mut cases = 0;
@@ -204,9 +203,9 @@ type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
     const CALLS: [c_long; 6] = [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_statx, SYS_getdents64];
-    trapped(TEST, &CALLS, || {
-        let crowd = Crowd::new();
-        let path = crowd.path.path();
+    trapped(TEST, &CALLS, |scratch| {
+        let crowd = Crowd::new(scratch);
+        let path = crowd.path;
         let parent = lendir::open(path.parent().unwrap()).unwrap();
         let name = path.file_name().unwrap();
         let (dir, mut buffer) = (crowd.open(), Buffer::new());
@@ -274,11 +273,14 @@ fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer, marker: EndMarker) -> E
     entries
 }
 
-/// Runs `part` of `test` in a process of its own, with a trap for `calls`.
-pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce()) {
-    process::run(test, 60, || match trap::set_for_good(calls) {
-        Ok(()) => part(),
-        Err(error) => machine::skip(test, &format!("a seccomp filter ({error})")),
+/// Runs `part` of `test` in a process of its own, with a trap for `calls`, and gives it an empty directory.
+pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce(&Path)) {
+    process::run(test, 60, || {
+        let scratch = Scratch::in_memory();
+        match trap::set(calls) {
+            Ok(_trap) => part(scratch.path()),
+            Err(error) => machine::skip(test, &format!("a seccomp filter ({error})")),
+        }
     });
 }
 

@@ -3,6 +3,7 @@
 
 mod session;
 
+use crate::support::scratch::Scratch;
 use libc::c_int;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -15,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use tempfile::TempDir;
 
 pub use crate::support::fuse::{GETATTR, OPENDIR};
 
@@ -101,7 +101,7 @@ impl Directory {
 
 /// The mounted file system: a root with the given directories, named by their numbers. Unmounted when dropped.
 pub struct Server {
-    point: TempDir,
+    point: Scratch,
     reads: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
@@ -109,7 +109,7 @@ pub struct Server {
 impl Server {
     /// Mounts it. The caller must have made a mount namespace.
     pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
-        let point = tempfile::tempdir()?;
+        let point = Scratch::new();
         let reads = Arc::default();
         let (sender, outcome) = mpsc::channel();
         let (path, counter) = (point.path().to_owned(), Arc::clone(&reads));

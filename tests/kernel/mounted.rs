@@ -2,6 +2,7 @@
 
 use crate::file_systems::{Contents, FileSystem};
 use crate::support::process::{Process, in_thread};
+use crate::support::scratch::Scratch;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::fs;
@@ -69,7 +70,7 @@ impl FileSystem {
 /// it starts are in the namespace too. However the process ends, mounts, images and loop devices do not outlive it. An error says
 /// what this machine lacks.
 pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result<T, String> {
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = Scratch::new();
     in_thread(|| {
         let scratch = scratch.path();
         let isolate = || {

@@ -1,5 +1,6 @@
 //! Other programs that read directories, to compare with `lendir`: find, Python and Go.
 
+use crate::support::scratch::Scratch;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -101,7 +102,7 @@ impl Reader {
 
 /// A path to the built program through a descriptor that stays open, so no file is left.
 fn go() -> io::Result<OsString> {
-    let scratch = tempfile::tempdir()?;
+    let scratch = Scratch::new();
     fs::write(scratch.path().join("list.go"), GO)?;
     let build = ["build", "-o", "list", "list.go"];
     answer(Command::new("go").args(build).current_dir(scratch.path()).env("GO111MODULE", "off"))?;

@@ -128,8 +128,11 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
     PLAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// While it lives, chosen calls may fail. Once it is dropped, all go through, so what a test has made can be removed.
+pub struct Trap(());
+
 /// Sets the trap for these `calls`, each of which takes five arguments at most, in this thread and those it starts.
-pub fn set_for_good(calls: &[c_long]) -> io::Result<()> {
+pub fn set(calls: &[c_long]) -> io::Result<Trap> {
     let step = |code: u32, jt, jf, k| sock_filter { code: u16::try_from(code).expect("BUG: over 16 bits"), jt, jf, k };
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
     let skip_if = |value, yes, no| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, value);
@@ -160,7 +163,13 @@ pub fn set_for_good(calls: &[c_long]) -> io::Result<()> {
         libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) != 0
             || libc::prctl(libc::PR_SET_SECCOMP, c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const program) != 0
     };
-    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if failed { Err(io::Error::last_os_error()) } else { Ok(Trap(())) }
+}
+
+impl Drop for Trap {
+    fn drop(&mut self) {
+        *plan() = None;
+    }
 }
 
 extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {

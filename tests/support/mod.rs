@@ -4,6 +4,7 @@ pub mod fuse;
 pub mod machine;
 pub mod process;
 pub mod scan;
+pub mod scratch;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod tree;
 pub mod way;

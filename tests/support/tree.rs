@@ -1,29 +1,27 @@
 //! Trees to walk. They are made relative to descriptors, because they may be deeper than the longest path that the kernel takes.
 
+use super::scratch::Scratch;
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
+use std::iter;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Once;
-use std::{env, iter};
-use tempfile::TempDir;
 
 /// A temporary directory that others may read, and a tree of any depth in it.
-pub struct Tree(TempDir);
+pub struct Tree(Scratch);
 
 impl Tree {
-    /// In memory: see [`in_memory`].
     pub fn new(make: impl FnOnce(&Path)) -> Self {
-        Self::at(tempfile::tempdir_in(MEMORY).unwrap_or_else(|_| on_disk()), make)
+        Self::at(Scratch::in_memory(), make)
     }
 
-    /// In the directory for temporary files, or elsewhere if other users cannot enter it.
     pub fn on_disk(make: impl FnOnce(&Path)) -> Self {
-        Self::at(on_disk(), make)
+        Self::at(Scratch::for_others(), make)
     }
 
     /// On disk: `d/` is an empty directory, `d/f` a file in one.
@@ -32,7 +30,7 @@ impl Tree {
     }
 
     /// Raises the limit of descriptors first: a few tests keep a thousand of them, and all tests run in one process.
-    fn at(dir: TempDir, make: impl FnOnce(&Path)) -> Self {
+    fn at(dir: Scratch, make: impl FnOnce(&Path)) -> Self {
         static RAISED: Once = Once::new();
         RAISED.call_once(|| {
             let limit = getrlimit(Resource::Nofile);
@@ -49,7 +47,7 @@ impl Tree {
 }
 
 impl Drop for Tree {
-    /// With `rm`: `std`, which `tempfile` uses, keeps a descriptor for each level.
+    /// With `rm`: `std`, which [`Scratch`] uses, keeps a descriptor for each level.
     fn drop(&mut self) {
         let run = |command: &[&str]| {
             let (program, options) = command.split_first().expect("BUG: an empty command");
@@ -61,25 +59,6 @@ impl Drop for Tree {
             run(&["rm", "-rf"]);
         }
     }
-}
-
-const MEMORY: &str = "/dev/shm";
-
-/// A temporary directory on a tmpfs if there is one: on disk, making and removing a file takes 25 times as long.
-pub fn in_memory() -> TempDir {
-    tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir()).expect("cannot make a temporary directory")
-}
-
-/// A temporary directory that other users can reach. Not all can enter `TMPDIR`: Debian's `pam_tmpdir` makes one for each.
-fn on_disk() -> TempDir {
-    let others_may_enter = |dir: &&Path| {
-        let is_searchable = |dir: &Path| fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & 0o001 != 0);
-        fs::canonicalize(dir).is_ok_and(|dir| dir.ancestors().all(is_searchable))
-    };
-    let temporary = env::temp_dir();
-    let mut parents = [&*temporary, Path::new("/tmp"), Path::new("/var/tmp")].into_iter().filter(others_may_enter);
-    let made = parents.find_map(|parent| tempfile::tempdir_in(parent).ok());
-    made.expect("other users can reach no temporary directory")
 }
 
 pub fn make(at: &Path, paths: &[impl AsRef<str>]) {

@@ -36,15 +36,14 @@ struct Sweep<'a> {
 #[test]
 fn each_error_of_each_call_comes_once() {
     const TEST: &str = "walk::faults::each_error_of_each_call_comes_once";
-    trapped(TEST, &CALLS, || {
-        let tree = tempfile::tempdir().unwrap();
-        comb(tree.path(), DEPTH);
+    trapped(TEST, &CALLS, |tree| {
+        comb(tree, DEPTH);
         let mut cases = 0;
         for number in 0..8 {
             let [is_post_order, is_on_one_mount, has_types] = [1, 2, 4].map(|bit| number & bit != 0);
             let way = Way { is_post_order, is_on_one_mount, ..SORTED };
-            let all = Told::by_std(tree.path()).unwrap();
-            let sweep = Sweep { tree: tree.path(), all, way, has_types };
+            let all = Told::by_std(tree).unwrap();
+            let sweep = Sweep { tree, all, way, has_types };
             let also = [EMFILE, ENFILE, EPERM, EXDEV];
             for errno in ERRNOS.into_iter().map(|(_, errno)| errno).chain(also) {
                 cases += CALLS.map(|call| sweep.check(call, errno)).into_iter().sum::<usize>();
@@ -220,11 +219,10 @@ struct Expected {
 #[test]
 fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
     const TEST: &str = "walk::faults::directory_that_may_not_be_read_is_not_lent_without_a_descriptor";
-    trapped(TEST, &CALLS, || {
-        let tree = tempfile::tempdir().unwrap();
-        make(tree.path(), &["a/file", "b/file"]);
+    trapped(TEST, &CALLS, |tree| {
+        make(tree, &["a/file", "b/file"]);
         for errno in [EMFILE, ENFILE] {
-            let run = SORTED.begin(tree.path());
+            let run = SORTED.begin(tree);
             trap::fail(OPENAT, errno, |number| number == 1);
             trap::refuse(OPENAT2, EACCES);
             let told = run.finish();
@@ -240,13 +238,12 @@ fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
 #[test]
 fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
     const TEST: &str = "walk::faults::directory_dropped_midway_that_cannot_be_rewound_is_one_error";
-    trapped(TEST, &[libc::SYS_lseek], || {
-        let tree = tempfile::tempdir().unwrap();
-        make(tree.path(), &["a/file", "b/file", "c/file"]);
+    trapped(TEST, &[libc::SYS_lseek], |tree| {
+        make(tree, &["a/file", "b/file", "c/file"]);
         for (_, errno) in ERRNOS {
-            let mut walk = Walk::open(tree.path()).unwrap();
+            let mut walk = Walk::open(tree).unwrap();
             let mut root = walk.next().unwrap().unwrap();
-            let first = tree.path().join(root.next().unwrap().unwrap().name_os());
+            let first = tree.join(root.next().unwrap().unwrap().name_os());
             trap::fail(libc::SYS_lseek, errno, |number| number == 1);
 
             let mut visited = Vec::new();
@@ -254,7 +251,7 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
                 visited.push(walk.next().unwrap().unwrap().path().to_owned());
             } else {
                 let error = walk.next().unwrap_err();
-                assert_eq!((error.path(), error.depth()), (tree.path(), 0));
+                assert_eq!((error.path(), error.depth()), (tree, 0));
                 assert_eq!(error.io_error().raw_os_error(), Some(errno));
             }
             while let Some(dir) = walk.next().unwrap() {
@@ -271,14 +268,13 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
 #[test]
 fn entries_of_unknown_type_are_followed() {
     const TEST: &str = "walk::faults::entries_of_unknown_type_are_followed";
-    trapped(TEST, &[GETDENTS64], || {
-        let tree = tempfile::tempdir().unwrap();
-        make(tree.path(), &["directory/below/", "file"]);
-        symlink("directory", tree.path().join("link")).unwrap();
-        symlink("missing", tree.path().join("dangling")).unwrap();
+    trapped(TEST, &[GETDENTS64], |tree| {
+        make(tree, &["directory/below/", "file"]);
+        symlink("directory", tree.join("link")).unwrap();
+        symlink("missing", tree.join("dangling")).unwrap();
         trap::count(GETDENTS64);
         trap::hide_types();
-        let mut walk = Walk::options().from_fd(lendir::open(tree.path()).unwrap(), "");
+        let mut walk = Walk::options().from_fd(lendir::open(tree).unwrap(), "");
         let mut visited = Vec::new();
         while let Some(mut dir) = walk.next().unwrap() {
             visited.push(dir.path().to_str().unwrap().to_owned());

@@ -9,7 +9,7 @@ use crate::hostile::served;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
-use crate::trap;
+use crate::trap::{self, Trap};
 use lendir::Walk;
 use libc::{EIO, ENOSYS, c_int, c_long};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
@@ -116,8 +116,8 @@ const CALLS: [c_long; 2] = [OPENAT2, FSTATFS];
 const REFUSED: [Option<(c_long, c_int)>; 3] = [None, Some((OPENAT2, ENOSYS)), Some((FSTATFS, EIO))];
 
 /// It must come last, because the programs that mount would not survive the trap.
-fn set_trap() -> Result<(), String> {
-    trap::set_for_good(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
+fn set_trap() -> Result<Trap, String> {
+    trap::set(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
 }
 
 /// From now on, refuses this call.
@@ -138,7 +138,7 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                 let server = serve();
                 let scratch = mounted.at.parent().unwrap().join("overlay");
                 let points = mount_all(&mounted.at.join("tree"), &scratch, &server);
-                set_trap()?;
+                let _trap = set_trap()?;
                 let cases = REFUSED.map(|refused| {
                     refuse(refused);
                     check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"))

@@ -4,6 +4,7 @@
 use super::{SORTED, Told, WAYS, comb};
 use crate::support::machine;
 use crate::support::process::{self, in_thread};
+use crate::support::scratch::Scratch;
 use crate::support::way::{PLAIN, POST, Way};
 use rustix::fs::Uid;
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
@@ -20,7 +21,7 @@ fn some_threads_are_refused() {
         if !geteuid().is_root() {
             return machine::skip(row, "root, to be a user without any process");
         }
-        let tree = tempfile::tempdir().unwrap();
+        let tree = Scratch::new();
         comb(tree.path(), 20);
         let all = Told::by_std(tree.path()).unwrap();
         let roots = WAYS.map(|way| way.begin(tree.path()));
@@ -73,13 +74,12 @@ mod faults {
 
     #[test]
     fn failing_calls_lose_nothing_silently() {
-        trapped("walk::spread::faults::failing_calls_lose_nothing_silently", &CALLS, || {
-            let tree = tempfile::tempdir().unwrap();
-            comb(tree.path(), 10);
-            let all = Told::by_std(tree.path()).unwrap();
+        trapped("walk::spread::faults::failing_calls_lose_nothing_silently", &CALLS, |tree| {
+            comb(tree, 10);
+            let all = Told::by_std(tree).unwrap();
             let mut walks = 0;
             let mut walk = |way: Way, call: c_long, errno: c_int, fails: &'static (dyn Fn(u32) -> bool + Sync)| {
-                let run = way.begin(tree.path());
+                let run = way.begin(tree);
                 trap::fail(call, errno, fails);
                 let told = run.spread(4).into_iter().fold(Told::default(), Told::and);
                 let made = trap::made();

@@ -1,0 +1,57 @@
+//! Temporary directories, of which a test leaves nothing behind.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::thread;
+use tempfile::TempDir;
+
+/// A temporary directory. A test that cannot remove it fails.
+pub struct Scratch(Option<TempDir>);
+
+impl Scratch {
+    /// In the directory for temporary files.
+    pub fn new() -> Self {
+        Self::of(tempfile::tempdir().expect("cannot make a temporary directory"))
+    }
+
+    /// On a tmpfs if there is one: on disk, making and removing a file takes 25 times as long.
+    pub fn in_memory() -> Self {
+        tempfile::tempdir_in("/dev/shm").map_or_else(|_| Self::for_others(), Self::of)
+    }
+
+    /// In the directory for temporary files, or elsewhere if other users cannot enter it. Not all can enter `TMPDIR`:
+    /// Debian's `pam_tmpdir` makes one for each.
+    pub fn for_others() -> Self {
+        let others_may_enter = |dir: &&Path| {
+            let is_searchable = |dir: &Path| fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & 0o001 != 0);
+            fs::canonicalize(dir).is_ok_and(|dir| dir.ancestors().all(is_searchable))
+        };
+        let temporary = env::temp_dir();
+        let mut parents = [&*temporary, Path::new("/tmp"), Path::new("/var/tmp")].into_iter().filter(others_may_enter);
+        let made = parents.find_map(|parent| tempfile::tempdir_in(parent).ok());
+        Self::of(made.expect("other users can reach no temporary directory"))
+    }
+
+    fn of(made: TempDir) -> Self {
+        Self(Some(made))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.as_ref().expect("BUG: used after it was dropped").path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let left = format!("{} is left behind", self.path().display());
+        match self.0.take().map(TempDir::close) {
+            Some(Err(error)) if error.kind() != ErrorKind::NotFound && !thread::panicking() => {
+                panic!("{left}: {error}")
+            }
+            _ => {}
+        }
+    }
+}
