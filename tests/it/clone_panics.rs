@@ -1,8 +1,8 @@
 //! If `Clone` of the caller's state panics, nothing hangs, and a caller who catches the panic loses no directory.
 
-use crate::spread::Next;
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
+use crate::visits::Next;
 use lendir::{Walk, WalkOptions};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -2,26 +2,13 @@
 
 use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
-use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::directories;
+use crate::visits::{Plan, by_std, directories, errors, walked};
 use lendir::{Dir, Listing, Walk};
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-
-/// The rest of a walk: the paths of first visits below `root`, and the errors.
-fn left(walk: &mut Walk, root: &Path) -> (Vec<String>, Vec<(PathBuf, i32)>) {
-    let (mut paths, mut errors) = (Vec::new(), Vec::new());
-    let mut note = |error: lendir::Error| errors.push((error.path().to_owned(), errno(&error)));
-    while let Some(dir) = walk.next_ok(&mut note) {
-        if !dir.is_second_visit() {
-            paths.push(dir.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned());
-        }
-    }
-    paths.sort();
-    (paths, errors)
-}
+use std::path::PathBuf;
 
 /// What the caller does in the root, and the directories that are then entered.
 type Case = (&'static str, fn(&mut Dir<'_>), &'static [&'static str]);
@@ -110,19 +97,18 @@ fn directory_that_is_named_is_entered() {
         for is_post_order in [false, true] {
             let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
-            let (paths, errors) = left(&mut walk, tree.path());
-            assert!(paths.iter().eq(expected) && errors.is_empty(), "{what}: {paths:?}, {errors:?}");
+            let visits = walked(&mut walk, |_| Plan::ALL);
+            let expected: Vec<_> = expected.iter().map(|path| tree.path().join(path)).collect();
+            assert!(directories(&visits) == expected && errors(&visits).is_empty(), "{what}: {visits:?}");
         }
     }
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     root.enter("a");
     while root.next().unwrap().is_some() {}
-    assert_eq!(
-        left(&mut walk, tree.path()).0,
-        ["a", "a", "a/b", "a/b", "e"],
-        "a directory that is lent and entered must come twice"
-    );
+    let expected = ["a", "a", "a/b", "a/b", "e"].map(|path| tree.path().join(path));
+    let visits = walked(&mut walk, |_| Plan::ALL);
+    assert_eq!(directories(&visits), expected, "a directory that is lent and entered must come twice");
 }
 
 #[test]
@@ -160,10 +146,11 @@ fn what_cannot_be_entered_is_one_error() {
                 let mut root = walk.next().unwrap().unwrap();
                 root.enter(name);
                 read(&mut root);
-                let (paths, errors) = left(&mut walk, tree.path());
-                assert_eq!(paths, ["a", "a.b", "ab"], "{}", name.escape_ascii());
-                let [(path, errno)] = &errors[..] else { panic!("{}: {errors:?}", name.escape_ascii()) };
-                assert_eq!(*errno, expected);
+                let visits = walked(&mut walk, |_| Plan::ALL);
+                let there = ["a", "a.b", "ab"].map(|path| tree.path().join(path));
+                assert_eq!(directories(&visits), there, "{}", name.escape_ascii());
+                let [(path, errno)] = errors(&visits)[..] else { panic!("{}: {visits:?}", name.escape_ascii()) };
+                assert_eq!(errno, expected);
                 // As bytes: to `Path`, "a/" equals "a".
                 let path = path.as_os_str().as_bytes().strip_prefix(tree.path().as_os_str().as_bytes()).unwrap();
                 assert_eq!(path.strip_prefix(b"/").unwrap(), shown.as_bytes());
@@ -196,7 +183,12 @@ fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
 fn threads_enter_what_is_named() {
     let _watchdog = Watchdog::new(300);
     let tree = Tree::new(|at| tree::random(at, 11));
-    let below = directories(tree.path());
+    let all = by_std(tree.path(), false, |_| Plan::ALL);
+    let all = directories(&all);
+    let mut below = BTreeMap::<_, Vec<_>>::new();
+    for path in &all {
+        below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
+    }
     for max_open in [4, 32] {
         for is_post_order in [false, true] {
             for threads in THREADS {
@@ -205,8 +197,8 @@ fn threads_enter_what_is_named() {
                     let mut paths = Vec::new();
                     while let Some(mut dir) = worker.next().unwrap() {
                         dir.skip_all();
-                        for path in &below[dir.path()] {
-                            dir.enter(path.file_name().unwrap().as_encoded_bytes());
+                        for name in below.get(dir.path()).into_iter().flatten() {
+                            dir.enter(name.as_bytes());
                         }
                         if !dir.is_second_visit() {
                             paths.push(dir.path().to_owned());
@@ -215,9 +207,8 @@ fn threads_enter_what_is_named() {
                     paths
                 });
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-                paths.sort();
-                let what = format!("{threads} threads, {max_open} open, post order {is_post_order}");
-                assert!(paths.iter().eq(below.keys()), "{what}");
+                paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+                assert!(paths == all, "{threads} threads, {max_open} open, post order {is_post_order}");
             }
         }
     }

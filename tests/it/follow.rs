@@ -1,134 +1,41 @@
 //! Symbolic links that the caller follows with `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
 
 use crate::fixture::{has_gnu, run};
-use crate::spread::Next;
+use crate::spread::in_one_order;
 use crate::support::machine::{Watchdog, passed, runs_long};
-use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
-use lendir::{Error, FileType, Listing, Walk};
+use crate::support::way::{PLAIN, POST, Way};
+use crate::visits::{Plan, Visit, What, by_std, directories, walked};
+use lendir::Order;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One answer of the walk: a path, its depth, and what it is.
-pub type Answer = (PathBuf, usize, What);
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
-    First,
-    Second,
-    Error(i32),
-    /// The link leads back to this directory.
-    Loop(PathBuf),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Way {
-    pub is_sorted: bool,
-    pub is_post_order: bool,
-    pub max_open: usize,
-    pub max_depth: usize,
-}
-
-const PLAIN: Way = Way { is_sorted: false, is_post_order: false, max_open: 32, max_depth: usize::MAX };
 pub const WAYS: [Way; 7] = [
     PLAIN,
     Way { max_open: 4, ..PLAIN },
-    Way { is_post_order: true, ..PLAIN },
+    POST,
     Way { is_sorted: true, ..PLAIN },
-    Way { is_sorted: true, is_post_order: true, max_open: 4, ..PLAIN },
-    Way { is_post_order: true, max_open: 4, ..PLAIN },
-    Way { max_depth: 3, is_post_order: true, ..PLAIN },
+    Way { is_sorted: true, max_open: 4, ..POST },
+    Way { max_open: 4, ..POST },
+    Way { max_depth: 3, ..POST },
 ];
 
-impl Way {
-    pub fn begin(self, root: &Path) -> Walk {
-        let options = Walk::options().post_order(self.is_post_order).max_open(self.max_open).max_depth(self.max_depth);
-        options.open(root).unwrap()
-    }
-
-    /// Walks to the end, and follows all links.
-    pub fn walked(self, walk: &mut impl Next) -> Vec<Answer> {
-        let (mut answers, mut listing) = (Vec::new(), Listing::new());
-        loop {
-            let mut dir = match walk.next_dir() {
-                Ok(Some(dir)) => dir,
-                Ok(None) => return answers,
-                Err(error) => {
-                    answers.push(answer(&error));
-                    continue;
-                }
-            };
-            assert_eq!(dir.is_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
-            let what = if dir.is_second_visit() { What::Second } else { What::First };
-            answers.push((dir.path().to_owned(), dir.depth(), what));
-            if self.is_sorted {
-                dir.read_into(&mut listing).unwrap();
-                for entry in listing.iter().filter(|entry| entry.file_type() == FileType::Symlink) {
-                    assert_eq!(dir.follow_name(entry.name()), dir.depth() + 1 < self.max_depth, "{dir:?}");
-                }
-            } else {
-                while dir.next().unwrap().is_some() {
-                    dir.follow_entry(); // whatever it is
-                }
-            }
-        }
-    }
-
-    pub fn by_std(self, root: &Path) -> Vec<Answer> {
-        let mut answers = Vec::new();
-        self.below(root, &mut Vec::new(), &mut answers);
-        answers
-    }
-
-    /// `above` holds the directories from the root down.
-    fn below(self, path: &Path, above: &mut Vec<((u64, u64), PathBuf)>, answers: &mut Vec<Answer>) {
-        let depth = above.len();
-        answers.push((path.to_owned(), depth, What::First));
-        above.push((id(path), path.to_owned()));
-        let mut entries: Vec<_> = fs::read_dir(path).unwrap().map(Result::unwrap).collect();
-        if self.is_sorted {
-            entries.sort_by_key(fs::DirEntry::file_name);
-        }
-        for path in entries.iter().filter(|_| depth + 1 < self.max_depth).map(fs::DirEntry::path) {
-            let what = match fs::metadata(&path) {
-                Ok(metadata) if !metadata.is_dir() => continue,
-                Ok(_) => {
-                    let Some(above) = above.iter().find(|above| above.0 == id(&path)) else {
-                        self.below(&path, above, answers);
-                        continue;
-                    };
-                    What::Loop(above.1.clone())
-                }
-                Err(error) => match error.raw_os_error().unwrap() {
-                    libc::ENOENT | libc::ENOTDIR => continue,
-                    errno => What::Error(errno),
-                },
-            };
-            answers.push((path, depth + 1, what));
-        }
-        above.pop();
-        if self.is_post_order {
-            answers.push((path.to_owned(), depth, What::Second));
-        }
-    }
+/// All links are followed.
+fn plan(way: Way) -> Plan {
+    let plan = if way.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
+    Plan { follows: true, max_depth: way.max_depth, ..plan }
 }
 
-fn answer(error: &Error) -> Answer {
-    let errno = errno(error);
-    let what = match error.loop_ancestor() {
-        Some(ancestor) if errno == libc::ELOOP => What::Loop(ancestor.to_owned()),
-        _ => What::Error(errno),
-    };
-    (error.path().to_owned(), error.depth(), what)
+pub fn followed(way: Way, root: &Path) -> Vec<Visit> {
+    walked(&mut way.options().open(root).unwrap(), |_| plan(way))
 }
 
-fn id(path: &Path) -> (u64, u64) {
-    let metadata = fs::metadata(path).unwrap();
-    (metadata.dev(), metadata.ino())
+pub fn followed_by_std(way: Way, root: &Path) -> Vec<Visit> {
+    by_std(root, way.is_post_order, |_| plan(way))
 }
 
 /// The root of the tree that is walked.
@@ -187,10 +94,11 @@ fn links_lead_where_std_says() {
     for seed in 0..seeds() {
         let (_tree, root) = made(seed);
         for way in WAYS {
-            let expected = way.by_std(&root);
-            assert_eq!(way.walked(&mut way.begin(&root)), expected, "seed {seed}, {way:?}");
-            loops += expected.iter().filter(|answer| matches!(answer.2, What::Loop(_))).count();
-            deepest = expected.iter().map(|answer| answer.1).max().max(Some(deepest)).unwrap();
+            let expected = followed_by_std(way, &root);
+            assert_eq!(followed(way, &root), expected, "seed {seed}, {way:?}");
+            let is_loop = |visit: &&Visit| visit.what == What::Error(libc::ELOOP) && visit.path.exists();
+            loops += expected.iter().filter(is_loop).count();
+            deepest = expected.iter().map(|visit| visit.depth).max().max(Some(deepest)).unwrap();
             cases += 1;
         }
     }
@@ -205,13 +113,12 @@ fn links_are_followed_by_several_threads() {
     for seed in 0..seeds() / 3 {
         let (_tree, root) = made(seed);
         for way in WAYS {
-            let mut expected = way.by_std(&root);
-            expected.sort();
+            let expected = in_one_order(followed_by_std(way, &root));
             for threads in [2, 8] {
-                let parts = way.begin(&root).spread(threads, |worker| way.walked(worker));
-                let mut answers: Vec<_> = parts.into_iter().flatten().collect();
-                answers.sort();
-                assert_eq!(answers, expected, "seed {seed}, {way:?}, {threads} threads");
+                let walk = way.options().open(&root).unwrap();
+                let parts = walk.spread(threads, |worker| walked(worker, |_| plan(way)));
+                let visits = in_one_order(parts.into_iter().flatten());
+                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
                 cases += 1;
             }
         }
@@ -228,12 +135,8 @@ fn links_lead_where_find_says() {
         let (_tree, root) = made(seed);
         let found = run(Command::new("find").arg("-L").arg(&root).args(["-type", "d", "-print0"]));
         let paths = found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        let mut found: Vec<_> = paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
-        found.sort();
-        let answers = PLAIN.walked(&mut PLAIN.begin(&root));
-        let first = answers.into_iter().filter(|answer| answer.2 == What::First);
-        let mut paths: Vec<_> = first.map(|answer| answer.0).collect();
-        paths.sort();
-        assert_eq!(paths, found, "seed {seed}");
+        let mut found: Vec<_> = paths.map(|path| Path::new(OsStr::from_bytes(path))).collect();
+        found.sort_unstable_by_key(|path| path.as_os_str());
+        assert_eq!(directories(&followed(PLAIN, &root)), found, "seed {seed}");
     }
 }

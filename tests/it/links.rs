@@ -1,9 +1,10 @@
 //! A walk follows only the links that the caller names, lent or not, and comes back from there.
 
-use crate::follow::{WAYS, Way, made};
+use crate::follow::{WAYS, followed, followed_by_std, made};
 use crate::support::process;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
+use crate::support::way::Way;
 use crate::walk_bounds::leave_room;
 use lendir::{FileType, Walk};
 use std::os::unix::fs::symlink;
@@ -124,7 +125,7 @@ fn ancestors_through_a_link_are_forgotten_with_it() {
     symlink("..", at("b/t/to_b")).unwrap();
     for way in WAYS {
         let way = Way { is_sorted: true, ..way };
-        assert_eq!(way.walked(&mut way.begin(tree.path())), way.by_std(tree.path()), "{way:?}");
+        assert_eq!(followed(way, tree.path()), followed_by_std(way, tree.path()), "{way:?}");
     }
 }
 
@@ -141,7 +142,7 @@ fn levels_above_links_are_closed_and_found() {
     }
     let root = parts.path().join("0");
     for way in WAYS {
-        assert_eq!(way.walked(&mut way.begin(&root)), way.by_std(&root), "{way:?}");
+        assert_eq!(followed(way, &root), followed_by_std(way, &root), "{way:?}");
     }
 }
 
@@ -153,11 +154,11 @@ fn process_with_few_descriptors_follows_links() {
         for seed in 0..8 {
             let (_tree, root) = made(seed);
             for way in WAYS {
-                let expected = way.by_std(&root);
+                let expected = followed_by_std(way, &root);
                 let others = leave_room(5);
-                let answers = way.walked(&mut way.begin(&root));
+                let visits = followed(way, &root);
                 drop(others);
-                assert_eq!(answers, expected, "seed {seed}, {way:?}");
+                assert_eq!(visits, expected, "seed {seed}, {way:?}");
             }
         }
     });

@@ -57,7 +57,6 @@ mod support;
 mod system_calls;
 mod types;
 mod unreadable;
-mod visits;
 mod walk;
 mod walk_bounds;
 mod walk_costs;
@@ -66,4 +65,4 @@ mod walk_options;
 mod walk_system_calls;
 mod watch;
 
-use support::machine;
+use support::{machine, visits};

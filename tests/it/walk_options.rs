@@ -1,11 +1,10 @@
 //! `max_depth` against `find`, and walks without a tree.
 
 use crate::fixture::{has_gnu, run};
-use crate::spread::Next;
 use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, walked};
+use crate::visits::{Next, Plan, walked};
 use lendir::{Listing, Walk};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

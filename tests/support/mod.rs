@@ -7,4 +7,6 @@ pub mod scan;
 pub mod scratch;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod tree;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+pub mod visits;
 pub mod way;

@@ -3,8 +3,10 @@
 use super::scratch::Scratch;
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::hash_map::DefaultHasher;
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
+use std::hash::{Hash, Hasher};
 use std::iter;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
@@ -138,6 +140,13 @@ pub fn random(at: &Path, seed: u64) {
 pub struct Random(pub u64);
 
 impl Random {
+    /// Others for each value.
+    pub fn of(value: &impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        value.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

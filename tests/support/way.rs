@@ -9,15 +9,18 @@ pub struct Way {
     pub is_post_order: bool,
     pub is_on_one_mount: bool,
     pub max_open: usize,
+    pub max_depth: usize,
 }
 
 /// A walk's own settings.
-pub const PLAIN: Way = Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: 32 };
+pub const PLAIN: Way =
+    Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: 32, max_depth: usize::MAX };
 pub const POST: Way = Way { is_post_order: true, ..PLAIN };
 
 impl Way {
     /// The options of the walk. The caller sorts.
     pub fn options(self) -> WalkOptions {
-        Walk::options().max_open(self.max_open).post_order(self.is_post_order).same_mount(self.is_on_one_mount)
+        let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
+        options.post_order(self.is_post_order).same_mount(self.is_on_one_mount)
     }
 }
