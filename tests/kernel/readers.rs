@@ -18,7 +18,7 @@ pub struct Reader {
 }
 
 /// The answer of a reader.
-pub struct Told {
+pub struct Output {
     pub names: Vec<Vec<u8>>,
     /// Whether it ended with success.
     pub is_content: bool,
@@ -90,13 +90,13 @@ func main() {
 "#;
 
 impl Reader {
-    pub fn read<Dir: AsRef<OsStr>>(&self, directories: &[Dir]) -> Told {
+    pub fn read<Dir: AsRef<OsStr>>(&self, directories: &[Dir]) -> Output {
         let mut command = Command::new(&self.program);
         command.args(self.before).args(directories).args(self.after).stderr(Stdio::null());
         let output = command.output().unwrap();
         let mut names: Vec<_> = output.stdout.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
         assert_eq!(names.pop(), Some(vec![]), "{}: no NUL after the last name", self.name);
-        Told { names, is_content: output.status.success() }
+        Output { names, is_content: output.status.success() }
     }
 }
 

@@ -18,17 +18,17 @@ mod spread;
 mod swaps;
 mod twins;
 
-use crate::support::scan::errno;
 use crate::support::tree::make;
+use crate::support::visits::{Lent, Plan, Visit, What, by_std};
 use crate::support::way::{PLAIN, Way};
-use lendir::{Dir, Error, FileType, Listing, Walk};
+use lendir::{FileType, Order, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
-use std::ffi::CStr;
-use std::fs;
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Its order is known, and it closes levels early.
@@ -46,7 +46,7 @@ pub const WAYS: [Way; 6] = [
 impl Way {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
         let walk = self.options().from_fd(lendir::open(root.as_ref()).unwrap(), "");
-        Run { walk, listing: self.is_sorted.then(Listing::new), told: Told::default() }
+        Run { walk, way: self, lent: Lent::default() }
     }
 
     pub fn walk(self, root: impl AsRef<Path>) -> Told {
@@ -55,7 +55,11 @@ impl Way {
 
     /// The same on several threads.
     pub fn spread(self, root: impl AsRef<Path>, threads: usize) -> Told {
-        self.begin(root).spread(threads).into_iter().fold(Told::default(), Told::and)
+        Told::of(self.begin(root).spread(threads).into_iter().flatten())
+    }
+
+    fn plan(self) -> Plan {
+        if self.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL }
     }
 }
 
@@ -71,22 +75,30 @@ pub struct Told {
 }
 
 impl Told {
+    pub fn of(visits: impl IntoIterator<Item = Visit>) -> Self {
+        let mut told = Self::default();
+        for Visit { path, depth, what } in visits {
+            assert_eq!(depth, path.components().count());
+            match what {
+                What::First(found) => {
+                    told.entries.extend(found.iter().map(|entry| path.join(OsStr::from_bytes(&entry.name))));
+                    told.visited.push(path);
+                }
+                What::Second => told.left.push(path),
+                What::Error(errno) => told.errors.push((path, errno)),
+            }
+        }
+        told
+    }
+
     /// The result for the tree at `root`, by `std`.
     pub fn by_std(root: &Path) -> io::Result<Self> {
-        let mut told = Self::default();
-        let mut to_do = vec![PathBuf::new()];
-        while let Some(dir) = to_do.pop() {
-            for entry in fs::read_dir(root.join(&dir))? {
-                let entry = entry?;
-                let path = dir.join(entry.file_name());
-                if entry.file_type()?.is_dir() {
-                    to_do.push(path.clone());
-                }
-                told.entries.push(path);
-            }
-            told.visited.push(dir);
+        let visits = by_std(root, false, |_| Plan::ALL).into_iter();
+        let told = Self::of(visits.map(|visit| Visit { path: visit.path.strip_prefix(root).unwrap().into(), ..visit }));
+        match told.errors.first() {
+            Some((_, errno)) => Err(io::Error::from_raw_os_error(*errno)),
+            None => Ok(told.sorted()),
         }
-        Ok(told.sorted())
     }
 
     /// The same in an order to compare by, without the second visits.
@@ -129,71 +141,34 @@ impl Told {
         self.errors.extend(other.errors);
         self
     }
-
-    /// Takes the answer of `next`: a directory, with all of its entries, or an error. Returns whether it was one of them.
-    fn take(&mut self, next: Result<Option<Dir<'_>>, Error>, listing: Option<&mut Listing>) -> bool {
-        let Told { entries, visited, left, errors } = self;
-        assert!(errors.len() < 100_000, "errors without end: {:?}", &errors[..3]);
-        let mut note = |error: &Error| errors.push((error.path().to_owned(), errno(error)));
-        let mut dir = match next {
-            Ok(Some(dir)) => dir,
-            Ok(None) => return false,
-            Err(error) => {
-                note(&error);
-                return true;
-            }
-        };
-        let path = dir.path();
-        assert_eq!(dir.depth(), path.components().count());
-        if dir.is_second_visit() {
-            assert!(dir.next().unwrap().is_none());
-            left.push(path.to_owned());
-            return true;
-        }
-        visited.push(path.to_owned());
-        if let Some(listing) = listing {
-            let _ = dir.read_into(listing).map_err(|error| note(&error));
-            entries.extend(listing.iter().map(|entry| path.join(entry.name_os())));
-        } else {
-            loop {
-                match dir.next() {
-                    Ok(Some(entry)) => entries.push(path.join(entry.name_os())),
-                    Ok(None) => break,
-                    Err(error) => note(&error),
-                }
-            }
-        }
-        true
-    }
 }
 
 /// A walk that is under way.
 pub struct Run {
     walk: Walk,
-    /// If it is sorted.
-    listing: Option<Listing>,
-    pub told: Told,
+    way: Way,
+    pub lent: Lent,
 }
 
 impl Run {
     /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
     pub fn step(&mut self) -> bool {
-        self.told.take(self.walk.next(), self.listing.as_mut())
+        self.lent.take(&mut self.walk, |_| (), |_| self.way.plan())
     }
 
     /// Goes on until `dir` has been visited.
     pub fn until(&mut self, dir: impl AsRef<Path>) {
-        while self.told.visited.last().is_none_or(|last| last != dir.as_ref()) {
+        while !self.lent.is_at(dir.as_ref()) {
             assert!(self.step(), "the walk ended before it came to {}", dir.as_ref().display());
         }
     }
 
     /// What is left of it, as several threads tell it.
-    fn spread(self, threads: usize) -> Vec<Told> {
+    fn spread(self, threads: usize) -> Vec<Vec<Visit>> {
         self.walk.spread(threads, |worker| {
-            let (mut told, mut listing) = (Told::default(), self.listing.is_some().then(Listing::new));
-            while told.take(worker.next(), listing.as_mut()) {}
-            told
+            let mut lent = Lent::default();
+            while lent.take(worker, |_| (), |_| self.way.plan()) {}
+            lent.visits
         })
     }
 
@@ -201,7 +176,7 @@ impl Run {
     pub fn finish(mut self) -> Told {
         while self.step() {}
         assert!(!self.step(), "the walk goes on after its end");
-        self.told
+        Told::of(self.lent.visits)
     }
 }
 

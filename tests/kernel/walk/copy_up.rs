@@ -6,6 +6,7 @@ use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
 use crate::mounted::{Mounted, Part};
 use crate::support::machine;
 use crate::support::tree::{chain, make};
+use crate::support::visits::Lent;
 use crate::support::way::Way;
 use libc::EXDEV;
 use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid, chown, utimensat};
@@ -121,20 +122,20 @@ fn walk(tree: &Path, way: Way, threads: usize, change: &(impl Fn() + Sync)) -> T
     let (started, is_changed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let Run { walk, .. } = run;
     let parts = walk.spread(threads, |worker| {
-        let (mut told, mut listing) = (Told::default(), lendir::Listing::new());
+        let mut lent = Lent::default();
         started.fetch_add(1, SeqCst);
         let begin = Instant::now();
         while started.load(SeqCst) < threads && begin.elapsed() < Duration::from_millis(50) {
             thread::yield_now();
         }
-        while told.take(worker.next(), Some(&mut listing)) {
-            if told.visited.last() == Some(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
+        while lent.take(worker, |_| (), |_| way.plan()) {
+            if lent.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
                 change();
             }
         }
-        told
+        lent.visits
     });
-    parts.into_iter().fold(Told::default(), Told::and)
+    Told::of(parts.into_iter().flatten())
 }
 
 /// As `rm -r` does in a container with files of the image.

@@ -1,7 +1,7 @@
 //! Endless trees, and a huge directory: the caller bounds the walk, and it takes little memory.
 
+use super::WAYS;
 use super::hostile::{leaf, record};
-use super::{Run, WAYS};
 use crate::fuse::{Answer, Directory, Node, Server};
 use crate::hostile::endless::resident_pages;
 use crate::hostile::{dots, served};
@@ -32,8 +32,7 @@ fn depth_without_end_is_bounded_by_the_caller() {
             (server.path(1), 7, (2 << 7) - 1),
         ] {
             for way in WAYS {
-                let mut run = way.begin(&server_path);
-                let Run { walk, .. } = &mut run;
+                let mut walk = way.options().open(&server_path).unwrap();
                 let (mut visited, mut left) = (0, 0);
                 while let Some(mut dir) = walk.next().unwrap() {
                     if dir.is_second_visit() {

@@ -39,8 +39,7 @@ fn some_threads_are_refused() {
                 }
                 let parts = run.spread(64);
                 assert_eq!(parts.len() as u64, MAY_BE);
-                let told = parts.into_iter().fold(Told::default(), Told::and);
-                assert_eq!(told.sorted(), all);
+                assert_eq!(Told::of(parts.into_iter().flatten()).sorted(), all);
             }
         });
         machine::passed(row, WAYS.len(), "walks by 5 threads instead of 64");
@@ -81,7 +80,7 @@ mod faults {
             let mut walk = |way: Way, call: c_long, errno: c_int, fails: &'static (dyn Fn(u32) -> bool + Sync)| {
                 let run = way.begin(tree);
                 trap::fail(call, errno, fails);
-                let told = run.spread(4).into_iter().fold(Told::default(), Told::and);
+                let told = Told::of(run.spread(4).into_iter().flatten());
                 let made = trap::made();
                 trap::count(call);
                 walks += 1;

@@ -6,6 +6,7 @@ use crate::mounted::in_own_namespace;
 use crate::suite::churn::Over;
 use crate::support::machine;
 use crate::support::tree::{Random, make};
+use crate::support::visits::{Visit, What};
 use crate::support::way::{PLAIN, Way};
 use libc::{ENOENT, ENOTDIR};
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -13,9 +14,7 @@ use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs;
-use std::mem;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -113,41 +112,45 @@ fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicB
     }
 }
 
-/// Checks each step of a walk. Returns the number of errors.
+/// Checks each visit of a walk. Returns the number of errors.
 fn check(mut run: Run) -> usize {
     // Where the directories were made, by path. If several come at one path, the last one counts.
     let mut made: HashMap<PathBuf, Option<&str>> = HashMap::new();
-    let mut kept = Vec::new();
+    let (mut kept, mut errors) = (Vec::new(), 0);
     while run.step() {
-        let told = &mut run.told;
-        let Some(dir) = told.visited.pop() else { continue };
-        let entries = mem::take(&mut told.entries);
-        let has = |name: &str| entries.iter().any(|entry| entry.file_name() == Some(OsStr::new(name)));
-        assert!(!has(OUTSIDE), "{} is from outside", dir.display());
-        let here = [TREE, TWINS].into_iter().find(|name| has(name));
-        assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
-        // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
-        if dir.ends_with("kept") {
-            let parent = dir.parent().expect("BUG: a path without a parent");
-            assert_eq!(here, made[parent], "{} was not made where its parent was", dir.display());
-        }
-        if dir.iter().all(|name| name == "kept") {
-            kept.push(dir.clone());
-            for name in [TREE, "kept"] {
-                let count = entries.iter().filter(|entry| entry.ends_with(name)).count();
-                let expected = usize::from(name == TREE || dir.iter().count() < DEPTH);
-                assert_eq!(count, expected, "{name} in {}", dir.display());
+        for Visit { path: dir, what, .. } in run.lent.visits.drain(..) {
+            let entries = match what {
+                What::First(entries) => entries,
+                What::Second => continue,
+                What::Error(errno) => {
+                    assert!([ENOENT, ENOTDIR].contains(&errno), "{}: {errno}", dir.display());
+                    errors += 1;
+                    continue;
+                }
+            };
+            let count = |name: &str| entries.iter().filter(|entry| entry.name == name.as_bytes()).count();
+            assert_eq!(count(OUTSIDE), 0, "{} is from outside", dir.display());
+            let here = [TREE, TWINS].into_iter().find(|name| count(name) > 0);
+            assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
+            // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
+            if dir.ends_with("kept") {
+                let parent = dir.parent().expect("BUG: a path without a parent");
+                assert_eq!(here, made[parent], "{} was not made where its parent was", dir.display());
             }
+            if dir.iter().all(|name| name == "kept") {
+                kept.push(dir.clone());
+                for name in [TREE, "kept"] {
+                    let expected = usize::from(name == TREE || dir.iter().count() < DEPTH);
+                    assert_eq!(count(name), expected, "{name} in {}", dir.display());
+                }
+            }
+            made.insert(dir, here);
         }
-        made.insert(dir, here);
     }
     kept.sort_unstable();
     let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());
     assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "a directory that nobody touches is missing: {kept:?}");
-    for (path, errno) in &run.told.errors {
-        assert!([ENOENT, ENOTDIR].contains(errno), "{}: {errno}", path.display());
-    }
-    run.told.errors.len()
+    errors
 }
 
 /// A directory of the same file system is mounted on one of the tree and unmounted, over and over.
