@@ -90,12 +90,13 @@ impl Sweep<'_> {
                 [] if rest == self.all => {}
                 [] => {
                     let lost = self.opened().into_iter().chain([PathBuf::new()]);
-                    silent.extend(lost.filter(|path| self.losing(call, errno, path) == rest));
+                    silent.extend(lost.filter(|path| Self::lose(self.all.clone(), call, errno, path) == rest));
                 }
                 [(path, error)] => {
                     assert_eq!(*error, told_errno, "{what}");
                     let is_at_end = call == GETDENTS64 && rest == self.all;
-                    assert!(is_at_end || rest == self.losing(call, errno, path), "{what}: {told:?}");
+                    let expected = Self::lose(self.all.clone(), call, errno, path);
+                    assert!(is_at_end || rest == expected, "{what}: {told:?}");
                     failed.push(path.clone());
                 }
                 several => panic!("{what}: more than one error: {several:?}"),
@@ -127,64 +128,57 @@ impl Sweep<'_> {
         (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.is_post_order)).map(level).collect()
     }
 
-    /// What a walk reports if the `call` for `path` fails.
-    fn losing(&self, call: c_long, errno: c_int, path: &Path) -> Told {
+    /// What is left of a result if the `call` for `path` fails.
+    fn lose(told: Told, call: c_long, errno: c_int, path: &Path) -> Told {
         match call {
-            GETDENTS64 => self.all.clone().unread(path),
-            STATX => self.all.clone().without(&[path.join("z")]),
-            OPENAT2 if is_lent(errno) => self.all.clone().unread(path),
-            _ => self.all.clone().without(&[path]),
+            GETDENTS64 => told.unread(path),
+            OPENAT | STATX => told.without(&[path.join("z")]),
+            _ if is_lent(errno) => told.unread(path),
+            _ => told.without(&[path]),
         }
     }
 
+    /// Follows from the tree: the call is made once for each path, and costs that path, unless another path has cost it before.
     fn expected(&self, call: c_long, errno: c_int) -> Expected {
-        let nothing = || Expected { failed: vec![], silent: vec![], every: self.all.clone() };
-        let first = ["d", "z"];
-        let with_first = self.all.clone().without(&first);
-        let closed_lost = || {
-            let zs: Vec<_> = self.closed().iter().map(|path| path.join("z")).collect();
-            self.all.clone().without(&zs).with_errors(self.closed().into_iter().map(|path| (path, errno)))
+        let paths = match call {
+            OPENAT2 => self.opened(),
+            GETDENTS64 => self.all.visited.clone(),
+            OPENAT | STATX => self.closed(),
+            _ => vec![],
         };
-        match (call, errno) {
-            (_, EINTR) | (NEWFSTATAT, _) | (OPENAT2, ENOSYS | EPERM) => nothing(),
-            // On the way back only.
-            (OPENAT, _) => Expected { every: closed_lost(), ..nothing() },
-            // Taken for another mount, which `openat` enters.
-            (OPENAT2, EXDEV) if !self.way.is_on_one_mount => nothing(),
-            // No error: it is not a directory, or on another mount.
-            (OPENAT2, EXDEV | ENOTDIR | ELOOP) if errno == EXDEV || !self.has_types => {
-                Expected { silent: self.all.visited[1..].to_vec(), every: with_first, ..nothing() }
-            }
-            (OPENAT2, EMFILE | ENFILE) => Expected {
-                failed: self.without_descriptors(),
-                every: with_first.with_errors(first.map(|path| (path, errno))),
-                ..nothing()
-            },
-            (OPENAT2, _) => {
-                let lose = |told: Told, path: &&str| {
-                    if is_lent(errno) { told.unread(path.as_ref()) } else { told.without(&[path]) }
-                };
-                let every = first.iter().fold(self.all.clone(), lose).with_errors(first.map(|path| (path, errno)));
-                Expected { failed: self.opened(), every, ..nothing() }
-            }
-            (GETDENTS64, ENOENT) => Expected {
-                silent: self.all.visited.clone(),
-                every: self.losing(call, errno, Path::new("")),
-                ..nothing()
-            },
-            (GETDENTS64, _) => {
-                let every = self.losing(call, errno, Path::new("")).with_errors([("", errno)]);
-                Expected { failed: self.all.visited.clone(), every, ..nothing() }
-            }
+        let nothing = Expected { failed: vec![], silent: vec![], every: self.all.clone() };
+        let is_silent = match (call, errno) {
+            // Repeated; or done by another call, as if it were on another mount.
+            (_, EINTR) | (OPENAT2, ENOSYS | EPERM) => return nothing,
+            (OPENAT2, EXDEV) if !self.way.is_on_one_mount => return nothing,
             (STATX, ENOSYS | EPERM) => {
                 let mount = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::MNT_ID).unwrap();
                 let has_mount = StatxFlags::from_bits_retain(mount.stx_mask).contains(StatxFlags::MNT_ID);
-                let is_lost = has_mount && self.way.is_on_one_mount;
-                Expected { failed: if is_lost { self.closed() } else { vec![] }, ..nothing() }
+                return if has_mount && self.way.is_on_one_mount {
+                    Expected { failed: paths, ..nothing }
+                } else {
+                    nothing
+                };
             }
-            (STATX, _) => Expected { failed: self.closed(), every: closed_lost(), ..nothing() },
-            _ => unreachable!("BUG: call {call} is not listed"),
+            // It is removed, on another mount, or not a directory.
+            (GETDENTS64, ENOENT) | (OPENAT2, EXDEV) => true,
+            (OPENAT2, ENOTDIR | ELOOP) => !self.has_types,
+            _ => false,
+        };
+        let mut every = self.all.clone();
+        for path in &paths {
+            if path.parent().is_none() || every.entries.contains(path) {
+                every = Self::lose(every, call, errno, path);
+                every.errors.extend((!is_silent).then(|| (path.clone(), errno)));
+            }
         }
+        let (failed, silent) = match (call, errno) {
+            _ if is_silent => (vec![], paths.into_iter().filter(|path| self.all.visited.contains(path)).collect()),
+            (OPENAT, _) => (vec![], vec![]), // the level is found by its name
+            (OPENAT2, EMFILE | ENFILE) => (self.without_descriptors(), vec![]),
+            _ => (paths, vec![]),
+        };
+        Expected { failed, silent, every }
     }
 
     /// What cannot be opened without descriptors, when only the first level and the current directory are open: neither can be
