@@ -2,12 +2,13 @@
 
 use crate::follow::{WAYS, followed, followed_by_std, made};
 use crate::support::process;
-use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::way::Way;
+use crate::visits::{Plan, What, errors, walked};
 use crate::walk_bounds::leave_room;
 use lendir::{FileType, Walk};
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 /// Directories, and links to one of them.
 fn linked() -> Tree {
@@ -20,18 +21,12 @@ fn linked() -> Tree {
 }
 
 /// The names of the directories of depth 1 in the rest of the walk, in their order, and the errors.
-fn left(walk: &mut Walk) -> (Vec<String>, Vec<(String, i32)>) {
-    let (mut names, mut errors) = (Vec::new(), Vec::new());
-    let mut note = |error: lendir::Error| {
-        let name = error.path().file_name().unwrap().to_str().unwrap().to_owned();
-        errors.push((name, errno(&error)));
-    };
-    while let Some(dir) = walk.next_ok(&mut note) {
-        if dir.depth() == 1 {
-            names.push(dir.name_os().to_str().unwrap().to_owned());
-        }
-    }
-    (names, errors)
+fn rest(walk: &mut Walk) -> (Vec<String>, Vec<(String, i32)>) {
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let visits = walked(walk, |_| Plan::ALL);
+    let entered = visits.iter().filter(|visit| visit.depth == 1 && matches!(visit.what, What::First(_)));
+    let errors = errors(&visits).into_iter().map(|(path, errno)| (name(path), errno));
+    (entered.map(|visit| name(&visit.path)).collect(), errors.collect())
 }
 
 #[test]
@@ -56,7 +51,7 @@ fn only_links_that_the_caller_follows_are_entered() {
         }
     }
     root.follow_entry(); // after the end
-    let (mut names, errors) = left(&mut walk);
+    let (mut names, errors) = rest(&mut walk);
     names.sort();
     assert_eq!((&names[..], errors.len()), (&["1", "3", "a", "b"].map(str::to_owned)[..], 0));
 }
@@ -71,7 +66,7 @@ fn link_is_followed_though_its_directory_is_dropped_midway() {
         vec!["a".to_owned(), "b".to_owned(), link.unwrap().unwrap().name_os().to_str().unwrap().to_owned()];
     root.follow_entry();
     expected.sort();
-    let (mut names, errors) = left(&mut walk);
+    let (mut names, errors) = rest(&mut walk);
     names.sort();
     assert_eq!((names, errors), (expected, vec![]));
 }
@@ -92,7 +87,7 @@ fn name_that_is_not_noted_is_followed() {
         }
         root.enter("a");
         let names = ["3", "b", "1", "a"].map(str::to_owned).to_vec();
-        assert_eq!(left(&mut walk), (names, vec![("below".to_owned(), libc::EINVAL)]));
+        assert_eq!(rest(&mut walk), (names, vec![("below".to_owned(), libc::EINVAL)]));
 
         let mut walk = Walk::options().max_depth(1).open(tree.path()).unwrap();
         assert!(!walk.next().unwrap().unwrap().follow_name("1"), "a link is followed below max_depth");
@@ -109,7 +104,7 @@ fn name_may_be_followed_before_it_is_lent() {
         let mut root = walk.next().unwrap().unwrap();
         assert!(root.follow_name("1"));
         while is_read && root.next().unwrap().is_some() {}
-        let (mut names, errors) = left(&mut walk);
+        let (mut names, errors) = rest(&mut walk);
         names.sort();
         assert_eq!((&names[..], errors.len()), (&["1", "a", "b"].map(str::to_owned)[..], 0));
     }

@@ -4,6 +4,7 @@ use crate::examples::outcome;
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
 use crate::machine::{runs_long, skip, watchdog};
 use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Visit, walked};
 use lendir::Walk;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};
@@ -15,16 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
 /// The paths of everything below `dir`, sorted.
-fn left(dir: &Path) -> Vec<PathBuf> {
-    let mut walk = Walk::options().from_fd(lendir::open(dir).unwrap(), "");
-    let mut left = Vec::new();
-    while let Some(mut dir) = walk.next().unwrap() {
-        while let Some(entry) = dir.next().unwrap() {
-            left.push(entry.path());
-        }
-    }
-    left.sort();
-    left
+fn all_below(dir: &Path) -> Vec<PathBuf> {
+    let visits = walked(&mut Walk::options().from_fd(lendir::open(dir).unwrap(), ""), |_| Plan::ALL);
+    let mut paths: Vec<_> = visits.iter().flat_map(Visit::entries).collect();
+    paths.sort();
+    paths
 }
 
 /// Our program and GNU's must leave the same entries, and have the same outcome. Returns what is left.
@@ -33,7 +29,7 @@ fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
         let tree = Tree::new(&make);
         let outcome = outcome(command, tree.path(), args);
         assert!(Command::new("chmod").args(["-R", "u+rwx", "."]).current_dir(tree.path()).status().unwrap().success());
-        (left(tree.path()), outcome)
+        (all_below(tree.path()), outcome)
     });
     assert_eq!(both[0], both[1], "{args:?}");
     let [(left, _), _] = both;
@@ -96,7 +92,7 @@ fn error_has_its_path() {
     ] {
         let output = run_unprivileged(example("rm").current_dir(tree.path()).args(args));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("rm: {report}\n"));
-        assert_eq!((left(tree.path()).len(), output.status.code()), (5, Some(1)));
+        assert_eq!((all_below(tree.path()).len(), output.status.code()), (5, Some(1)));
     }
 }
 
@@ -135,7 +131,7 @@ fn others_swap_directories_for_links_to_the_outside() {
     let paths: Vec<_> = (0..64).map(path).collect();
     let at = Tree::new(|at| tree::make(&at.join("outside"), &paths));
     let (outside, link) = (at.path().join("outside"), at.path().join("link"));
-    let all = left(&outside);
+    let all = all_below(&outside);
     let (mut swaps, done) = (0, AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -159,5 +155,5 @@ fn others_swap_directories_for_links_to_the_outside() {
         assert!(is_gone, "`rm` succeeded, but something is left");
     });
     assert!(swaps > 100, "{swaps} swaps");
-    assert_eq!(left(&outside), all);
+    assert_eq!(all_below(&outside), all);
 }

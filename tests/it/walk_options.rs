@@ -4,28 +4,18 @@ use crate::fixture::{has_gnu, run};
 use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Next, Plan, walked};
-use lendir::{Listing, Walk};
+use crate::visits::{Plan, Visit, What, walked};
+use lendir::{Order, Walk};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// The root and all entries, read one by one or sorted, by their paths.
-fn entries(walk: &mut impl Next, is_sorted: bool) -> BTreeSet<Vec<u8>> {
-    let (mut listing, mut paths) = (Listing::new(), BTreeSet::new());
-    let mut add =
-        |path: PathBuf| assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path came twice");
-    while let Some(mut dir) = walk.next_dir().unwrap() {
-        if dir.depth() == 0 && !dir.is_second_visit() {
-            add(dir.path().to_owned());
-        }
-        if is_sorted {
-            dir.read_into(&mut listing).unwrap();
-            listing.iter().for_each(|entry| add(dir.path().join(entry.name_os())));
-        }
-        while let Some(entry) = dir.next().unwrap() {
-            add(entry.path());
-        }
+/// The root and all entries, by their paths. None comes twice.
+fn paths(visits: &[Visit]) -> BTreeSet<Vec<u8>> {
+    let root = visits.iter().filter(|visit| visit.depth == 0 && visit.what != What::Second);
+    let mut paths = BTreeSet::new();
+    for path in root.map(|visit| visit.path.clone()).chain(visits.iter().flat_map(Visit::entries)) {
+        assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path came twice");
     }
     paths
 }
@@ -47,12 +37,13 @@ fn deepest_level_is_that_of_find() {
             {
                 let options = Walk::options().max_open(max_open).post_order(is_post_order).max_depth(max_depth);
                 let walk = || options.clone().open(tree.path()).unwrap();
-                let paths = entries(&mut walk(), is_sorted);
+                let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
+                let paths = paths(&walked(&mut walk(), |_| plan));
                 let is_same = paths.iter().map(|path| &path[..]).eq(found.iter().copied());
                 assert!(is_same, "max_depth {max_depth}, seed {seed}");
-                let parts = walk().spread(3, |worker| entries(worker, is_sorted));
-                let count: usize = parts.iter().map(BTreeSet::len).sum();
-                assert_eq!(count, found.len(), "max_depth {max_depth}, on 3 threads, seed {seed}");
+                let parts = walk().spread(3, |worker| walked(worker, |_| plan));
+                let together = self::paths(&parts.concat());
+                assert!(together == paths, "max_depth {max_depth}, on 3 threads, seed {seed}");
                 cases += 2;
             }
         }

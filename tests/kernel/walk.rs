@@ -25,10 +25,9 @@ use lendir::{FileType, Order, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Its order is known, and it closes levels early.
@@ -77,13 +76,12 @@ pub struct Told {
 impl Told {
     pub fn of(visits: impl IntoIterator<Item = Visit>) -> Self {
         let mut told = Self::default();
-        for Visit { path, depth, what } in visits {
+        for visit in visits {
+            told.entries.extend(visit.entries());
+            let Visit { path, depth, what } = visit;
             assert_eq!(depth, path.components().count());
             match what {
-                What::First(found) => {
-                    told.entries.extend(found.iter().map(|entry| path.join(OsStr::from_bytes(&entry.name))));
-                    told.visited.push(path);
-                }
+                What::First(_) => told.visited.push(path),
                 What::Second => told.left.push(path),
                 What::Error(errno) => told.errors.push((path, errno)),
             }
@@ -145,7 +143,7 @@ impl Told {
 
 /// A walk that is under way.
 pub struct Run {
-    walk: Walk,
+    pub walk: Walk,
     way: Way,
     pub lent: Lent,
 }

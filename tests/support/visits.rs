@@ -52,7 +52,8 @@ pub enum What {
 pub struct Plan {
     /// How many entries it asks for one by one.
     pub lend: usize,
-    pub then: Then,
+    /// Whether it then reads the whole directory into a `Listing`.
+    pub read: Option<Order>,
     /// At which of these entries it calls [`Dir::skip_all`].
     pub leave: Option<usize>,
     /// What it does with an entry.
@@ -62,12 +63,6 @@ pub struct Plan {
     pub follows: bool,
     /// The option of the walk.
     pub max_depth: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    Drop,
-    Read(Order),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +80,7 @@ impl Plan {
     /// Reads all entries, and skips none.
     pub const ALL: Self = Self {
         lend: usize::MAX,
-        then: Then::Drop,
+        read: None,
         leave: None,
         prune: |_, _| Prune::No,
         seed: 0,
@@ -93,8 +88,11 @@ impl Plan {
         max_depth: usize::MAX,
     };
 
+    /// Reads all entries, and follows the links.
+    pub const FOLLOW: Self = Self { follows: true, ..Self::ALL };
+
     pub fn sorted(order: Order) -> Self {
-        Self { lend: 0, then: Then::Read(order), ..Self::ALL }
+        Self { lend: 0, read: Some(order), ..Self::ALL }
     }
 
     /// A random plan, which depends only on the seed and the path.
@@ -102,9 +100,9 @@ impl Plan {
         let mut random = Random::of(&(seed, path));
         let seed = random.0;
         let lend = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
-        let then = if random.below(4) > 0 { Then::Drop } else { Then::Read(ORDERS[random.below(4)]) };
+        let read = (random.below(4) == 0).then(|| ORDERS[random.below(4)]);
         let leave = (random.below(12) == 0).then(|| random.below(3));
-        Self { lend, then, leave, prune: Prune::any, seed, ..Self::ALL }
+        Self { lend, read, leave, prune: Prune::any, seed, ..Self::ALL }
     }
 
     fn prune(&self, name: &[u8]) -> Prune {
@@ -232,22 +230,19 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
             }
         }
     }
-    match plan.then {
-        Then::Drop => {}
-        Then::Read(order) => {
-            if listing.order() != order {
-                *listing = Listing::with_order(order);
+    if let Some(order) = plan.read {
+        if listing.order() != order {
+            *listing = Listing::with_order(order);
+        }
+        error = error.or(dir.read_into(listing).err());
+        for entry in scan::listed(listing) {
+            if plan.follows && entry.file_type == FileType::Symlink {
+                assert_eq!(dir.follow_name(&entry.name), depth + 1 < plan.max_depth, "{dir:?}");
             }
-            error = error.or(dir.read_into(listing).err());
-            for entry in scan::listed(listing) {
-                if plan.follows && entry.file_type == FileType::Symlink {
-                    assert_eq!(dir.follow_name(&entry.name), depth + 1 < plan.max_depth, "{dir:?}");
-                }
-                if plan.prune(&entry.name) != Prune::No {
-                    dir.skip_name(&entry.name);
-                }
-                found.push(entry);
+            if plan.prune(&entry.name) != Prune::No {
+                dir.skip_name(&entry.name);
             }
+            found.push(entry);
         }
     }
     found.iter_mut().for_each(bare);
@@ -258,6 +253,14 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
 /// What `std` reports of it.
 fn bare(entry: &mut Found) {
     (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
+}
+
+impl Visit {
+    /// The paths of the entries that were lent.
+    pub fn entries(&self) -> impl Iterator<Item = PathBuf> {
+        let found = if let What::First(found) = &self.what { &found[..] } else { &[] };
+        found.iter().map(|entry| self.path.join(OsStr::from_bytes(&entry.name)))
+    }
 }
 
 impl From<&Error> for Visit {
@@ -301,7 +304,7 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
             let mut lent = found[..plan.lend.min(found.len())].to_vec();
             let is_left = plan.leave.is_some_and(|leave| leave < plan.lend && leave <= found.len());
             let mut told = lent.len();
-            if let Then::Read(order) = plan.then {
+            if let Some(order) = plan.read {
                 // All of it, whatever was lent before.
                 found = sorted(found, order);
                 lent.extend_from_slice(&found);

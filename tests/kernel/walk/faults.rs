@@ -5,6 +5,7 @@ use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::support::machine;
 use crate::support::tree::make;
+use crate::support::visits::{Plan, directories, errors, walked};
 use crate::support::way::Way;
 use crate::trap;
 use lendir::Walk;
@@ -268,16 +269,10 @@ fn entries_of_unknown_type_are_followed() {
         symlink("missing", tree.join("dangling")).unwrap();
         trap::count(GETDENTS64);
         trap::hide_types();
-        let mut walk = Walk::options().from_fd(lendir::open(tree).unwrap(), "");
-        let mut visited = Vec::new();
-        while let Some(mut dir) = walk.next().unwrap() {
-            visited.push(dir.path().to_str().unwrap().to_owned());
-            while dir.next().unwrap().is_some() {
-                dir.follow_entry();
-            }
-        }
-        visited.sort();
-        assert_eq!(visited, ["", "directory", "directory/below", "link", "link/below"]);
+        let visits = walked(&mut Walk::open(tree).unwrap(), |_| Plan::FOLLOW);
+        let expected = ["", "directory", "directory/below", "link", "link/below"];
+        assert_eq!(directories(&visits), expected.map(|path| tree.join(path)));
+        assert!(errors(&visits).is_empty(), "{visits:?}");
         machine::passed(
             "walk: entries of unknown type are followed",
             4,

@@ -4,6 +4,7 @@ use super::{SORTED, Told, WAYS, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
+use crate::support::visits::{Plan, directories, errors, walked};
 use crate::support::way::{PLAIN, Way};
 use lendir::{Error, FileType};
 use libc::ENOENT;
@@ -86,20 +87,12 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
         for number in 0..8 {
             let [has_few, is_post_order, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
             let way = Way { max_open: if has_few { 4 } else { 32 }, is_post_order, is_on_one_mount, ..PLAIN };
-            let mut walk = way.options().from_fd(lendir::open(&tree).unwrap(), "");
-            let mut paths = Vec::new();
-            while let Some(mut dir) = walk.next().unwrap() {
-                if !dir.is_second_visit() {
-                    paths.push(dir.path().to_str().unwrap().to_owned());
-                }
-                while dir.next().unwrap().is_some() {
-                    dir.follow_entry();
-                }
-            }
-            paths.sort();
+            let visits = walked(&mut way.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
             let is_there =
                 |path: &&str| !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at));
-            assert!(paths.iter().eq(ALL.iter().filter(|path| is_there(path))), "{way:?}: {paths:?}");
+            let expected: Vec<_> = ALL.into_iter().filter(is_there).map(|path| tree.join(path)).collect();
+            assert_eq!(directories(&visits), expected, "{way:?}");
+            assert!(errors(&visits).is_empty(), "{way:?}: {visits:?}");
         }
         8
     });
