@@ -40,8 +40,8 @@ fn ways() -> impl Iterator<Item = WalkOptions> {
     [false, true].into_iter().flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
 }
 
-/// All visits that are left. Each panic is caught.
-fn left(walk: &mut impl Next<Fuse>) -> Vec<(PathBuf, bool)> {
+/// The rest of a walk. Each panic is caught.
+fn rest(walk: &mut impl Next<Fuse>) -> Vec<(PathBuf, bool)> {
     let mut visits = Vec::new();
     loop {
         let next = catch_unwind(AssertUnwindSafe(|| {
@@ -63,16 +63,20 @@ fn sorted(mut visits: Vec<(PathBuf, bool)>) -> Vec<(PathBuf, bool)> {
     visits
 }
 
+/// What a walk lends if no clone panics.
+fn all(options: &WalkOptions, tree: &Tree) -> Vec<(PathBuf, bool)> {
+    sorted(rest(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()))
+}
+
 #[test]
 fn no_directory_is_lost_if_it_is_caught() {
     let tree = Tree::new(|at| tree::comb(at, 12));
     for options in ways() {
-        let expected =
-            sorted(left(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()));
+        let expected = all(&options, &tree);
         assert!(expected.len() >= 37);
         for clones in 0..expected.len() {
             let mut walk = options.clone().with_state(Fuse::new(clones)).open(tree.path()).unwrap();
-            assert!(sorted(left(&mut walk)) == expected, "{options:?}, {clones} clones");
+            assert!(sorted(rest(&mut walk)) == expected, "{options:?}, {clones} clones");
         }
     }
 }
@@ -83,8 +87,7 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::comb(at, 12));
     for options in ways() {
-        let expected =
-            sorted(left(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()));
+        let expected = all(&options, &tree);
         for clones in 0..40 {
             for catches in [false, true] {
                 let fuse = Fuse::new(clones);
@@ -93,7 +96,7 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                 let spread = AssertUnwindSafe(|| {
                     walk.spread(4, |worker| {
                         if catches {
-                            return left(worker);
+                            return rest(worker);
                         }
                         while worker.next().unwrap().is_some() {}
                         vec![]

@@ -4,6 +4,7 @@
 use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
+use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Next, Plan, Visit, by_std, directories};
 use lendir::{Dir, Listing, Walk};
 use std::cell::Cell;
@@ -79,9 +80,8 @@ impl Model<'_> {
     }
 }
 
-fn begin(root: &Path, max_open: usize, is_post_order: bool) -> Walk<Value> {
-    let options = Walk::options().max_open(max_open).post_order(is_post_order);
-    options.with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
+fn begin(root: &Path, way: Way) -> Walk<Value> {
+    way.options().with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
 }
 
 fn assert_all(mut paths: Vec<PathBuf>, expected: &[Visit]) {
@@ -94,7 +94,7 @@ fn trees() -> impl Iterator<Item = Tree> {
     seeds.map(|seed| Tree::new(|at| tree::random(at, seed))).chain([Tree::new(|at| tree::comb(at, 40))])
 }
 
-const WAYS: [(usize, bool); 4] = [(32, false), (32, true), (4, false), (4, true)];
+const WAYS: [Way; 4] = [PLAIN, POST, Way { max_open: 4, ..PLAIN }, Way { max_open: 4, ..POST }];
 
 #[test]
 fn directory_begins_with_what_the_one_above_was_left_in() {
@@ -102,8 +102,8 @@ fn directory_begins_with_what_the_one_above_was_left_in() {
     for tree in trees() {
         let root = tree.path();
         let expected = by_std(root, false, |_| Plan::ALL);
-        for (max_open, is_post_order) in WAYS {
-            let mut walk = begin(root, max_open, is_post_order);
+        for way in WAYS {
+            let mut walk = begin(root, way);
             for seed in 0..3 {
                 let model = Model { root, seed };
                 assert_all(model.walk(&mut walk), &expected);
@@ -130,12 +130,12 @@ fn values_go_along_to_other_threads() {
     for tree in trees() {
         let root = tree.path();
         let expected = by_std(root, false, |_| Plan::ALL);
-        for (max_open, is_post_order) in WAYS {
+        for way in WAYS {
             for threads in THREADS {
                 for leaves in [false, true] {
                     let model = Model { root, seed: cases as u64 };
                     let stays = AtomicUsize::new(0);
-                    let parts = begin(root, max_open, is_post_order).spread(threads, |worker| {
+                    let parts = begin(root, way).spread(threads, |worker| {
                         if !leaves || stays.fetch_add(1, Relaxed) == 0 {
                             return model.walk(worker);
                         }

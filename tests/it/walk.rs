@@ -27,38 +27,38 @@ fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
     }
 }
 
+/// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
+/// from the documentation, applied to what `std` reads.
+fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
+    for is_post_order in [false, true] {
+        let expected = by_std(tree.path(), is_post_order, &plan);
+        for max_open in BOUNDS {
+            for same_mount in [false, true] {
+                let options = Walk::options().same_mount(same_mount).max_open(max_open).post_order(is_post_order);
+                let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
+                let how = format!("post order {is_post_order}, {max_open} open, same mount {same_mount}");
+                assert!(visits == expected, "{what}, {how}");
+            }
+        }
+    }
+}
+
 #[test]
 fn agrees_with_std_on_random_trees() {
     for seed in 0..if runs_long() { 50 } else { 2 } {
         let make = |at: &Path| tree::random(at, seed);
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
         for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
-            for is_post_order in [false, true] {
-                let expected = by_std(tree.path(), is_post_order, |_| plan);
-                for max_open in BOUNDS {
-                    let visits = walked(&mut walk(tree.path(), max_open, is_post_order), |_| plan);
-                    assert!(visits == expected, "seed {seed}, {plan:?}, post order {is_post_order}, {max_open} open");
-                }
-            }
+            check(&tree, &format!("tree {seed}, {plan:?}"), |_| plan);
         }
     }
 }
 
-/// Directories are half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows from
-/// the documentation, applied to what `std` reads.
 #[test]
 fn any_mix_of_calls_does_what_each_of_them_says() {
     let tree = Tree::new(|at| tree::random(at, 0));
     for seed in 0..if runs_long() { 1000 } else { 8 } {
-        let plan = |path: &Path| Plan::any(seed, path);
-        for is_post_order in [false, true] {
-            let expected = by_std(tree.path(), is_post_order, plan);
-            for max_open in BOUNDS {
-                let options = Walk::options().same_mount(true).max_open(max_open).post_order(is_post_order);
-                let visits = walked(&mut options.open(tree.path()).unwrap(), plan);
-                assert!(visits == expected, "seed {seed}, post order {is_post_order}, {max_open} open");
-            }
-        }
+        check(&tree, &format!("plan {seed}"), |path| Plan::any(seed, path));
     }
 }
 

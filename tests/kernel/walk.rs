@@ -57,6 +57,12 @@ impl Way {
         Told::of(self.begin(root).spread(threads).into_iter().flatten())
     }
 
+    /// What it must lend, in a sorted walk in this order.
+    fn by_std(self, root: &Path) -> impl Iterator<Item = Visit> {
+        let visits = by_std(root, self.is_post_order, |_| self.plan());
+        visits.into_iter().map(move |visit| Visit { path: visit.path.strip_prefix(root).unwrap().into(), ..visit })
+    }
+
     fn plan(self) -> Plan {
         if self.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL }
     }
@@ -91,8 +97,7 @@ impl Told {
 
     /// The result for the tree at `root`, by `std`.
     pub fn by_std(root: &Path) -> io::Result<Self> {
-        let visits = by_std(root, false, |_| Plan::ALL).into_iter();
-        let told = Self::of(visits.map(|visit| Visit { path: visit.path.strip_prefix(root).unwrap().into(), ..visit }));
+        let told = Self::of(PLAIN.by_std(root));
         match told.errors.first() {
             Some((_, errno)) => Err(io::Error::from_raw_os_error(*errno)),
             None => Ok(told.sorted()),

@@ -4,8 +4,8 @@ use super::scan::{self, Found, errno, sorted, type_by_std};
 use super::tree::Random;
 use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
 use rustix::fs::fstat;
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -368,4 +368,25 @@ pub fn errors(visits: &[Visit]) -> Vec<(&Path, i32)> {
         _ => None,
     });
     errors.collect()
+}
+
+/// Checks that nothing comes twice or from elsewhere, and that for all that is missing there is an error, its own or one above it.
+pub fn assert_nothing_is_lost_silently(visits: &[Visit], expected: &[Visit], what: &str) {
+    // Not as `Path`s, which are compared name by name.
+    let [seen, expected] = [visits, expected].map(|visits| {
+        let entries = visits.iter().flat_map(Visit::entries).map(|path| (path.into_os_string(), None));
+        let visits = visits.iter().filter(|visit| !matches!(visit.what, What::Error(_)));
+        let visits = visits.map(|visit| (visit.path.clone().into_os_string(), Some(visit.what == What::Second)));
+        let mut all: Vec<_> = entries.chain(visits).collect();
+        all.sort_unstable();
+        all
+    });
+    let failed: HashSet<_> = errors(visits).into_iter().map(|(path, _)| path).collect();
+    assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{what}: a path came twice");
+    let is_told = |path: &OsString| Path::new(path).ancestors().any(|path| failed.contains(path));
+    let missing = expected.iter().filter(|visit| seen.binary_search(visit).is_err());
+    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path)).collect();
+    assert!(silent.is_empty(), "{what}, errors of {failed:?}: {silent:?} lost without an error");
+    let other = seen.iter().find(|visit| expected.binary_search(visit).is_err());
+    assert!(other.is_none(), "{what}: {other:?} is lent, but not in the tree");
 }

@@ -56,16 +56,11 @@ pub fn leaf() -> Directory {
     directory(vec![file("file")])
 }
 
-/// As [`super::comb`], with `change` made to the level `depth`.
-fn comb(levels: usize, depth: usize, change: &dyn Fn(Directory) -> Directory) -> Directory {
-    (0..=levels)
-        .rev()
-        .fold(None, |below: Option<Directory>, level| {
-            let children = below.into_iter().map(|below| dir("d", below)).chain([dir("z", leaf())]);
-            let here = directory(children.collect());
-            Some(if level == depth { change(here) } else { here })
-        })
-        .expect("BUG: a comb without a level")
+/// As [`super::comb`], with `change` made to each level.
+fn comb(levels: usize, leaf: &Directory, change: impl Fn(usize, Directory) -> Directory) -> Directory {
+    let bottom = change(levels, directory(vec![dir("z", leaf.clone())]));
+    let above = |below, level| change(level, directory(vec![dir("d", below), dir("z", leaf.clone())]));
+    (0..levels).rev().fold(bottom, above)
 }
 
 /// A tree, and the result that its walk must have.
@@ -211,7 +206,10 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
         let mut changes = vec![(ENOENT, Box::new(|level| Directory { is_shifty: true, ..level }) as Change)];
         changes
             .extend(ERRNOS.into_iter().filter(|(_, errno)| *errno != EINTR).map(|(_, errno)| (errno, refuses(errno))));
-        let server = Server::mount(changes.iter().map(|(_, change)| comb(DEPTH, CLOSED, change)).collect()).unwrap();
+        let combs = changes
+            .iter()
+            .map(|(_, change)| comb(DEPTH, &leaf(), |level, here| if level == CLOSED { change(here) } else { here }));
+        let server = Server::mount(combs.collect()).unwrap();
         let mut cases = 0;
         for (number, (errno, _)) in changes.iter().enumerate() {
             let tree = server.path(number);
@@ -235,11 +233,7 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
 fn births_that_change_lose_no_level() {
     served("walk::hostile::births_that_change_lose_no_level", 60, || {
         let reborn = |directory| Directory { is_reborn: true, ..directory };
-        let tree = (0..=DEPTH).rev().fold(None, |below: Option<Directory>, _| {
-            let children = below.into_iter().map(|below| dir("d", below)).chain([dir("z", reborn(leaf()))]);
-            Some(reborn(directory(children.collect())))
-        });
-        let server = Server::mount(tree.into_iter().collect()).unwrap();
+        let server = Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
         let tree = server.path(0);
         let all = PLAIN.walk(&tree).sorted();
         assert_eq!(all.visited.len(), 2 * DEPTH + 2);
