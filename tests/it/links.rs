@@ -158,19 +158,3 @@ fn process_with_few_descriptors_follows_links() {
         }
     });
 }
-
-/// A name that the caller follows may be that of a directory, which is then not entered through a link.
-#[test]
-fn directory_that_is_followed_by_name_is_no_link() {
-    let tree = Tree::of(&["d/", "target/in/"]);
-    symlink("target", tree.path().join("link")).unwrap();
-    let mut walk = Walk::open(tree.path()).unwrap();
-    let mut root = walk.next().unwrap().unwrap();
-    root.skip_all();
-    assert!(["d", "link", "gone"].iter().all(|name| root.follow_name(name)));
-    let mut seen = Vec::new();
-    while let Some(dir) = walk.next().unwrap() {
-        seen.push((dir.name_os().to_str().unwrap().to_owned(), dir.is_link()));
-    }
-    assert_eq!(seen, [("d", false), ("link", true), ("in", false)].map(|(name, is_link)| (name.to_owned(), is_link)));
-}

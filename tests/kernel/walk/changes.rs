@@ -12,9 +12,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-const DEPTH: usize = 8;
+pub const DEPTH: usize = 8;
 /// One of the levels that are closed while the walk is at the deepest one.
-const CLOSED: usize = 3;
+pub const CLOSED: usize = 3;
 
 /// The order of the directories is known.
 pub const WAYS: [Way; 4] = [
@@ -25,28 +25,41 @@ pub const WAYS: [Way; 4] = [
 ];
 
 /// A change, made when the walk has lent the directory `at`.
-struct Change {
+pub struct Change {
     what: &'static str,
     at: PathBuf,
+    before: fn(tree: &Path),
     make: fn(tree: &Path, beside: &Path),
     /// The errors that it causes.
     errors: Vec<(PathBuf, c_int)>,
     /// The directories that are then not entered.
     missed: Vec<PathBuf>,
+    missed_on_one_mount: Vec<PathBuf>,
 }
 
 /// A change that loses nothing.
-fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
-    Change { what, at: level(DEPTH), make, errors: vec![], missed: vec![] }
+pub fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
+    let (errors, missed, missed_on_one_mount) = (vec![], vec![], vec![]);
+    Change { what, at: level(DEPTH), before: |_| (), make, errors, missed, missed_on_one_mount }
 }
 
 impl Change {
-    fn at(self, at: PathBuf) -> Self {
+    pub fn at(self, at: PathBuf) -> Self {
         Self { at, ..self }
     }
 
+    /// What is done before the walk.
+    pub fn after(self, before: fn(&Path)) -> Self {
+        Self { before, ..self }
+    }
+
+    /// Under `same_mount`, this directory is then not entered.
+    pub fn hides(self, missed: PathBuf) -> Self {
+        Self { missed_on_one_mount: vec![missed], ..self }
+    }
+
     /// The walk cannot come back to these levels: one error each, and what is left to do there is lost.
-    fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
+    pub fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
         let lost: Vec<_> = depths.into_iter().map(level).collect();
         let missed = lost.iter().map(|lost| lost.join("z")).collect();
         Self { errors: lost.into_iter().map(|lost| (lost, errno)).collect(), missed, ..self }
@@ -170,21 +183,24 @@ fn allow(mode: u32, dir: &Path) {
 }
 
 /// Returns how many walks it checked.
-fn check_all(changes: &[Change], scratch: &Path) -> usize {
+pub fn check_all(changes: &[Change], scratch: &Path) -> usize {
     let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
     for (number, (change, way)) in cases.enumerate() {
         let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
         // With the names that the walk looks for.
         make(&beside, &["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
-        let all = Told::by_std(&tree).unwrap();
+        (change.before)(&tree);
+        let hidden = if way.is_on_one_mount { &change.missed_on_one_mount[..] } else { &[] };
+        let all = Told::by_std(&tree).unwrap().without(&change.missed).without(hidden);
+        let expected = all.with_errors(change.errors.clone());
         let mut run = way.begin(&tree);
-        run.until(&change.at);
+        // What is hidden is not come to.
+        run.until(if expected.visited.contains(&change.at) { &change.at } else { Path::new("z") });
         (change.make)(&tree, &beside);
         let told = run.finish();
 
         let what = format!("{}, {way:?}", change.what);
-        let expected = all.without(&change.missed).with_errors(change.errors.clone());
         assert_eq!(told.clone().sorted(), expected, "{what}");
         if way.is_post_order {
             let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);

@@ -1,6 +1,7 @@
 //! Mount points in the tree: a walk enters them, except under `same_mount`, whatever is mounted there meanwhile.
 
-use super::{SORTED, Told, WAYS, comb, level};
+use super::changes::{CLOSED, Change, DEPTH, change, check_all};
+use super::{Told, WAYS, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
@@ -11,9 +12,7 @@ use libc::ENOENT;
 use rustix::fs::fstat;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-
-const DEPTH: usize = 8;
+use std::path::Path;
 
 fn mount_tmpfs(at: &Path) {
     mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
@@ -145,18 +144,6 @@ fn check_mounts(tree: &Path, points: &[&str]) {
     }
 }
 
-/// A mount or an unmount when the walk is at the level `at`.
-struct Change {
-    what: &'static str,
-    at: usize,
-    before: fn(tree: &Path),
-    make: fn(tree: &Path),
-    /// The result, from that for the tree as it was before; without `same_mount` and with it.
-    expected: [fn(Told) -> Told; 2],
-}
-
-const CLOSED: usize = 3;
-
 /// Covers a level, and what is below it, with a copy.
 fn mount_comb(tree: &Path) {
     let point = tree.join(level(CLOSED));
@@ -169,91 +156,49 @@ fn mount_file(point: &Path) {
     make(point, &["file"]);
 }
 
+/// Mounts and unmounts.
 fn changes() -> [Change; 7] {
-    let same = |told| told;
-    let without_z = |told: Told| told.without(&[level(CLOSED).join("z")]);
-    let lost = |told: Told| told.without(&[level(CLOSED).join("z")]).with_errors([(level(CLOSED), ENOENT)]);
-    let nothing = Change { what: "", at: DEPTH, before: |_| {}, make: |_| {}, expected: [same, same] };
+    let z = || level(CLOSED).join("z");
     [
-        Change {
-            what: "a tmpfs is mounted on a directory still to do",
-            make: |tree| mount_file(&tree.join(level(CLOSED)).join("z")),
-            expected: [same, without_z],
-            ..nothing
-        },
-        Change {
-            what: "a directory still to do is mounted on itself",
-            make: |tree| {
-                let point = tree.join(level(CLOSED)).join("z");
-                mount_bind(&point, &point).unwrap();
-            },
-            expected: [same, without_z],
-            ..nothing
-        },
-        Change {
-            what: "a tmpfs is mounted on a closed level",
-            make: |tree| {
-                let point = tree.join(level(CLOSED));
-                mount_tmpfs(&point);
-                make(&point, &["z/OUTSIDE"]);
-            },
-            expected: [lost, lost],
-            ..nothing
-        },
-        Change {
-            what: "a tmpfs is mounted on the root",
-            make: |tree| {
-                mount_tmpfs(tree);
-                make(tree, &["z/OUTSIDE"]);
-            },
-            ..nothing
-        },
-        Change {
-            what: "what is mounted on a closed level is unmounted",
-            before: mount_comb,
-            make: |tree| detach(&tree.join(level(CLOSED))),
-            // On one mount, the walk is past it by then.
-            expected: [same, |told| told.without(&[level(CLOSED)])],
-            ..nothing
-        },
-        Change {
-            what: "what is mounted on a directory is unmounted when it has been lent",
-            at: CLOSED - 1,
-            before: mount_comb,
-            make: |tree| detach(&tree.join(level(CLOSED))), // it covers the same tree
-            ..nothing
-        },
-        Change {
-            what: "what is mounted on a directory still to do is unmounted",
-            before: |tree| mount_file(&tree.join(level(CLOSED)).join("z")),
-            make: |tree| detach(&tree.join(level(CLOSED)).join("z")),
-            ..nothing
-        },
+        change("a tmpfs is mounted on a directory still to do", |tree, _| {
+            mount_file(&tree.join(level(CLOSED)).join("z"));
+        })
+        .hides(z()),
+        change("a directory still to do is mounted on itself", |tree, _| {
+            let point = tree.join(level(CLOSED)).join("z");
+            mount_bind(&point, &point).unwrap();
+        })
+        .hides(z()),
+        change("a tmpfs is mounted on a closed level", |tree, _| {
+            let point = tree.join(level(CLOSED));
+            mount_tmpfs(&point);
+            make(&point, &["z/OUTSIDE"]);
+        })
+        .loses([CLOSED], ENOENT),
+        change("a tmpfs is mounted on the root", |tree, _| {
+            mount_tmpfs(tree);
+            make(tree, &["z/OUTSIDE"]);
+        }),
+        // On one mount, the walk is past it by then.
+        change("what is mounted on a closed level is unmounted", |tree, _| detach(&tree.join(level(CLOSED))))
+            .after(mount_comb)
+            .hides(level(CLOSED)),
+        // It covers the same tree.
+        change("what is mounted on a directory is unmounted when it has been lent", |tree, _| {
+            detach(&tree.join(level(CLOSED)));
+        })
+        .after(mount_comb)
+        .at(level(CLOSED - 1)),
+        change("what is mounted on a directory still to do is unmounted", |tree, _| {
+            detach(&tree.join(level(CLOSED)).join("z"));
+        })
+        .after(|tree| mount_file(&tree.join(level(CLOSED)).join("z"))),
     ]
 }
 
 #[test]
 fn mounting_and_unmounting_midway_loses_nothing_else() {
-    let outcome = in_own_namespace(|scratch| {
-        let mut cases = 0;
-        for change in changes() {
-            for (is_on_one_mount, is_post_order) in [(false, false), (false, true), (true, false), (true, true)] {
-                let way = Way { is_post_order, is_on_one_mount, ..SORTED };
-                let tree = scratch.join(cases.to_string());
-                comb(&tree, DEPTH);
-                (change.before)(&tree);
-                let expected = (change.expected[usize::from(is_on_one_mount)])(Told::by_std(&tree).unwrap());
-                let mut run = way.begin(&tree);
-                let deepest =
-                    if expected.visited.contains(&level(change.at)) { level(change.at) } else { PathBuf::from("z") };
-                run.until(deepest);
-                (change.make)(&tree);
-                assert_eq!(run.finish().sorted(), expected, "{}, {way:?}", change.what);
-                cases += 1;
-            }
-        }
-        cases
-    });
+    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
     let what = "walks with mounts changed on levels closed, or still to do";
     machine::report("walk: mounted and unmounted midway", outcome, what);
 }
