@@ -183,6 +183,18 @@ impl Run {
     }
 }
 
+/// Checks what each way tells, on one thread and on three. Returns the number of walks.
+fn check_ways<'t>(tree: &Path, expected: impl Fn(Way) -> &'t Told, what: &str) -> usize {
+    for way in WAYS {
+        for (told, threads) in [(way.walk(tree), 1), (way.spread(tree, 3), 3)] {
+            let (told, expected) = (told.sorted(), expected(way));
+            let lost = || expected.entries.iter().find(|path| !told.entries.contains(path));
+            assert!(told == *expected, "{what}, {way:?}, {threads} threads: lost: {:?}, {told:?}", lost());
+        }
+    }
+    2 * WAYS.len()
+}
+
 /// `rm -r` on the second visits. It never leaves the tree: it removes each name from the directory that it was read from, and
 /// follows no link. It skips what others add, remove or swap meanwhile.
 pub fn remove_contents(root: OwnedFd) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! on another: a walk that carries its marker across a mount loses entries.
 
 use super::hostile::{Child, dir, directory, file};
-use super::{Told, WAYS, comb, level};
+use super::{Told, check_ways, comb, level};
 use crate::file_systems::FileSystem;
 use crate::fuse::{Batch, Directory, Server};
 use crate::hostile::served;
@@ -93,19 +93,7 @@ fn check(tree: &Path, points: &[PathBuf], what: &str) -> usize {
     assert!(all.visited.len() > on_one.visited.len() + 50);
     let last = format!("f{}", FILES - 1);
     assert!(all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50, "the server's files are missing");
-    for way in WAYS {
-        let expected = if way.is_on_one_mount { &on_one } else { &all };
-        assert_same(&way.walk(tree).sorted(), expected, &format!("{what}, {way:?}"));
-        assert_same(&way.spread(tree, 3).sorted(), expected, &format!("{what}, {way:?}, several threads"));
-    }
-    2 * WAYS.len()
-}
-
-fn assert_same(told: &Told, expected: &Told, what: &str) {
-    if told != expected {
-        let lost: Vec<_> = expected.entries.iter().filter(|path| !told.entries.contains(path)).collect();
-        panic!("{what}: {} entries are lost, {:?} among them; errors: {:?}", lost.len(), lost.first(), told.errors);
-    }
+    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, what)
 }
 
 const OPENAT2: c_long = libc::SYS_openat2;
