@@ -33,7 +33,7 @@ fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
     let test = |make: fn(&Path, usize), count: usize| {
         let tree = Tree::new(|at| make(at, depth));
         for is_post_order in [false, true] {
-            let expected = trace(&mut walk(tree.path(), 1000, is_post_order), |_| ());
+            let expected = trace(&mut walk(tree.path(), 400, is_post_order), |_| ());
             assert_eq!(expected.0, if is_post_order { 2 * count } else { count });
             for max_open in [1, 32] {
                 assert!(trace(&mut walk(tree.path(), max_open, is_post_order), |_| ()) == expected, "{max_open} open");

@@ -1,6 +1,6 @@
 //! What a walk lends, and what it must lend according to `std::fs::read_dir`: one model for all tests.
 
-use super::scan::{self, Found, errno, sorted, type_by_std};
+use super::scan::{self, Found, ORDERS, errno, sorted, type_by_std};
 use super::tree::Random;
 use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
 use rustix::fs::fstat;
@@ -74,8 +74,6 @@ pub enum Prune {
     Both,
 }
 
-const ORDERS: [Order; 4] = [Order::Bytes, Order::AsciiCaseless, Order::Inode, Order::Unsorted];
-
 impl Plan {
     /// Reads all entries, and skips none.
     pub const ALL: Self = Self {
@@ -100,7 +98,7 @@ impl Plan {
         let mut random = Random::of(&(seed, path));
         let seed = random.0;
         let lend = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
-        let read = (random.below(4) == 0).then(|| ORDERS[random.below(4)]);
+        let read = (random.below(4) == 0).then(|| ORDERS[random.below(ORDERS.len())]);
         let leave = (random.below(12) == 0).then(|| random.below(3));
         Self { lend, read, leave, prune: Prune::any, seed, ..Self::ALL }
     }
