@@ -68,10 +68,11 @@ impl Model<'_> {
         true
     }
 
-    /// Walks to the end. Returns the directories, from their first visits.
-    fn walk(self, walk: &mut impl Next<Value>) -> Vec<PathBuf> {
+    /// Takes so many visits, or all that are left. Returns the directories, from their first visits.
+    fn walk(self, walk: &mut impl Next<Value>, most: usize) -> Vec<PathBuf> {
         let (mut listing, mut paths) = (Listing::new(), Vec::new());
-        while let Some(mut dir) = walk.next_dir().unwrap() {
+        for _ in 0..most {
+            let Some(mut dir) = walk.next_dir().unwrap() else { break };
             if self.look(&mut dir, &mut listing) {
                 paths.push(dir.path().to_owned());
             }
@@ -106,14 +107,10 @@ fn directory_begins_with_what_the_one_above_was_left_in() {
             let mut walk = begin(root, way);
             for seed in 0..3 {
                 let model = Model { root, seed };
-                assert_all(model.walk(&mut walk), &expected);
+                assert_all(model.walk(&mut walk, usize::MAX), &expected);
                 // Half a tree, and the whole from its beginning.
-                let (mut listing, mut steps) = (Listing::new(), 0);
                 walk.reopen(root).unwrap();
-                while let Some(mut dir) = walk.next().unwrap().filter(|_| steps < 50) {
-                    model.look(&mut dir, &mut listing);
-                    steps += 1;
-                }
+                model.walk(&mut walk, 50);
                 walk.reopen(root).unwrap();
                 cases += 1;
             }
@@ -136,17 +133,8 @@ fn values_go_along_to_other_threads() {
                     let model = Model { root, seed: cases as u64 };
                     let stays = AtomicUsize::new(0);
                     let parts = begin(root, way).spread(threads, |worker| {
-                        if !leaves || stays.fetch_add(1, Relaxed) == 0 {
-                            return model.walk(worker);
-                        }
-                        let (mut listing, mut paths) = (Listing::new(), Vec::new());
-                        for _ in 0..5 {
-                            let Some(mut dir) = worker.next().unwrap() else { break };
-                            if model.look(&mut dir, &mut listing) {
-                                paths.push(dir.path().to_owned());
-                            }
-                        }
-                        paths
+                        let stays = !leaves || stays.fetch_add(1, Relaxed) == 0;
+                        model.walk(worker, if stays { usize::MAX } else { 5 })
                     });
                     assert_all(parts.into_iter().flatten().collect(), &expected);
                     cases += 1;

@@ -5,7 +5,7 @@ use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::support::machine;
 use crate::support::tree::make;
-use crate::support::visits::{Plan, directories, errors, walked};
+use crate::support::visits::{Plan, Visit, What, directories, errors, walked};
 use crate::support::way::Way;
 use crate::trap;
 use lendir::Walk;
@@ -241,18 +241,13 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
             let first = tree.join(root.next().unwrap().unwrap().name_os());
             trap::fail(libc::SYS_lseek, errno, |number| number == 1);
 
-            let mut visited = Vec::new();
+            let visits = walked(&mut walk, |_| Plan::ALL);
+            let error = Visit { path: tree.into(), depth: 0, what: What::Error(errno) };
             if errno == EINTR {
-                visited.push(walk.next().unwrap().unwrap().path().to_owned());
+                assert_eq!((&visits[0].path, visits.len(), errors(&visits).len()), (&first, 3, 0));
             } else {
-                let error = walk.next().unwrap_err();
-                assert_eq!((error.path(), error.depth()), (tree, 0));
-                assert_eq!(error.io_error().raw_os_error(), Some(errno));
+                assert_eq!((&visits[0], directories(&visits)), (&error, vec![&*first]));
             }
-            while let Some(dir) = walk.next().unwrap() {
-                visited.push(dir.path().to_owned());
-            }
-            assert_eq!((&visited[0], visited.len()), (&first, if errno == EINTR { 3 } else { 1 }), "errno {errno}");
             trap::count(libc::SYS_lseek);
         }
         let what = "errors of `lseek` in a directory that was dropped midway: one, and the directories seen before are visited";

@@ -5,12 +5,13 @@ use super::{SORTED, Told, Way, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
-use lendir::{FileType, Walk};
+use crate::support::visits::{Plan, directories, errors, walked};
+use lendir::Walk;
 use libc::ENOENT;
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs::rename;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const DEPTH: usize = 8;
 const CLOSED: [usize; 3] = [1, 3, DEPTH - 3];
@@ -72,22 +73,14 @@ fn a_link_whose_directory_has_left_the_mount_is_an_error() {
         symlink(scratch.join("target"), scratch.join("a/b/x/link")).unwrap();
         let root = scratch.join("mount");
         mount_bind(scratch.join("a/b"), &root).unwrap();
-        let mut walk = Walk::open(&root).unwrap();
-        let (mut paths, mut errors) = (Vec::new(), Vec::new());
-        while let Some(mut dir) = walk.next_ok(|error| errors.push((error.path().to_owned(), error.raw_os_error()))) {
-            paths.push(dir.path().strip_prefix(&root).unwrap().to_owned());
-            if dir.name() == b"x" {
+        let visits = walked(&mut Walk::open(&root).unwrap(), |path| {
+            if path.ends_with("x") {
                 rename(scratch.join("a/b/x"), scratch.join("a/x")).unwrap();
-                while let Some(entry) = dir.next().unwrap() {
-                    if entry.file_type() == FileType::Symlink {
-                        dir.follow_entry();
-                    }
-                }
             }
-        }
-        paths.sort();
-        assert_eq!(paths, ["", "x", "x/sub"].map(PathBuf::from));
-        assert_eq!(errors, [(root.join("x/link"), Some(ENOENT))]);
+            Plan::FOLLOW
+        });
+        assert_eq!(directories(&visits), ["", "x", "x/sub"].map(|path| root.join(path)));
+        assert_eq!(errors(&visits), [(&*root.join("x/link"), ENOENT)]);
         1
     });
     let row = "walk: a link is followed in a directory that has left the bind mount";
