@@ -178,7 +178,7 @@ fn an_error_has_the_path_and_comes_once() {
         assert_eq!((error.path(), error.depth(), error.raw_os_error()), (path, 0, Some(errno)));
     }
     let error = read_dir("a\0b").unwrap_err();
-    assert_eq!((error.path(), error.kind()), (Path::new(""), io::ErrorKind::InvalidInput));
+    assert_eq!((error.path(), error.kind()), (Path::new("a\0b"), io::ErrorKind::InvalidInput));
 
     let mut dir = ReadDir::from(OwnedFd::from(File::open(&file).unwrap()));
     assert_eq!(dir.path(), Path::new(""));
