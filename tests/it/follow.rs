@@ -1,12 +1,10 @@
 //! Symbolic links that the caller follows with `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
 
 use crate::fixture::{has_gnu, run};
-use crate::spread::in_one_order;
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Visit, What, by_std, directories, walked};
-use lendir::Order;
+use crate::visits::{Plan, Visit, What, by_std, directories, in_one_order, walked};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -26,8 +24,7 @@ pub const WAYS: [Way; 7] = [
 
 /// All links are followed.
 fn plan(way: Way) -> Plan {
-    let plan = if way.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
-    Plan { follows: true, max_depth: way.max_depth, ..plan }
+    Plan { follows: true, ..way.plan() }
 }
 
 pub fn followed(way: Way, root: &Path) -> Vec<Visit> {

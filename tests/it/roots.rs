@@ -1,12 +1,12 @@
 //! What a root may be, and many of them in one walk: `WalkOptions::open_all`.
 
-use crate::spread::{THREADS, in_one_order};
+use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
 use crate::support::process;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Prune, Visit, What, by_std, walked};
+use crate::visits::{Plan, Prune, Visit, What, by_std, in_one_order, walked};
 use crate::walk_bounds::leave_room;
 use lendir::{Order, Walk};
 use std::fs::{self, Permissions};

@@ -13,10 +13,9 @@ mod trouble;
 use crate::stamps::read_all;
 use crate::support::tree::Tree;
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Visit, What, by_std, walked};
-use lendir::{Dir, Error, Order, Walk, Worker};
+use crate::visits::{Next, Visit, What, by_std, in_one_order, walked};
+use lendir::{Dir, Walk};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 pub const THREADS: [usize; 3] = [1, 2, 8];
@@ -33,30 +32,9 @@ const WAYS: [Way; 7] = [
     Way { is_sorted: true, is_on_one_mount: true, ..TIGHT },
 ];
 
-/// A walk, or one of its threads.
-pub trait Next<S = ()> {
-    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
-}
-
-impl<S: Clone> Next<S> for Walk<S> {
-    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        self.next()
-    }
-}
-
-impl<S: Clone + Send> Next<S> for Worker<'_, '_, S> {
-    fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        self.next()
-    }
-}
-
 impl Way {
     fn begin(self, root: &Path) -> Walk {
         self.options().open(root).unwrap()
-    }
-
-    fn plan(self) -> Plan {
-        if self.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL }
     }
 
     /// What all threads together must lend.
@@ -74,20 +52,6 @@ impl Way {
     fn check(self, tree: &Tree, expected: &[Visit], threads: usize) {
         assert!(self.spread(tree.path(), threads) == expected, "{self:?}, {threads} threads");
     }
-}
-
-pub fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
-    let mut visits: Vec<_> = visits.into_iter().collect();
-    visits.sort_by(|a, b| {
-        let key = |visit: &Visit| match visit.what {
-            What::First(_) => 0,
-            What::Second => 1,
-            What::Error(errno) => 2 + errno,
-        };
-        // As bytes: `Path` compares name by name, which takes longer than the walk.
-        (a.path.as_os_str().as_bytes(), key(a)).cmp(&(b.path.as_os_str().as_bytes(), key(b)))
-    });
-    visits
 }
 
 /// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than

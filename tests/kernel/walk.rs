@@ -19,9 +19,9 @@ mod swaps;
 mod twins;
 
 use crate::support::tree::make;
-use crate::support::visits::{Lent, Plan, Visit, What, by_std};
+use crate::support::visits::{Lent, Visit, What, by_std};
 use crate::support::way::{PLAIN, Way};
-use lendir::{FileType, Order, Walk};
+use lendir::{FileType, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -61,10 +61,6 @@ impl Way {
     fn by_std(self, root: &Path) -> impl Iterator<Item = Visit> {
         let visits = by_std(root, self.is_post_order, |_| self.plan());
         visits.into_iter().map(move |visit| Visit { path: visit.path.strip_prefix(root).unwrap().into(), ..visit })
-    }
-
-    fn plan(self) -> Plan {
-        if self.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL }
     }
 }
 

@@ -352,6 +352,21 @@ fn is_entered(path: &Path, depth: usize) -> Result<bool, i32> {
     }
 }
 
+/// By their paths, as the visits of several threads have no order.
+pub fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
+    let mut visits: Vec<_> = visits.into_iter().collect();
+    visits.sort_by(|a, b| {
+        let key = |visit: &Visit| match visit.what {
+            What::First(_) => 0,
+            What::Second => 1,
+            What::Error(errno) => 2 + errno,
+        };
+        // As bytes: `Path` compares name by name, which takes longer than the walk.
+        (a.path.as_os_str().as_bytes(), key(a)).cmp(&(b.path.as_os_str().as_bytes(), key(b)))
+    });
+    visits
+}
+
 /// The paths of the first visits, sorted.
 pub fn directories(visits: &[Visit]) -> Vec<&Path> {
     let first = visits.iter().filter(|visit| matches!(visit.what, What::First(_)));

@@ -1,6 +1,7 @@
 //! The ways to walk a tree.
 
-use lendir::{Walk, WalkOptions};
+use super::visits::Plan;
+use lendir::{Order, Walk, WalkOptions};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -18,6 +19,11 @@ pub const PLAIN: Way =
 pub const POST: Way = Way { is_post_order: true, ..PLAIN };
 
 impl Way {
+    pub fn plan(self) -> Plan {
+        let plan = if self.is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
+        Plan { max_depth: self.max_depth, ..plan }
+    }
+
     /// The options of the walk. The caller sorts.
     pub fn options(self) -> WalkOptions {
         let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);

@@ -1,18 +1,16 @@
 //! Few descriptors, threads or cores.
 
-use super::{THREADS, TIGHT, in_one_order, paths_of};
+use super::{THREADS, TIGHT};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::process::{self, as_nobody, in_thread};
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
-use crate::visits::{Plan, What, walked};
+use crate::visits::{Plan, assert_nothing_is_lost_silently, errors, in_one_order, walked};
 use crate::walk_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
 use std::sync::Mutex;
 
 /// A share on its way to another thread has a descriptor, and so has the root in post-order.
@@ -57,24 +55,14 @@ fn process_with_few_descriptors_loses_nothing_silently() {
     process::run("spread::limits::process_with_few_descriptors_loses_nothing_silently", 120, || {
         let tree = Tree::new(|at| tree::bushy(at, 30));
         for way in [PLAIN, POST, TIGHT] {
-            let expected = paths_of(&way.by_std(tree.path()));
+            let expected = way.by_std(tree.path());
             for descriptors in [2, 3, 5, 8, 12, 40] {
                 let _others = leave_room(descriptors);
                 for _ in 0..if runs_long() { 100 } else { 1 } {
                     let parts = way.begin(tree.path()).spread(8, |worker| walked(worker, |_| Plan::ALL));
-                    let (errors, visits): (Vec<_>, Vec<_>) =
-                        parts.into_iter().flatten().partition(|visit| matches!(visit.what, What::Error(_)));
-                    assert!(errors.iter().all(|error| error.what == What::Error(libc::EMFILE)), "{errors:?}");
-                    let failed: HashSet<_> = errors.iter().map(|error| &*error.path).collect();
-                    let mut paths = paths_of(&visits);
-                    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "a directory came twice");
-                    let is_told = |path: &Path| path.ancestors().any(|path| failed.contains(path));
-                    let missing = expected.iter().filter(|path| paths.binary_search(path).is_err());
-                    let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path.as_ref())).collect();
-                    let what = format!("{way:?}, {descriptors} descriptors, errors of {failed:?}");
-                    assert!(silent.is_empty(), "{what}: {silent:?} lost without an error");
-                    paths.retain(|path| expected.binary_search(path).is_err());
-                    assert!(paths.is_empty(), "lent, but not in the tree: {paths:?}");
+                    let visits = parts.concat();
+                    assert!(errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE), "{visits:?}");
+                    assert_nothing_is_lost_silently(&visits, &expected, &format!("{way:?}, {descriptors} descriptors"));
                 }
             }
         }
