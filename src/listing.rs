@@ -109,8 +109,10 @@ impl Listing {
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///
     /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch has
-    /// neither `.` nor `..`, the descriptor was not at the beginning, or a FUSE server gives none: then one `lseek`, and that batch
-    /// again. In an ext4 directory of one block they can come late: after a [`seek`](crate::Entries::seek) into one, rewind it first.
+    /// neither `.` nor `..`, the descriptor stood elsewhere, or a FUSE server gives none: then one `lseek`, and that batch again.
+    ///
+    /// **After a [`seek`](crate::Entries::seek) into the middle of a directory on ext4, rewind it first.** There `.` and `..` can
+    /// come after other entries, so the middle of a small directory can pass for its beginning.
     ///
     /// # Errors
     ///

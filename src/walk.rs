@@ -283,10 +283,10 @@ impl<S: Clone> Walk<S> {
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open) descriptors, and one
     /// more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024: lower `max_open`. While
-    /// others wait, a busy thread gives each of them a share: half of its roots, or half of the directories left at its shallowest
-    /// open level, with a copy of their names, of their path and of the state, and a duplicate of that level's descriptor. In
-    /// post-order, a first share takes a `statx`, an allocation and a clone of the state for each level above it too. If a thread
-    /// cannot be started, there are fewer threads and fewer results.
+    /// others wait, a busy thread gives each of them an equal share of its roots, or of the directories left at its shallowest open
+    /// level, with a copy of their names, of their path and of the state, and a duplicate of that level's descriptor. In post-order,
+    /// a first share takes a `statx`, an allocation and a clone of the state for each level above it too. If a thread cannot be
+    /// started, there are fewer threads and fewer results.
     #[doc(alias = "build_parallel")]
     #[doc(alias = "threads")]
     pub fn spread<'env, R: Send>(

@@ -5,8 +5,8 @@
 //! descriptors and memory.
 //!
 //! Every job in the queue begins, even if the thread that gave it does nothing more. It is queued only while a thread is in
-//! [`take`](Handover::take), which leaves only when no job is queued. If that thread runs a job now, that job ends: it may wait
-//! for jobs that it gave, but a job queues another only if an idle thread takes it at once.
+//! [`take`](Handover::take), and that thread does not leave while a job is queued. If it is busy with a job of its own, that job
+//! ends: it may wait for jobs that it gave, but a job queues another only if an idle thread takes it at once.
 
 use super::jobs::{Job, JobQueue};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -37,12 +37,12 @@ struct Queue<'env, W> {
     /// How many are idle, and how many of these sleep and have not been woken.
     idle: usize,
     asleep: usize,
-    /// Whether a thread has been idle, or few jobs were left, since there were jobs enough.
+    /// Whether more jobs are asked for: from when a thread is idle, or few jobs are left, until the queue is full.
     lacks_jobs: bool,
 }
 
-/// The queue may hold this many jobs, and two more for each thread. To wake a thread for each takes longer than a short job, and
-/// while the thread that gives runs a job itself, nobody gives.
+/// The queue may hold this many jobs, and two more for each thread. With fewer, threads would be woken for one short job at a
+/// time, and would find none while the thread that gives runs a job itself.
 const JOBS_AHEAD: usize = 16;
 
 /// How many times an idle thread polls before it sleeps. To sleep and to be woken takes longer than a short job.
@@ -91,14 +91,14 @@ impl<'env, W> Handover<'env, W> {
         queue.idle += 1;
         let mut patience = PATIENCE;
         let work = loop {
-            // Only here can the last busy thread become idle, and so end it for all.
+            // If this was the last busy thread, the walk ends here.
             self.settle(&mut queue);
             if self.is_over() {
                 self.changed.notify_all();
                 break None;
             }
             if let Some(job) = queue.take_job() {
-                // It is not idle: the job may hold up the end, but what it does cannot be missed.
+                // A thread that runs a job is not idle, so the walk cannot end before the job does.
                 queue.idle -= 1;
                 self.settle(&mut queue);
                 drop(queue);
@@ -163,8 +163,8 @@ impl<'env, W> Handover<'env, W> {
 
     /// A sleeping thread wakes for each task, as long as there is one.
     fn wake_one(&self, queue: &mut Queue<'env, W>) {
-        // The waker decrements the count, not the sleeper: two tasks given in a row wake two threads. A thread that wakes by itself
-        // stays counted, which costs one vain notification.
+        // The waker decrements the count, not the sleeper, so two tasks given in a row wake two threads. After a spurious wake-up
+        // the count is one too high, which costs a notification that wakes nobody.
         if queue.asleep > 0 {
             queue.asleep -= 1;
             self.changed.notify_one();
@@ -289,7 +289,7 @@ mod tests {
         handover.give_job(Box::new(|_| ()), is_in_job).is_none()
     }
 
-    /// Waits until so many threads are idle, and none of them is needed for a job.
+    /// Waits until this many threads are idle and have no task to take.
     fn wait_for_idle(handover: &Handover<'_, ()>, idle: usize) {
         while handover.asked() != idle {
             thread::yield_now();

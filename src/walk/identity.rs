@@ -96,7 +96,7 @@ impl Mount {
     }
 }
 
-/// All that the kernel tells.
+/// Asks the kernel for all of it.
 #[cold]
 fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;

@@ -125,7 +125,7 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
     ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///             if entry.name() == b"net" {
-    ///                 println!("{}", entry.path().display());
+    ///                 println!("{:?}", entry.path());
     ///                 return jobs.stop();
     ///             }
     ///         }

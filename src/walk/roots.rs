@@ -27,7 +27,7 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    /// An equal part of them for one of so many threads, besides this one: even the last one, if this thread `is_busy` without it.
+    /// An equal part of them, for one of the `threads` that wait: even the last one, if this thread `is_busy` without it.
     pub(super) fn give_part(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let given = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
         let paths = self.paths.split_off(self.paths.len() - given);

@@ -8,8 +8,8 @@ use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// While others wait, a thread may copy this many bytes of path per directory that it visits. A tree of 100,000 levels has paths of
-/// megabytes: copied for each directory, they would take time that grows with the square of its depth.
+/// While others wait, a thread may copy this many bytes of path per directory that it visits. A tree of 100,000 levels has paths
+/// of megabytes. Copying one for every directory would take time quadratic in the depth.
 const PATH_CREDIT: usize = 4096;
 
 impl<S: Clone> Traversal<S> {
@@ -18,14 +18,14 @@ impl<S: Clone> Traversal<S> {
         self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
     }
 
-    /// Takes a part of this thread's work, for one of so many `threads` that wait: of its roots, or of the directories pending at
-    /// the shallowest open level. Gives away a single one only if others are left.
+    /// Splits off an equal part of this thread's work for one of the `threads` that wait: of its roots, or of the directories
+    /// pending at the shallowest open level. Gives a single one only if others are left.
     pub(super) fn give(&mut self, threads: usize) -> Option<Self> {
         if threads == 0 {
             return None;
         }
-        // The levels above have no names left. To look at each of them again for every directory would take time that grows
-        // with the square of the depth, in a deep tree whose levels were given away one by one.
+        // Levels before `given_until` have no names left. In a deep tree whose levels were given away one by one, looking at each of
+        // them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.given_until());
         let given_until = match &shallowest {
             Some((index, _)) => self.stack.levels[*index].spot.names_at,
@@ -91,8 +91,8 @@ impl<S: Clone> Traversal<S> {
     /// Shares the level at `index`, and all above it, with other threads.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
         let stack = &mut self.stack;
-        // The levels above a shared one are shared too.
-        // It stands for all threads below it, so it must exist before the first of them can be done.
+        // The levels above a shared one are shared too. Each must be shared before anything below it is given away: the other
+        // thread may be done with that at once.
         for at in stack.levels[..=index].partition_point(|level| level.shared.is_some())..=index {
             let identity = stack.identity(at);
             let level = &stack.levels[at];

@@ -2,7 +2,7 @@
 //!
 //! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
-//! and then holds the level above. `Arc` counts with an acquire fence at the end, so it sees all that the others did.
+//! and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread sees all that the others did.
 
 use super::identity::Identity;
 use super::spot::Spot;

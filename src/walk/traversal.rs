@@ -221,9 +221,9 @@ impl<S: Clone> Traversal<S> {
         let spot =
             |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
         if takes_place {
-            // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its state.
-            // That level's descriptor is closed here. In post-order the level is still to be visited again, and below a closed
-            // level it leads back there: the walk has searched it, while nobody may be permitted to search the child.
+            // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its state,
+            // and that level's descriptor is closed. Not in post-order, where the level is visited again. Nor right below a closed
+            // level: `..` from here leads back there, whereas the child may not be searchable.
             pending.truncate(top.spot.names_at);
             let spot = spot(pending.len());
             top.visit = Visit::First(dir);

@@ -25,7 +25,7 @@ pub(super) enum Tell {
 }
 
 impl Unfinished {
-    /// The rest has been read, or need not be. Returns why there is none, unless the caller knows.
+    /// The rest has been read, or need not be. Returns why the directory may not be read, unless the caller was told.
     #[inline]
     pub(super) fn end(&mut self) -> Option<Errno> {
         match self {

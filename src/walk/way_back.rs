@@ -1,7 +1,7 @@
 //! `WayBack`: how the walk finds a level again after closing its descriptor.
 //!
-//! It goes by `..` from the directory below, or else by names from the base, the shallowest level, which stays open. Either way it accepts a
-//! directory only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
+//! It goes by `..` from the directory below, or else by names from the base, which stays open. Either way it accepts a directory
+//! only if that has the [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
 //!
 //! A failed route is not tried again for the levels above: `..` goes on from where it led, and no name is tried again at or below
 //! the first that led elsewhere. So the number of system calls on the way back grows with the depth, whatever was moved. Only

@@ -13,8 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// One of the threads of [`Walk::spread`](super::Walk::spread). It has [`next`](Self::next), as the [`Walk`](super::Walk).
 ///
-/// It stays in its closure and on its thread: its lifetime `'scope` is that of one `spread`, so it cannot be kept, or put in the
-/// place of another, and it is not `Send`.
+/// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`. So
+/// it can neither be kept nor replaced by another.
 ///
 /// ```compile_fail,E0521
 /// let kept = std::sync::Mutex::new(None);
@@ -88,7 +88,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             if self.cursor.is_unfinished() {
                 self.finish()?;
             }
-            // Once a directory, between two of them: what is pending is complete then.
+            // Between two directories, when all names of the last one have been noted.
             if self.handover.asked() > 0 {
                 self.give();
             }
@@ -139,7 +139,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
             self.stop();
         }
         let Self { cursor, handover, .. } = self;
-        // Given before it leaves: with this thread, the last one could leave, and the others would find nothing.
+        // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
         if cursor.traversal.has_work() {
             handover.give(cursor.traversal);
         } else {
@@ -155,7 +155,7 @@ impl<S> fmt::Debug for Worker<'_, '_, S> {
     }
 }
 
-/// The fewest threads of `spread(0)`: on a cold disk they wait in parallel, whatever the core count.
+/// The fewest threads of `spread(0)`. On a cold disk they wait in parallel, whatever the core count.
 const MIN_THREADS: usize = 8;
 
 /// Runs `work` on several threads: see [`Walk::spread`](super::Walk::spread).
@@ -181,7 +181,7 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
         result
     };
     let results: Vec<_> = thread::scope(|scope| {
-        // This thread joins first, or the others could find nobody to wait for.
+        // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
         handover.join();
         let run = &run;
         let start = |index| {
@@ -190,7 +190,7 @@ pub(super) fn spread<'env, S: Clone + Send, R: Send>(
             let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
             started.inspect_err(|_| handover.leave()).ok()
         };
-        // A clone of the state may panic: then those that were started wait for nobody.
+        // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
         let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
             Ok(others) => others,
             Err(panic) => {

@@ -96,6 +96,9 @@ fn control_characters_are_question_marks_on_a_terminal() {
         assert!(shown.ends_with(text), "{name}: {shown:?}");
         assert_eq!(errors, format!("{name}: miss?ing: No such file or directory (os error 2)\n"));
     }
+    let mut sorted = example("sorted");
+    sorted.arg(tree.path().join("new\nline"));
+    assert_eq!(run_on_terminal(sorted), Some(("?[31mred?\r\n".into(), String::new())));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{TryRecvError, channel};
 use std::{str, thread};
 
 /// A directory with `count` empty files, named by numbers as processes are.
@@ -96,18 +96,19 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
 
 /// The standard output of all `run`s while another thread keeps exchanging `root` and `link` in `dir`.
 pub fn while_root_is_swapped(dir: &Path, run: impl Fn() -> Output) -> String {
-    let (root, link, done) = (dir.join("root"), dir.join("link"), AtomicBool::new(false));
+    let (root, link) = (&dir.join("root"), &dir.join("link"));
     let mut text = String::new();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Relaxed) {
-                renameat_with(CWD, &root, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+        let (running, ended) = channel::<()>();
+        scope.spawn(move || {
+            while ended.try_recv() == Err(TryRecvError::Empty) {
+                renameat_with(CWD, root, CWD, link, RenameFlags::EXCHANGE).unwrap();
             }
         });
         for _ in 0..if runs_long() { 3000 } else { 300 } {
-            text += str::from_utf8(&run().stdout).unwrap();
+            text += str::from_utf8(&run().stdout).unwrap(); // if it panics, `running` is dropped too
         }
-        done.store(true, Relaxed);
+        drop(running);
     });
     text
 }
