@@ -75,7 +75,8 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { options, stack, path, links, notes, .. } = traversal;
-        let (Level { visit, spot, end_marker, state, .. }, above) = stack.split_top_mut();
+        let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
+        let Level { visit, spot, end_marker, state, .. } = top;
         let visit: &Visit = visit;
         let (dir, is_second_visit, parent) = match visit {
             Visit::First(dir) => (dir, false, None),

@@ -73,13 +73,13 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         Self { is_in_job: true, ..self }
     }
 
-    /// Queues `job` for a thread that waits in [`Worker::next`](super::Worker::next) or runs a job there. If there is no such thread,
-    /// or jobs enough are queued, at most 16 and two for each thread, it runs here and now. What a job gives is queued only if a
-    /// waiting thread takes it at once.
+    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and fewer than 16 jobs,
+    /// and two for each thread, are queued. Otherwise runs it here and now. A job's own jobs are queued only if a thread is idle
+    /// for each.
     ///
-    /// A closure may wait for the results of its jobs, and a job for those of its own: what is queued runs, whether or not the
-    /// caller comes back. A job must not wait for other jobs, nor for what comes after this call. The second visit of a directory
-    /// does not wait for jobs.
+    /// A closure may wait for the results of its jobs, and a job for those of its own, because what is queued runs even if the
+    /// caller does nothing more. A job must not wait for other jobs, or for anything that its giver does after this call. The second
+    /// visit of a directory does not wait for jobs.
     ///
     /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued. Every
     /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that are

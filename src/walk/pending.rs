@@ -16,7 +16,7 @@ use std::{iter, slice};
 pub(super) struct Pending {
     items: Vec<u8>,
     /// All names before this have been given to other threads. A search for names to give begins here.
-    given_until: usize,
+    pub(super) given_until: usize,
 }
 
 /// What the walk is to do about a name.
@@ -92,14 +92,6 @@ impl Pending {
     pub(super) fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
         self.given_until = self.given_until.min(len);
-    }
-
-    pub(super) fn given_until(&self) -> usize {
-        self.given_until
-    }
-
-    pub(super) fn set_given_until(&mut self, at: usize) {
-        self.given_until = at;
     }
 
     #[inline]

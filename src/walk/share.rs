@@ -26,12 +26,12 @@ impl<S: Clone> Traversal<S> {
         }
         // Levels before `given_until` have no names left. In a deep tree whose levels were given away one by one, looking at each of
         // them again for every directory would take time quadratic in the depth.
-        let shallowest = self.names_from(self.notes.pending.given_until());
+        let shallowest = self.names_from(self.notes.pending.given_until);
         let given_until = match &shallowest {
             Some((index, _)) => self.stack.levels[*index].spot.names_at,
             None => self.notes.pending.len(),
         };
-        self.notes.pending.set_given_until(given_until);
+        self.notes.pending.given_until = given_until;
         // Roots first: each is a whole tree, and takes no descriptor.
         if !self.roots.is_empty() {
             let mut other = Self::new(self.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
@@ -134,7 +134,7 @@ mod tests {
             while traversal.give(1).is_some() {
                 given += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.given_until(), &traversal.stack.levels);
+            let (searched_from, levels) = (traversal.notes.pending.given_until, &traversal.stack.levels);
             let searched = levels.iter().filter(|level| level.spot.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }

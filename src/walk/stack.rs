@@ -95,11 +95,6 @@ impl<S> Stack<S> {
     }
 
     #[inline]
-    pub(super) fn last(&self) -> Option<&Level<S>> {
-        self.levels.last()
-    }
-
-    #[inline]
     pub(super) fn top(&self) -> &Level<S> {
         self.levels.last().expect("BUG: there is no level")
     }
@@ -107,18 +102,6 @@ impl<S> Stack<S> {
     #[inline]
     pub(super) fn top_mut(&mut self) -> &mut Level<S> {
         self.levels.last_mut().expect("BUG: there is no level")
-    }
-
-    /// The top, and the levels above it in the tree.
-    #[inline]
-    pub(super) fn split_top_mut(&mut self) -> (&mut Level<S>, &[Level<S>]) {
-        let (top, above) = self.levels.split_last_mut().expect("BUG: there is no level");
-        (top, above)
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self) -> Level<S> {
-        self.levels.pop().expect("BUG: there is no level")
     }
 
     /// Makes `level`, which is above the base, the new base.

@@ -32,9 +32,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, retry_on_intr};
 use std::ffi::OsStr;
-use std::io;
-use std::mem;
 use std::os::unix::ffi::OsStrExt;
+use std::{io, mem};
 
 #[derive(Debug)]
 pub(super) struct Traversal<S> {
@@ -109,7 +108,7 @@ impl<S> Traversal<S> {
 
     /// Of the current directory, or 0.
     pub(super) fn depth(&self) -> usize {
-        self.stack.last().map_or(0, |top| top.spot.depth)
+        self.stack.levels.last().map_or(0, |top| top.spot.depth)
     }
 
     /// An error of the current directory.
@@ -133,13 +132,13 @@ impl<S> Traversal<S> {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        !self.roots.is_empty() || self.stack.last().is_some()
+        !self.roots.is_empty() || self.stack.levels.last().is_some()
     }
 
     /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
-        let level = self.stack.pop();
+        let level = self.stack.levels.pop().expect("BUG: there is no level");
         self.notes.pending.truncate(level.spot.names_at);
     }
 }
@@ -151,7 +150,7 @@ impl<S: Clone> Traversal<S> {
         if cfg!(debug_assertions) {
             self.stack.check(self.notes.pending.len());
         }
-        let Some(top) = self.stack.last() else { return self.enter_root() };
+        let Some(top) = self.stack.levels.last() else { return self.enter_root() };
         if top.next_at < self.notes.pending.len() {
             self.enter()
         } else if self.options.post_order && !matches!(top.visit, Visit::Second(_)) {
@@ -317,19 +316,14 @@ impl<S: Clone> Traversal<S> {
     #[cold]
     fn refuse(&mut self, child: Child, refusal: Refusal) -> Error {
         self.forget(child);
+        let (path, depth) = (&self.path, self.stack.top().spot.depth + 1);
+        let error = |errno| Error::new(path.until(path.len()), depth, errno);
         match refusal {
-            Refusal::Kernel(errno) => self.error_below(errno),
-            Refusal::Loop(depth) => {
-                let ancestor = OsStr::from_bytes(self.path.at_depth(depth));
-                self.error_below(Errno::LOOP).with_loop_ancestor(ancestor.into())
+            Refusal::Kernel(errno) => error(errno),
+            Refusal::Loop(above) => {
+                error(Errno::LOOP).with_loop_ancestor(OsStr::from_bytes(path.at_depth(above)).into())
             }
         }
-    }
-
-    /// An error of the directory whose name ends the path, in the current one.
-    #[cold]
-    fn error_below(&self, errno: Errno) -> Error {
-        Error::new(self.path.until(self.path.len()), self.stack.top().spot.depth + 1, errno)
     }
 
     /// The current directory is done: reopens the level right above it. A level that cannot be found is lost.
