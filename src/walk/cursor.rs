@@ -7,7 +7,6 @@ use crate::buffer::Buffer;
 use crate::error::Error;
 use std::mem;
 
-#[derive(Debug)]
 pub(super) struct Cursor<S> {
     buffer: Buffer,
     pub(super) traversal: Traversal<S>,

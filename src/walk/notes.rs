@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 /// The names of the current directory are the last ones in `pending`.
-#[derive(Debug)]
 pub(super) struct Notes {
     pub(super) pending: Pending,
     pub(super) unfinished: Unfinished,

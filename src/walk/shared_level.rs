@@ -11,7 +11,6 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::iter;
 
-#[derive(Debug)]
 pub(super) struct SharedLevel<S> {
     /// `None` for the root.
     pub(super) above: Option<Arc<Self>>,

@@ -21,7 +21,6 @@ use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
-#[derive(Debug)]
 pub(super) struct Stack<S> {
     /// The base first, the top last.
     pub(super) levels: Vec<Level<S>>,
@@ -31,7 +30,6 @@ pub(super) struct Stack<S> {
     closed: Vec<Result<Identity, Errno>>,
 }
 
-#[derive(Debug)]
 pub(super) struct Level<S> {
     pub(super) visit: Visit,
     pub(super) spot: Spot,
@@ -44,7 +42,6 @@ pub(super) struct Level<S> {
     pub(super) state: S,
 }
 
-#[derive(Debug)]
 pub(super) enum Visit {
     First(OwnedFd),
     /// At its second visit.

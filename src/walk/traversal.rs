@@ -35,7 +35,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::{io, mem};
 
-#[derive(Debug)]
 pub(super) struct Traversal<S> {
     pub(super) options: Options,
     pub(super) mounts: Mounts,
