@@ -174,12 +174,6 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Removed
     }
 
-    /// Gives the path of the directory, and its depth in a walk.
-    pub(crate) fn with_path(mut self, path: &'a [u8], depth: usize) -> Self {
-        (self.directory.path, self.directory.depth) = (path, depth);
-        self
-    }
-
     /// Whether nothing has been read of it.
     pub(crate) fn is_fresh(&self) -> bool {
         self.phase == Phase::Reading && !self.records.has_begun()

@@ -244,19 +244,14 @@ const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUN
 
 #[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {
-    // More digits than a `u32` has are too many; ten of them may be.
-    if name.is_empty() || name.len() > 10 || name[0] == b'0' && name.len() > 1 {
-        return None;
+    match name {
+        b"0" => Some(0),
+        [b'1'..=b'9', ..] => name.iter().try_fold(0u32, |number, byte| {
+            let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
+            number.checked_mul(10)?.checked_add(digit)
+        }),
+        _ => None,
     }
-    let mut number = 0;
-    for byte in name {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        number = number * 10 + u64::from(digit);
-    }
-    u32::try_from(number).ok()
 }
 
 #[cfg(test)]

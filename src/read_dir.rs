@@ -2,8 +2,6 @@
 
 use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
-#[cfg(doc)]
-use crate::entries::Entries;
 use crate::entries::find;
 use crate::entry::{Directory, Entry};
 use crate::error::Error;
@@ -48,11 +46,11 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The [guarantees](Entries#guarantees) of [`Entries`] apply here too. Methods of the same name have the same costs and errors,
+/// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name have the same costs and errors,
 /// but the errors have the directory's path.
 ///
-/// An entry takes 2 or 3 instructions more than the 45 of [`Entries`] (`cargo test --test it instructions`). For a tree, or
-/// thousands of directories, [`Walk`](crate::Walk), or [`Entries`] on one [`Buffer`], save two allocations for each.
+/// An entry takes 2 or 3 instructions more than the 45 of [`Entries`](crate::Entries) (`cargo test --test it instructions`). For a tree, or
+/// thousands of directories, [`Walk`](crate::Walk), or [`Entries`](crate::Entries) on one [`Buffer`], save two allocations for each.
 ///
 /// An entry cannot be kept while the directory is read on, or beyond it:
 ///
@@ -103,7 +101,7 @@ impl ReadDir {
         }
     }
 
-    /// The next entry, or `None` at the end: [`Entries::next`].
+    /// The next entry, or `None` at the end: [`Entries::next`](crate::Entries::next).
     ///
     /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
     #[inline(always)]
@@ -117,7 +115,7 @@ impl ReadDir {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end: [`Entries::find`].
+    /// The next entry that is `wanted`, or `None` at the end: [`Entries::find`](crate::Entries::find).
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
@@ -125,7 +123,7 @@ impl ReadDir {
         find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
     }
 
-    /// Reads to the end and counts the entries that were left: [`Entries::count`].
+    /// Reads to the end and counts the entries that were left: [`Entries::count`](crate::Entries::count).
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -151,14 +149,14 @@ impl ReadDir {
         read
     }
 
-    /// Goes back to the beginning, even after the end or an error: one `lseek`, and its errors. See [`Entries::rewind`].
+    /// Goes back to the beginning, even after the end or an error: one `lseek`, and its errors. See [`Entries::rewind`](crate::Entries::rewind).
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)
     }
 
-    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`].
+    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`](crate::Entries::seek).
     #[doc(alias = "seekdir")]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
@@ -174,7 +172,7 @@ impl ReadDir {
         Path::new(OsStr::from_bytes(&self.path))
     }
 
-    /// Whether the end came because the directory itself is gone: [`Entries::removed`].
+    /// Whether the end came because the directory itself is gone: [`Entries::removed`](crate::Entries::removed).
     #[must_use]
     pub fn removed(&self) -> bool {
         self.phase == Phase::Removed

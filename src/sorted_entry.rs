@@ -1,8 +1,6 @@
 //! `SortedEntry`, `SortedEntries`: what a listing lends.
 
 use crate::arena::{Arena, file_type};
-#[cfg(doc)]
-use crate::entry::Entry;
 use crate::entry::{self, canonical_decimal, join, resolved};
 use crate::error::Error;
 use crate::place::Place;
@@ -14,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, io, slice};
 
-/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`] does, at the same cost and
+/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`](crate::Entry) does, at the same cost and
 /// with the same errors, but keeps no cookie and does not know the descriptor of its directory.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
@@ -23,14 +21,14 @@ pub struct SortedEntry<'a> {
 }
 
 impl<'a> SortedEntry<'a> {
-    /// As [`Entry::name`].
+    /// As [`Entry::name`](crate::Entry::name).
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.place.name(&self.arena.memory)
     }
 
-    /// As [`Entry::name_cstr`].
+    /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
     ///
     /// Costs: one scan of the name for its NUL.
     #[inline]
@@ -39,14 +37,14 @@ impl<'a> SortedEntry<'a> {
         CStr::from_bytes_until_nul(&self.arena.memory[self.place.start()..]).expect("BUG: a name without its NUL")
     }
 
-    /// As [`Entry::name_os`].
+    /// As [`Entry::name_os`](crate::Entry::name_os).
     #[inline]
     #[must_use]
     pub fn name_os(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 
-    /// As [`Entry::path`]. **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a descriptor has no path.
+    /// As [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
@@ -54,54 +52,54 @@ impl<'a> SortedEntry<'a> {
         join(&self.arena.path, self.name())
     }
 
-    /// As [`Entry::depth`].
+    /// As [`Entry::depth`](crate::Entry::depth).
     #[inline]
     #[must_use]
     pub fn depth(&self) -> usize {
         self.arena.depth + 1
     }
 
-    /// As [`Entry::numeric_name`].
+    /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
     #[inline]
     #[must_use]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// As [`Entry::file_type`]. In [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
+    /// As [`Entry::file_type`](crate::Entry::file_type). In [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         file_type(self.place)
     }
 
-    /// As [`Entry::resolve_file_type`]; `dir` is the directory that was read.
+    /// As [`Entry::resolve_file_type`](crate::Entry::resolve_file_type); `dir` is the directory that was read.
     pub fn resolve_file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
         resolved(self.file_type(), dir, self.name_cstr()).map_err(|error| self.error(error))
     }
 
-    /// As [`Entry::ino`].
+    /// As [`Entry::ino`](crate::Entry::ino).
     #[inline]
     #[must_use]
     pub fn ino(&self) -> u64 {
         self.arena.ino(self.place)
     }
 
-    /// As [`Entry::stat`]; `dir` is the directory that was read.
+    /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
         entry::stat(dir, self.name_cstr()).map_err(|error| self.error(error))
     }
 
-    /// As [`Entry::statx`]; `dir` is the directory that was read.
+    /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
         entry::statx(dir, self.name_cstr(), mask).map_err(|error| self.error(error))
     }
 
-    /// As [`Entry::open`]; `dir` is the directory that was read.
+    /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
         entry::open(dir, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
-    /// As [`Entry::error`].
+    /// As [`Entry::error`](crate::Entry::error).
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         Error::at(self.path(), self.depth(), cause)

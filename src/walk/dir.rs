@@ -87,7 +87,8 @@ impl<'a, S> Dir<'a, S> {
             Visit::Closed | Visit::Lost => panic!("BUG: the level is closed"),
         };
         let path = path.as_bytes_with_nul();
-        let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker).with_path(spot.path(path), spot.depth);
+        let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker);
+        (entries.directory.path, entries.directory.depth) = (spot.path(path), spot.depth);
         let has_entries = !is_second_visit && spot.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;

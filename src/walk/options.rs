@@ -36,18 +36,10 @@ pub struct WalkOptions<S = ()> {
     pub(super) state: S,
 }
 
-impl WalkOptions {
-    pub(super) const DEFAULT: Self = Self {
-        options: Options {
-            same_mount: false,
-            post_order: false,
-            max_open: 32,
-            max_depth: usize::MAX,
-            follow_roots: true,
-        },
-        state: (),
-    };
-}
+pub(super) const DEFAULT: WalkOptions = WalkOptions {
+    options: Options { same_mount: false, post_order: false, max_open: 32, max_depth: usize::MAX, follow_roots: true },
+    state: (),
+};
 
 impl<S> WalkOptions<S> {
     /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A file
