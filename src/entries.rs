@@ -56,7 +56,7 @@ use std::fmt;
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
     records: Records<'a>,
-    phase: Phase,
+    pub(crate) phase: Phase,
     pub(crate) directory: Directory<'a>,
 }
 
@@ -177,11 +177,6 @@ impl<'a> Entries<'a> {
     /// Whether nothing has been read of it.
     pub(crate) fn is_fresh(&self) -> bool {
         self.phase == Phase::Reading && !self.records.has_begun()
-    }
-
-    /// Ends the reading: there is nothing to read, or a [`Listing`](crate::Listing) has read it.
-    pub(crate) fn end(&mut self, removed: bool) {
-        self.phase = Phase::end(removed);
     }
 }
 

@@ -25,14 +25,12 @@ use std::{fmt, io};
 ///
 /// Costs: two allocations for each error whose path is known, and two more for `?` into an [`io::Error`]; none where there is
 /// no error.
-#[derive(Debug)]
 pub struct Error {
     io_error: io::Error,
     /// `None` where nothing is known.
     known: Option<Box<Known>>,
 }
 
-#[derive(Debug)]
 struct Known {
     path: PathBuf,
     depth: usize,
@@ -101,6 +99,14 @@ impl Error {
     #[must_use]
     pub fn into_io_error(self) -> io::Error {
         self.io_error
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut f = f.debug_struct("Error");
+        f.field("path", &self.path()).field("depth", &self.depth()).field("io_error", &self.io_error);
+        f.field("loop_ancestor", &self.loop_ancestor()).finish_non_exhaustive()
     }
 }
 

@@ -134,11 +134,6 @@ impl<'a> Iterator for SortedEntries<'a> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.places.size_hint()
     }
-
-    #[inline]
-    fn nth(&mut self, n: usize) -> Option<SortedEntry<'a>> {
-        self.places.nth(n).map(|&place| SortedEntry { place, arena: self.arena })
-    }
 }
 
 impl DoubleEndedIterator for SortedEntries<'_> {

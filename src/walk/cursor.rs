@@ -42,8 +42,10 @@ impl<S: Clone> Cursor<S> {
             Unfinished::Rest => {
                 // From the start, because a cookie may lead elsewhere. Names noted before are kept, with what the caller said of
                 // them, and not noted again.
-                let noted = self.traversal.rewind()?;
-                self.lend().read_for_directories(&noted)?;
+                let noted = self.traversal.notes.noted();
+                let read = self.lend().read_for_directories(&noted);
+                self.traversal.notes.unfinished.end(); // if it cannot be rewound, it is not tried again
+                read?;
             }
             Unfinished::Refused { errno, tell: Tell::Always } => return Err(self.traversal.error(errno)),
             Unfinished::Nothing | Unfinished::Refused { .. } => {}

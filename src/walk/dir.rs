@@ -13,6 +13,7 @@ use crate::entries::Entries;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::listing::Listing;
+use crate::records::Phase;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
 use rustix::io::retry_on_intr;
@@ -93,11 +94,11 @@ impl<'a, S> Dir<'a, S> {
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
         match notes.unfinished {
-            Unfinished::Refused { .. } if has_entries => entries.end(false),
+            Unfinished::Refused { .. } if has_entries => entries.phase = Phase::Ended,
             _ => notes.unfinished = Unfinished::Rest,
         }
         if !has_entries {
-            entries.end(false);
+            entries.phase = Phase::Ended;
         }
         if is_dead_end {
             notes.unfinished.skip();
@@ -178,6 +179,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Reads all entries, to find the directories among them that are not `noted`.
     pub(super) fn read_for_directories(&mut self, noted: &Pending) -> Result<(), Error> {
+        self.entries.rewind()?;
         let noted = kinds(noted);
         while let Some(entry) = self.next()? {
             if noted.contains_key(entry.name_cstr()) {
@@ -219,7 +221,7 @@ impl<'a, S> Dir<'a, S> {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.end_marker, true);
-        self.entries.end(listing.removed());
+        self.entries.phase = Phase::end(listing.removed());
         self.notes.note_all(listing);
         result
     }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 /// The names of the current directory are the last ones in `pending`.
+#[derive(Default)]
 pub(super) struct Notes {
     pub(super) pending: Pending,
     pub(super) unfinished: Unfinished,
@@ -24,28 +25,17 @@ pub(super) struct Notes {
 }
 
 /// Which directories in this one the walk enters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Below {
     /// Those that are lent.
     Lent,
     /// Those that the caller names.
     Named,
+    #[default]
     None,
 }
 
 impl Notes {
-    pub(super) fn new() -> Self {
-        Self {
-            pending: Pending::default(),
-            unfinished: Unfinished::Nothing,
-            names_at: 0,
-            last_at: 0,
-            link_at: 0,
-            search_at: 0,
-            below: Below::None,
-        }
-    }
-
     pub(super) fn clear(&mut self) {
         self.pending.truncate(0);
         self.unfinished = Unfinished::Nothing;
@@ -79,6 +69,11 @@ impl Notes {
         }
     }
 
+    /// A copy of what is noted in the current directory.
+    pub(super) fn noted(&self) -> Pending {
+        self.pending.copy(self.names_at..self.pending.len())
+    }
+
     /// Takes back what was noted last.
     pub(super) fn take_back(&mut self) {
         self.pending.truncate(self.last_at);
@@ -96,7 +91,7 @@ impl Notes {
     pub(super) fn note_all(&mut self, listing: &Listing) {
         self.unfinished.end();
         if self.below == Below::Lent {
-            let before = self.pending.copy(self.names_at..self.pending.len());
+            let before = self.noted();
             let mut known = kinds(&before);
             self.skip_all();
             self.below = Below::Lent;

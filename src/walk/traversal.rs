@@ -18,7 +18,7 @@ use super::notes::Notes;
 use super::open;
 use super::options::Options;
 use super::path::TreePath;
-use super::pending::{Item, Kind, Pending};
+use super::pending::{Item, Kind};
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
 use super::spot::Spot;
@@ -29,8 +29,7 @@ use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::SeekFrom;
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::{io, mem};
@@ -83,7 +82,7 @@ impl<S> Traversal<S> {
             stack: Stack::new(options.max_open),
             way_back: WayBack::default(),
             links: Links::default(),
-            notes: Notes::new(),
+            notes: Notes::default(),
             path: TreePath::default(),
             path_credit: 0,
         }
@@ -119,15 +118,6 @@ impl<S> Traversal<S> {
     #[cold]
     fn error_at(&self, spot: Spot, cause: impl Into<io::Error>) -> Error {
         spot.error(self.path.as_bytes_with_nul(), cause)
-    }
-
-    /// Rewinds the current directory. Returns the names in it that are noted.
-    pub(super) fn rewind(&self) -> Result<Pending, Error> {
-        let top = self.stack.top();
-        match retry_on_intr(|| rustix::fs::seek(top.dir(), SeekFrom::Start(0))) {
-            Ok(_) => Ok(self.notes.pending.copy(top.spot.names_at..self.notes.pending.len())),
-            Err(errno) => Err(self.error(errno)),
-        }
     }
 
     pub(super) fn has_work(&self) -> bool {

@@ -2,16 +2,14 @@
 
 use rustix::io::Errno;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Unfinished {
+    #[default]
     Nothing,
     /// To look for directories among the entries that were not lent.
     Rest,
     /// To tell why the directory may not be read.
-    Refused {
-        errno: Errno,
-        tell: Tell,
-    },
+    Refused { errno: Errno, tell: Tell },
     /// To abandon the walk, as the caller wants.
     Stopped,
 }
