@@ -8,11 +8,19 @@ use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Fixture, Names, Shape, fastest_root, roots};
 use lendir_benches::ratio::{Bench, Table, cell};
 use lendir_benches::{Arguments, machine, readers, trees, walkers};
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 const PROC: Fixture = Fixture::System("/proc");
 
 fn main() {
     let arguments = Arguments::read();
+    if arguments.has("--bench") && !arguments.has("--quiet") {
+        // One line for each contender. Criterion takes this option from the command line only.
+        let program = env::current_exe().expect("cannot find this program");
+        panic!("cannot start it again: {}", Command::new(program).args(env::args_os().skip(1)).arg("--quiet").exec());
+    }
     // `cargo test --benches` does not pass `--bench`.
     let is_test = arguments.has("--test") || !arguments.has("--bench");
     let mut bench = Bench::new(Criterion::default().configure_from_args(), is_test);
@@ -126,21 +134,19 @@ fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
 /// Prints the rows of README.md that were measured.
 fn print_readme([read, sorted, _, walk, ..]: &[Table; 5]) {
     const NAMES: [&str; 5] = ["lendir", "lendir, EndMarker", "RawDir", "readdir of libc", "std::fs::read_dir"];
-    let on_all_cores = ["lendir, all cores", "", "", "", ""];
     let files = files().label();
     let rows = [
-        ("`/proc`".into(), read.row("/proc"), NAMES),
-        (files.clone(), read.row(&files), NAMES),
-        (format!("{files}, sorted"), sorted.row(&files), NAMES),
-        ("`/usr`, walked".into(), walk.row("/usr"), NAMES),
-        (format!("`/usr`, walked by {} threads", walkers::cores()), walk.row("/usr"), on_all_cores),
+        ("`/proc`".into(), read.row("/proc")),
+        (files.clone(), read.row(&files)),
+        (format!("{files}, sorted"), sorted.row(&files)),
+        ("`/usr`, walked".into(), walk.row("/usr")),
     ];
     println!("\n### The table of README.md\n");
     println!("| | `lendir` | with `EndMarker` | `RawDir` of rustix | `readdir` of libc | `std::fs::read_dir` |");
     println!("|---|---|---|---|---|---|");
-    for (label, row, names) in rows {
+    for (label, row) in rows {
         if let Some(row) = row {
-            println!("| {label} | {} |", names.map(|name| cell(row.ratio(name))).join(" | "));
+            println!("| {label} | {} |", NAMES.map(|name| cell(row.ratio(name))).join(" | "));
         }
     }
 }

@@ -198,8 +198,8 @@ impl Entry<'_> {
         self.record.ino()
     }
 
-    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek). Opaque: neither ascending nor dense, and on some file
-    /// systems a hash.
+    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek). Opaque: neither ascending nor
+    /// dense, and on some file systems a hash.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     #[must_use]

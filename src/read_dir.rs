@@ -46,11 +46,12 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name have the same costs and errors,
-/// but the errors have the directory's path.
+/// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name have the
+/// same costs and errors, but the errors have the directory's path.
 ///
-/// An entry takes 2 or 3 instructions more than the 45 of [`Entries`](crate::Entries) (`cargo test --test it instructions`). For a tree, or
-/// thousands of directories, [`Walk`](crate::Walk), or [`Entries`](crate::Entries) on one [`Buffer`], save two allocations for each.
+/// An entry takes 2 or 3 instructions more than the 45 of [`Entries`](crate::Entries) (`cargo test --test it instructions`).
+/// For a tree, or thousands of directories, [`Walk`](crate::Walk), or [`Entries`](crate::Entries) on one [`Buffer`], save two
+/// allocations for each.
 ///
 /// An entry cannot be kept while the directory is read on, or beyond it:
 ///
@@ -149,7 +150,8 @@ impl ReadDir {
         read
     }
 
-    /// Goes back to the beginning, even after the end or an error: one `lseek`, and its errors. See [`Entries::rewind`](crate::Entries::rewind).
+    /// Goes back to the beginning, even after the end or an error: one `lseek`, and its errors. See
+    /// [`Entries::rewind`](crate::Entries::rewind).
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {

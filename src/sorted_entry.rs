@@ -12,8 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, io, slice};
 
-/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`](crate::Entry) does, at the same cost and
-/// with the same errors, but keeps no cookie and does not know the descriptor of its directory.
+/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`](crate::Entry)
+/// does, at the same cost and with the same errors, but keeps no cookie and does not know the descriptor of its directory.
 #[derive(Clone, Copy)]
 pub struct SortedEntry<'a> {
     pub(crate) place: Place,
@@ -44,7 +44,8 @@ impl<'a> SortedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// As [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a descriptor has no path.
+    /// As [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a
+    /// descriptor has no path.
     ///
     /// Costs: one allocation.
     #[must_use]
@@ -66,7 +67,8 @@ impl<'a> SortedEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// As [`Entry::file_type`](crate::Entry::file_type). In [`Order::Path`](crate::Order::Path), the file system's where the record does not have it.
+    /// As [`Entry::file_type`](crate::Entry::file_type). In [`Order::Path`](crate::Order::Path), the file system's where the
+    /// record does not have it.
     #[must_use]
     pub fn file_type(&self) -> FileType {
         file_type(self.place)

@@ -27,7 +27,7 @@ impl Arguments {
         let mut is_value = false;
         for argument in std::env::args().skip(1) {
             if argument.starts_with('-') {
-                is_value = !matches!(&*argument, "--bench" | "--test" | "--draw");
+                is_value = !matches!(&*argument, "--bench" | "--test" | "--draw" | "--quiet");
                 all.options.push(argument);
             } else if !std::mem::take(&mut is_value) {
                 all.words.extend(argument.split('|').map(String::from));

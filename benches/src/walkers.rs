@@ -96,7 +96,7 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 }
 
 /// With one thread per core. `bytes` counts those of all names.
-fn lendir_spread(tree: &Tree) -> Contender<'_> {
+pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), move || {
         let walk = Walk::open(tree.path()).expect("cannot open the root");
         let parts = walk.spread(cores(), |worker| {
@@ -125,6 +125,5 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path())),
         lendir(tree),
         Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), sorted),
-        lendir_spread(tree),
     ]
 }

@@ -301,7 +301,8 @@ impl<'a, S> Dir<'a, S> {
     /// walked twice. Returns whether that changed anything. [`Walk::next`](super::Walk::next) returns the errors of
     /// [`enter`](Self::enter), but neither `ENOENT` nor `ENOTDIR`.
     ///
-    /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) no scan; a name that is not known is copied.
+    /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) no scan; a name that is not known is
+    /// copied.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.follow_name(name.as_ref())
     }
@@ -406,8 +407,8 @@ impl<'a, S> Dir<'a, S> {
         self.links.target(self.spot.depth).is_some()
     }
 
-    /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the walk,
-    /// as [`path`](Self::path) does.
+    /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the
+    /// walk, as [`path`](Self::path) does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**: open `c"."` in it to read the directory
     /// yourself.

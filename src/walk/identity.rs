@@ -49,7 +49,8 @@ impl Identity {
         Ok(identity)
     }
 
-    /// `ENOENT` if `dir` is another directory. The mount counts under `same_mount`: a mount over a directory can have the same root.
+    /// `ENOENT` if `dir` is another directory. The mount counts under `same_mount`: a mount over a directory can have the same
+    /// root.
     pub(super) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
         let now = ask(dir)?;
         let is_same = now.id == self.id

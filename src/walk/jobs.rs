@@ -78,8 +78,8 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     /// for each.
     ///
     /// A closure may wait for the results of its jobs, and a job for those of its own, because what is queued runs even if the
-    /// caller does nothing more. A job must not wait for other jobs, or for anything that its giver does after this call. The second
-    /// visit of a directory does not wait for jobs.
+    /// caller does nothing more. A job must not wait for other jobs, or for anything that its giver does after this call. The
+    /// second visit of a directory does not wait for jobs.
     ///
     /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued. Every
     /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that are

@@ -4,7 +4,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::trees::{Answer, Order, Tree};
-use lendir_benches::walkers::cores;
+use lendir_benches::walkers::{cores, lendir_spread};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,6 +16,7 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
     let threads = cores();
     vec![
+        lendir_spread(tree),
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
         Contender::reading("ignore", unsorted(), Ignore(root)),
