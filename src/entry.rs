@@ -175,7 +175,8 @@ impl Entry<'_> {
         open(self.directory.fd, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
-    /// Gives `cause`, the answer to a call of yours about this entry, its [`path`](Self::path) and [`depth`](Self::depth).
+    /// Gives `cause`, the answer to a call of yours about this entry, its [`path`](Self::path) and [`depth`](Self::depth). It can
+    /// be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that it has.
     ///
     /// ```
     /// use lendir::{Entry, Error};

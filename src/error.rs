@@ -47,7 +47,8 @@ impl Error {
     pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
         let is_known = depth > 0 || !path.as_os_str().is_empty();
         let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
-        Self { io_error: cause.into(), known }
+        // One of this crate has its path already.
+        cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known })
     }
 
     /// Notes the [ancestor](Self::loop_ancestor) that a link leads back to.

@@ -3,7 +3,7 @@
 //! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next turn.
 //! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused.
-//! - [`Entries`] read into a [`Buffer`] of yours, for many directories that do not make up a tree.
+//! - [`Entries`] reads directories into your own [`Buffer`]: for many that do not form a tree.
 //!
 //! ```
 //! let mut proc = lendir::read_dir("/proc")?;
@@ -15,7 +15,7 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A tree is the same loop inside another one. Errors do not end it: a closure gets each one.
+//! For a tree, put that loop inside one over its directories. Errors do not end it: a closure gets each one.
 //!
 //! ```
 //! let mut walk = lendir::Walk::open("/sys/class")?;
@@ -68,12 +68,12 @@
 //!
 //! A small directory takes `openat`, two `getdents64` and `close`, in a [`Walk`] often [one less](Walk#what-it-costs), and
 //! nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`] and a [`Walk`] stop allocating once
-//! they are large enough. `cargo bench` times, and `cargo bench --bench counts` counts.
+//! they are large enough. `cargo bench` measures time, and `cargo bench --bench counts` counts system calls and allocations.
 //!
 //! # Under `LD_PRELOAD`
 //!
 //! Like `rustix` by default, the crate makes system calls without the C library, so it bypasses fakeroot and fakechroot: under
-//! them, [`Entry::stat`] says who really owns a file, and a path leads where it leads outside.
+//! them, [`Entry::stat`] says who really owns a file, and paths are not redirected.
 #![deny(unsafe_code)]
 #![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]

@@ -44,7 +44,7 @@ pub struct Listing {
     keys: Vec<u64>,
     len: usize,
     order: Order,
-    end_marker: EndMarker,
+    pub(crate) end_marker: EndMarker,
     removed: bool,
 }
 
@@ -332,10 +332,6 @@ impl Listing {
     pub fn clear(&mut self) {
         self.len = 0;
         self.removed = false;
-    }
-
-    pub(crate) fn end_marker(&self) -> EndMarker {
-        self.end_marker
     }
 
     #[inline]

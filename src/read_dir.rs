@@ -18,8 +18,8 @@ use std::path::Path;
 
 /// Opens the directory `path`, to read its entries.
 ///
-/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]. Nothing is read yet. The errors are those of
-/// [`open`], with the path.
+/// Costs: one `openat`, and two allocations, for the path, if that is under 256 bytes, and for a [`Buffer`]. Nothing is read
+/// yet. The errors are those of [`open`], with the path.
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
@@ -145,7 +145,7 @@ impl ReadDir {
             self.rewind()?;
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
-        let read = listing.read_known(directory, listing.end_marker(), true);
+        let read = listing.read_known(directory, listing.end_marker, true);
         self.phase = Phase::end(listing.removed());
         read
     }

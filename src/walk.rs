@@ -138,7 +138,7 @@ impl Walk {
 impl<S> WalkOptions<S> {
     /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
     ///
-    /// Costs: one `openat`, one `fstatfs`, and three allocations, for the [`Buffer`](crate::Buffer), the path and the first
+    /// Costs: one `openat`, one `fstatfs`, and the memory of the [`Buffer`](crate::Buffer), the path and the first
     /// level; the rest of the memory comes with the tree.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl Default for Walk {
 impl<S> Walk<S> {
     /// Begins the tree at `path`, in the same memory and with the same options. Abandons what is left of the trees before.
     ///
-    /// Costs: one `openat`.
+    /// Costs: one `openat` and one `fstatfs`.
     ///
     /// # Errors
     ///

@@ -260,7 +260,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It does
-    /// nothing where [`skip_entry`](Self::skip_entry) does nothing, and after [`skip_all`](Self::skip_all).
+    /// nothing before the first entry, after the end, after [`read_into`](Self::read_into), and after [`skip_all`](Self::skip_all).
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another

@@ -39,6 +39,8 @@ struct Queue<'env, W> {
     asleep: usize,
     /// Whether more jobs are asked for: from when a thread is idle, or few jobs are left, until the queue is full.
     lacks_jobs: bool,
+    /// Whether somebody ended it: then jobs are dropped.
+    is_ended: bool,
 }
 
 /// The queue may hold this many jobs, and two more for each thread. With fewer, threads would be woken for one short job at a
@@ -59,6 +61,7 @@ impl<'env, W> Handover<'env, W> {
             idle: 0,
             asleep: 0,
             lacks_jobs: false,
+            is_ended: false,
         };
         let [is_job_wanted, has_task, is_over] = [(); 3].map(|()| AtomicBool::new(false));
         let (asked, queue, changed) = (AtomicUsize::new(0), Mutex::new(queue), Condvar::new());
@@ -158,7 +161,7 @@ impl<'env, W> Handover<'env, W> {
         // thread would be woken for one job at a time.
         queue.lacks_jobs = queue.jobs.len() < queue.most_jobs(false) && (queue.lacks_jobs || queue.idle > tasks);
         self.has_task.store(is_over || tasks > 0, Relaxed);
-        self.is_job_wanted.store(!is_over && queue.lacks_jobs, Relaxed);
+        self.is_job_wanted.store(queue.is_ended || !is_over && queue.lacks_jobs, Relaxed);
     }
 
     /// A sleeping thread wakes for each task, as long as there is one.
@@ -184,7 +187,9 @@ impl<'env, W> JobQueue<'env> for Handover<'env, W> {
     fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>> {
         let mut queue = self.lock();
         if self.is_over() || queue.jobs.len() >= queue.most_jobs(is_in_job) {
-            return Some(job);
+            let is_ended = queue.is_ended;
+            drop(queue); // what the job owns is dropped without the lock
+            return (!is_ended).then_some(job);
         }
         queue.jobs.push_back(job);
         self.wake_one(&mut queue);
@@ -196,6 +201,7 @@ impl<'env, W> JobQueue<'env> for Handover<'env, W> {
     fn end(&self) {
         let mut queue = self.lock();
         self.is_over.store(true, Relaxed);
+        queue.is_ended = true;
         let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
         self.settle(&mut queue);
         self.changed.notify_all();
@@ -223,7 +229,7 @@ impl<'env, W> Queue<'env, W> {
 }
 #[cfg(test)]
 mod tests {
-    use super::{Handover, Job, JobQueue, Relaxed};
+    use super::{Handover, Job, JobQueue};
     use crate::walk::Jobs;
     use std::ops::Range;
     use std::sync::Mutex;
@@ -353,7 +359,8 @@ mod tests {
             }
             handover.end();
         });
-        assert!(handover.asked() > 0 && handover.is_over() && !handover.is_wanted().load(Relaxed));
-        assert!(!is_queued(&handover, false) && take(&handover).is_none());
+        assert!(handover.asked() > 0 && handover.is_over());
+        assert!(handover.give_job(Box::new(|_| panic!("a job ran after the end")), false).is_none());
+        assert!(take(&handover).is_none());
     }
 }

@@ -56,9 +56,10 @@ pub(crate) type Job<'env> = Box<dyn for<'scope> FnOnce(Jobs<'scope, 'env>) + Sen
 
 /// A [`Handover`](super::handover::Handover), whatever else is handed over there. Not `Sync`, so [`Jobs`] is not `Send`.
 pub(crate) trait JobQueue<'env> {
-    /// Whether to give one. A hint.
+    /// Whether to give one rather than run it. A hint.
     fn is_wanted(&self) -> &AtomicBool;
-    /// Queues `job`, or returns it if no thread is sure to run it, or enough are queued. `is_in_job`: a job of the queue gives it.
+    /// Queues `job`, or returns it if no thread is sure to run it, or enough are queued; drops it after the [end](Self::end).
+    /// `is_in_job`: a job of the queue gives it.
     fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>>;
     fn end(&self);
 }
@@ -73,17 +74,17 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         Self { is_in_job: true, ..self }
     }
 
-    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and fewer than 16 jobs,
-    /// and two for each thread, are queued. Otherwise runs it here and now. A job's own jobs are queued only if a thread is idle
-    /// for each.
+    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and fewer than 16
+    /// jobs, and two for each thread, are queued. Otherwise runs it here and now, so hold no lock that it takes. A job started
+    /// by a job is queued only if a thread is waiting for it.
     ///
     /// A closure may wait for the results of its jobs, and a job for those of its own, because what is queued runs even if the
-    /// caller does nothing more. A job must not wait for other jobs, or for anything that its giver does after this call. The
-    /// second visit of a directory does not wait for jobs.
+    /// caller does nothing more. A job must not wait for jobs that it did not start, or for anything that its starter does after
+    /// this call. The second visit of a directory does not wait for jobs.
     ///
     /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued. Every
-    /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that are
-    /// queued. A panic in a job is one in the closure of the thread that runs it.
+    /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that have
+    /// not begun, and those that come later. A panic in a job is one in the closure of the thread that runs it.
     ///
     /// Costs: an atomic load; where a thread wants jobs also an allocation, a lock, and a system call if that thread sleeps.
     #[inline]
@@ -118,6 +119,7 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     }
 
     /// Ends the walk for all threads, as [`Worker::stop`](super::Worker::stop), from a job or while a [`Dir`](super::Dir) is lent.
+    /// A `Dir` that is lent still lends its entries.
     ///
     /// ```
     /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {

@@ -32,6 +32,9 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Each call costs one more atomic
     /// load.
     ///
+    /// **`while let Ok(Some(dir)) = worker.next()`, which rustc suggests, silently takes an error for the end**, on this thread
+    /// only.
+    ///
     /// # Errors
     ///
     /// Those of [`Walk::next`](super::Walk::next).
@@ -52,21 +55,23 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         }
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped.
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped, and so are
+    /// those that come later.
     pub fn stop(&mut self) {
         self.handover.end();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others.
+    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. For memory of each
+    /// thread's own, pass `spread` a number: how many threads 0 takes depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
     ///
     /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // memory of each thread's own
     /// lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
-    ///     let mut lines = lines[worker.index()].lock().unwrap();
+    ///     let lines = &lines[worker.index()];
     ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
-    ///         lines.push(dir.path().to_owned());
+    ///         lines.lock().unwrap().push(dir.path().to_owned());
     ///     }
     /// });
     /// # Ok::<(), lendir::Error>(())
@@ -76,7 +81,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         self.jobs.index()
     }
 
-    /// Hands closures over to threads that have nothing to do.
+    /// The [`Jobs`] of this thread, which hand closures over to idle ones.
     #[must_use]
     pub fn jobs(&self) -> Jobs<'scope, 'env> {
         self.jobs

@@ -259,6 +259,7 @@ fn jobs_stop_the_walk() {
                     }
                 }
                 assert!(worker.next().unwrap().is_none());
+                jobs.run(|_| panic!("a job ran after the stop"));
                 late
             });
             assert!(
