@@ -75,14 +75,14 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                     continue;
                 }
                 let mut blocks = stat.stx_blocks;
-                while let Some(entry) = dir.next_ok(|error| du.complain(error)) {
+                while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
                     if matches!(entry.resolve_file_type(), Ok(FileType::Directory)) {
                         continue; // it adds its own size when it is visited
                     }
                     match entry.statx(StatxFlags::BASIC_STATS) {
                         Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => blocks += stat.stx_blocks,
                         Ok(_) => {}
-                        Err(error) => du.complain(error),
+                        Err(error) => du.complain(&error),
                     }
                 }
                 *dir.state_mut() = Some([Arc::new(blocks.into()), above]);
@@ -140,9 +140,8 @@ impl Du {
         writeln!(self.out.lock().unwrap(), "{size}\t{}", path.to_string_lossy().replace(char::is_control, "?"))
     }
 
-    /// Control characters in a name could be terminal commands.
-    fn complain(&self, error: impl Display) {
+    fn complain(&self, error: &Error) {
         self.failed.store(true, Relaxed);
-        let _ = writeln!(io::stderr(), "du: {}", error.to_string().replace(char::is_control, "?"));
+        let _ = writeln!(io::stderr(), "du: {error}");
     }
 }

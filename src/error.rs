@@ -151,6 +151,9 @@ mod tests {
         assert_eq!(error.to_string(), "a/link: leads back to a");
         assert!(Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP).to_string().starts_with("a?[31m?\u{fffd}: "));
 
+        let known = Error::at("b".into(), 1, error);
+        assert_eq!((known.path(), known.depth()), (Path::new("a/link"), 2), "the path that it has stays");
+
         let unknown = Error::new(b"", 0, Errno::BADF);
         assert_eq!((unknown.path(), unknown.depth(), unknown.loop_ancestor()), (Path::new(""), 0, None));
         assert_eq!(unknown.to_string(), unknown.io_error().to_string());
