@@ -4,17 +4,17 @@
 //!
 //! ```text
 //! options  spot  unfinished  pending  path  open  identity
-//! mounts  links     the next directory is opened
-//! roots             the trees to do
-//! way_back          how a closed level is found again
-//! shared_level      a level that several threads walk
-//! stack             the levels on the way
-//! notes             what the caller says of entries
-//! traversal         the steps of a thread: down, up, back
-//! dir               what is lent
-//! cursor            a thread's traversal, and its buffer
-//! jobs  handover  share       what threads give each other
-//! worker            a thread of several
+//! mounts  links           how the next directory is opened
+//! roots                   the trees left to do
+//! way_back                how a closed level is found again
+//! shared_level            a level that several threads walk
+//! stack                   the levels on the way
+//! notes                   what the caller says of entries
+//! traversal               the steps of a thread: down, up, back
+//! dir                     what is lent
+//! cursor                  a thread's traversal, and its buffer
+//! jobs  handover  share   what threads give each other
+//! worker                  a thread of several
 //! ```
 
 mod cursor;
