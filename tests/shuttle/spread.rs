@@ -7,6 +7,9 @@ mod ends;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/machine.rs"]
 mod machine;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+#[path = "../support/scratch.rs"]
+mod scratch;
 #[path = "../it/stamps.rs"]
 mod stamps;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
