@@ -111,8 +111,9 @@ impl Listing {
     /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch has
     /// neither `.` nor `..`, the descriptor stood elsewhere, or a FUSE server gives none: then one `lseek`, and that batch again.
     ///
-    /// **After a [`seek`](crate::Entries::seek) into the middle of a directory on ext4, rewind it first.** There `.` and `..` can
-    /// come after other entries, so the middle of a small directory can pass for its beginning.
+    /// **If a [`seek`](crate::Entries::seek), or another reader with a buffer below 8 KiB, has left the descriptor in the middle of
+    /// a directory on ext4, rewind it first.** There `.` and `..` can come after other entries, so the middle of a small directory
+    /// can pass for its beginning.
     ///
     /// # Errors
     ///
@@ -125,29 +126,22 @@ impl Listing {
     ///   the entry has been removed since.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
-        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker, false)
+        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker)
     }
 
-    /// As [`read`](Self::read), with what is known of the directory, and whether its descriptor stands at the beginning.
+    /// As [`read`](Self::read), with what is known of the directory.
     #[inline(always)]
-    pub(crate) fn read_known(
-        &mut self,
-        directory: Directory<'_>,
-        end_marker: EndMarker,
-        is_at_start: bool,
-    ) -> Result<(), Error> {
+    pub(crate) fn read_known(&mut self, directory: Directory<'_>, end_marker: EndMarker) -> Result<(), Error> {
         self.clear();
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
-        let filled =
-            self.arena.set_directory(directory).and_then(|()| self.fill(directory.fd, end_marker, is_at_start));
+        let filled = self.arena.set_directory(directory).and_then(|()| self.fill(directory.fd, end_marker));
         let finished = self.finish(directory.fd); // after an error too: it sorts what came before
         filled.and(finished).map_err(|error| directory.error(error))
     }
 
     #[inline(always)]
-    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker, mut is_at_start: bool) -> io::Result<()> {
-        let mut phase = Phase::Reading;
-        let mut used = 0;
+    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+        let (mut phase, mut used, mut is_at_start) = (Phase::Reading, 0, false);
         while phase == Phase::Reading {
             let room = self.arena.room(used)?;
             if self.capacity() < self.len + MIN_PLACES {

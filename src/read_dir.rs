@@ -145,7 +145,7 @@ impl ReadDir {
             self.rewind()?;
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
-        let read = listing.read_known(directory, listing.end_marker, true);
+        let read = listing.read_known(directory, listing.end_marker);
         self.phase = Phase::end(listing.removed());
         read
     }

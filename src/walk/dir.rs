@@ -220,7 +220,7 @@ impl<'a, S> Dir<'a, S> {
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
-        let result = listing.read_known(self.entries.directory, self.end_marker, true);
+        let result = listing.read_known(self.entries.directory, self.end_marker);
         self.entries.phase = Phase::end(listing.removed());
         self.notes.note_all(listing);
         result

@@ -159,6 +159,7 @@ impl<S: Clone> Traversal<S> {
             return Ok(Step::Done);
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
+        self.stack.clear(self.options.max_open);
         self.links.clear();
         self.mounts.forget();
         let found = if let Some(root) = self.roots.open.take() {

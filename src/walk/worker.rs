@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::dir::Dir;
 use super::handover::Handover;
-use super::jobs::{JobQueue, Jobs};
+use super::jobs::{Job, JobQueue, Jobs};
 use super::traversal::Traversal;
 use crate::error::Error;
 use crate::sync::thread;
@@ -134,8 +134,15 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// Nothing is left here: waits for work of another thread, and runs jobs. Returns whether there is work.
     #[cold]
     fn take(&mut self) -> bool {
-        let work = self.handover.take(|job| job(self.jobs.in_job()));
-        work.map(|work| self.cursor.traversal = work).is_some()
+        let Self { cursor, handover, jobs } = self;
+        // The closure may catch a panic and return. Then nobody might be left to run what is queued.
+        let run = |job: Job<'env>| {
+            catch_unwind(AssertUnwindSafe(|| job(jobs.in_job()))).unwrap_or_else(|panic| {
+                handover.end();
+                resume_unwind(panic)
+            });
+        };
+        handover.take(run).map(|work| cursor.traversal = work).is_some()
     }
 
     /// Leaves what is left to the others.

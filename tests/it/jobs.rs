@@ -237,6 +237,36 @@ fn job_knows_its_thread() {
     }
 }
 
+/// A closure that catches the panic of a job, and returns, leaves nobody who would run what is queued.
+#[test]
+fn panic_in_a_job_that_is_caught_drops_what_comes_later() {
+    let _watchdog = Watchdog::new(60);
+    let tree = tree();
+    let (tell, told) = channel();
+    let told = Mutex::new(told);
+    Walk::open(tree.path()).unwrap().spread(2, |worker| {
+        if worker.index() == 1 {
+            while catch_unwind(AssertUnwindSafe(|| while worker.next().unwrap().is_some() {})).is_ok() {}
+            return tell.send(()).unwrap();
+        }
+        let (jobs, me) = (worker.jobs(), thread::current().id());
+        let is_mine = Arc::new(AtomicBool::new(true));
+        while is_mine.load(SeqCst) {
+            let is_mine = Arc::clone(&is_mine);
+            jobs.run(move |_| {
+                if thread::current().id() != me {
+                    is_mine.store(false, SeqCst);
+                    panic!("a job");
+                }
+            });
+        }
+        told.lock().unwrap().recv().unwrap();
+        let (send, received) = channel::<()>();
+        jobs.run(move |_| send.send(()).unwrap());
+        assert!(received.recv().is_err(), "a job ran after a panic");
+    });
+}
+
 /// While a directory is lent, or from a job: no thread is lent more than the one that it has.
 #[test]
 fn jobs_stop_the_walk() {

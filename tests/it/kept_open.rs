@@ -77,6 +77,19 @@ fn reopened_walk_keeps_as_many_descriptors_as_its_options_say() {
         drop(others);
         walk.reopen(tree.path()).unwrap();
         assert_eq!(most(&mut walk, &before), Some(DEPTH + 1));
+
+        // The next of several roots, too.
+        let others = RefCell::new(leave_room(5));
+        before.set(open_descriptors());
+        let mut walk = Walk::options().open_all([tree.path(), tree.path()]);
+        let mut roots = 0;
+        let counts = counts(&mut walk, &before, |depth| {
+            roots += usize::from(depth == 0);
+            if roots == 2 {
+                before.set(before.get() - others.take().len());
+            }
+        });
+        assert_eq!(counts.iter().map(|count| count.2).max(), Some(DEPTH + 1));
     });
 }
 

@@ -110,14 +110,23 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
     let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
     let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
     for read in readers {
-        let mut walk = Walk::open(tree.path()).unwrap();
-        let mut visits = 0;
-        while let Some(dir) = walk.next().unwrap() {
-            read(&dir);
-            visits += 1;
+        for reads_again in [false, true] {
+            let mut walk = Walk::open(tree.path()).unwrap();
+            let mut visits = 0;
+            while let Some(mut dir) = walk.next().unwrap() {
+                read(&dir);
+                if reads_again {
+                    dir.read_into(&mut Listing::new()).unwrap();
+                }
+                visits += 1;
+            }
+            assert_eq!(visits, 6);
         }
-        assert_eq!(visits, 6);
     }
+    let (mut dir, mut listing) = (lendir::read_dir(tree.path()).unwrap(), Listing::new());
+    listing.read(&dir).unwrap();
+    dir.read_into(&mut listing).unwrap();
+    assert_eq!(listing.len(), 3);
 }
 
 #[test]
