@@ -95,21 +95,24 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// With one thread per core. `bytes` counts those of all names.
+/// With one thread per core.
 pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
-    Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), move || {
-        let walk = Walk::open(tree.path()).expect("cannot open the root");
-        let parts = walk.spread(cores(), |worker| {
-            let mut bytes = 0;
-            while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
-                while let Some(entry) = dir.next().expect("cannot read the directory") {
-                    bytes += entry.name().len() as u64;
-                }
+    Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), || walked_bytes(tree.path(), cores()))
+}
+
+/// Walks on several threads, and counts the bytes of all names.
+pub fn walked_bytes(root: &Path, threads: usize) -> u64 {
+    let walk = Walk::open(root).expect("cannot open the root");
+    let parts = walk.spread(threads, |worker| {
+        let mut bytes = 0;
+        while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
+            while let Some(entry) = dir.next().expect("cannot read the directory") {
+                bytes += entry.name().len() as u64;
             }
-            bytes
-        });
-        parts.into_iter().sum()
-    })
+        }
+        bytes
+    });
+    parts.into_iter().sum()
 }
 
 /// How many threads a contender that uses all cores has.

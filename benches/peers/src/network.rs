@@ -5,9 +5,8 @@ use crate::commands::bytes_of_names;
 use crate::fuse::{Observed, POINT, Server, Shape};
 use crate::programs::run;
 use crate::walkers::ignore_parallel;
-use lendir::Walk;
-use lendir_benches::Arguments;
 use lendir_benches::ratio::time;
+use lendir_benches::{Arguments, walkers};
 use rustix::fs::{FileType, fstat};
 use std::fmt::Write;
 use std::fs::File;
@@ -88,7 +87,7 @@ pub fn run_way(name: &str, threads: &str, root: &str) {
     let answer = match way {
         Way::Calls => calls(root, threads),
         Way::Ignore => ignore_parallel(root, threads),
-        Way::Lendir => lendir_spread(root, threads),
+        Way::Lendir => walkers::walked_bytes(root, threads),
         Way::Fd => unreachable!("BUG: fd is a program of its own"),
     };
     println!("{answer}");
@@ -103,21 +102,6 @@ fn calls(root: &Path, threads: usize) -> u64 {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|thread| thread.join().expect("a thread panicked")).sum()
     })
-}
-
-/// The bytes of all names.
-fn lendir_spread(root: &Path, threads: usize) -> u64 {
-    let walk = Walk::open(root).expect("cannot open the root");
-    let parts = walk.spread(threads, |worker| {
-        let mut bytes = 0;
-        while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
-            while let Some(entry) = dir.next().expect("cannot read the directory") {
-                bytes += entry.name().len() as u64;
-            }
-        }
-        bytes
-    });
-    parts.into_iter().sum()
 }
 
 /// A table in Markdown. Few threads take minutes, so their rows are measured only if asked for.
