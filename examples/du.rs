@@ -1,4 +1,4 @@
-//! Adds up the disk usage of trees, on all cores: `post_order`, and a state that each directory passes down.
+//! Adds up the disk usage of trees, on all cores: `second_visits`, and a state that each directory passes down.
 
 const HELP: &str = "\
 Usage: du [-hksx] [-d N] [-j N] [--] [PATH]...
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 /// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
 fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (mut human, mut max_depth, mut threads, mut paths) = (false, usize::MAX, 0, Vec::new());
-    let mut options = Walk::options().follow_roots(false).post_order(true);
+    let mut options = Walk::options().follow_roots(false).second_visits(true);
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
             b"--help" => return io::stdout().write_all(HELP.as_bytes()).map(|()| true),

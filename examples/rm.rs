@@ -1,4 +1,4 @@
-//! Removes trees: `post_order`, and every step relative to an open directory, so no link can lead it out of the tree.
+//! Removes trees: `second_visits`, and every step relative to an open directory, so no link can lead it out of the tree.
 
 const HELP: &str = "\
 Usage: rm [-rfx] [--] PATH...
@@ -73,7 +73,7 @@ fn rm(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         }
     }
     // The state is the error of reading a directory. If the directory is empty, it can be removed all the same.
-    let options = Walk::options().follow_roots(false).post_order(true).same_mount(rm.one_mount).with_state(None);
+    let options = Walk::options().follow_roots(false).second_visits(true).same_mount(rm.one_mount).with_state(None);
     let mut walk = options.open_all(roots);
     while let Some(dir) = walk.next_ok(|error| rm.report(error.path(), Errno::from_io_error(error.io_error()))) {
         if dir.is_second_visit() { rm.leave(&dir) } else { rm.enter(dir) }

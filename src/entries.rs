@@ -174,9 +174,18 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Removed
     }
 
+    /// The descriptor of the directory, for `*at` calls. **Reading through it moves the position that [`next`](Self::next) reads
+    /// from.** That is why this is no [`AsFd`], which [`Listing::read`](crate::Listing::read) takes.
+    #[doc(alias = "as_fd")]
+    #[inline]
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'a> {
+        self.directory.fd
+    }
+
     /// Whether nothing has been read of it.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.phase == Phase::Reading && !self.records.has_begun()
+        self.phase == Phase::Starting && !self.records.has_begun()
     }
 }
 
@@ -203,7 +212,7 @@ pub(crate) fn find<'e>(
         #[cfg(not(lendir_polonius))]
         #[allow(unsafe_code, clippy::deref_addrof, reason = "`&mut *records` would be the borrow itself")]
         let records = unsafe { &mut *(&raw mut *records) };
-        match records.step(phase) {
+        match records.step(|| directory().fd, phase) {
             Ok(Some(record)) => {
                 let entry = Entry { record, directory: directory() };
                 if wanted(&entry) {
@@ -215,13 +224,6 @@ pub(crate) fn find<'e>(
         }
     }
     Ok(None)
-}
-
-/// The descriptor of the directory.
-impl AsFd for Entries<'_> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.directory.fd
-    }
 }
 
 impl fmt::Debug for Entries<'_> {

@@ -1,4 +1,4 @@
-//! `Entry`, and what it shares with `SortedEntry`: numbers, and questions to the file system.
+//! `Entry`, and what it shares with `ListedEntry`: numbers, and questions to the file system.
 
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -48,7 +48,7 @@
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
 //! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
-//! | visit a directory after everything below it | [`WalkOptions::post_order`], [`Dir::is_second_visit`] |
+//! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
 //! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
 //! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; drop the walk, or [`Dir::stop`] |
@@ -100,6 +100,8 @@ mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod file_system;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod listed_entry;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
@@ -112,8 +114,6 @@ mod records;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sort;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod sorted_entry;
-#[cfg(any(target_os = "linux", target_os = "android"))]
 mod sync;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod walk;
@@ -125,10 +125,10 @@ pub use {
     entries::Entries,
     entry::Entry,
     error::Error,
+    listed_entry::{ListedEntries, ListedEntry},
     listing::{Listing, Order},
     open::{open, open_with, openat, openat_with},
     read_dir::{ReadDir, read_dir},
-    sorted_entry::{SortedEntries, SortedEntry},
     walk::{Dir, Jobs, Walk, WalkOptions, Worker},
 };
 

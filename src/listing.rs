@@ -4,13 +4,13 @@ use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
 use crate::end_marker::EndMarker;
 use crate::entry::{Directory, resolved};
 use crate::error::Error;
+use crate::listed_entry::{ListedEntries, ListedEntry};
 use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
-use crate::sorted_entry::{SortedEntries, SortedEntry};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{FileType, SeekFrom, seek};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use std::{fmt, io};
 
 /// A whole directory, sorted. Reuse it: its memory stays.
@@ -104,16 +104,13 @@ impl Listing {
         self
     }
 
-    /// Replaces the content of the listing by the entries of `dir`, sorted: all of them, wherever the descriptor stands.
+    /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which are
+    /// all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of them come.
     ///
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///
-    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch has
-    /// neither `.` nor `..`, the descriptor stood elsewhere, or a FUSE server gives none: then one `lseek`, and that batch again.
-    ///
-    /// **If a [`seek`](crate::Entries::seek), or another reader with a buffer below 8 KiB, has left the descriptor in the middle of
-    /// a directory on ext4, rewind it first.** There `.` and `..` can come after other entries, so the middle of a small directory
-    /// can pass for its beginning.
+    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch is
+    /// empty, one `lseek`, and a `getdents64` more.
     ///
     /// # Errors
     ///
@@ -121,7 +118,7 @@ impl Listing {
     ///
     /// - Those of [`Entries::next`](crate::Entries::next) and of that `lseek`.
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - In [`Order::Path`] the first error of [`SortedEntry::resolve_file_type`], with the path of the directory, after
+    /// - In [`Order::Path`] the first error of [`ListedEntry::resolve_file_type`], with the path of the directory, after
     ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
     ///   the entry has been removed since.
     #[inline(always)]
@@ -141,8 +138,8 @@ impl Listing {
 
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
-        let (mut phase, mut used, mut is_at_start) = (Phase::Reading, 0, false);
-        while phase == Phase::Reading {
+        let (mut phase, mut used) = (Phase::Starting, 0);
+        while !phase.is_end() {
             let room = self.arena.room(used)?;
             if self.capacity() < self.len + MIN_PLACES {
                 self.grow(self.len + room / MIN_RECORD)?;
@@ -155,36 +152,33 @@ impl Listing {
             let start = arena.memory.as_ptr().addr();
             let mut records = arena.records(used, room, dir, end_marker);
             let read = loop {
-                if phase != Phase::Reading || records.is_used_up() {
+                if phase.is_end() || records.is_used_up() {
                     break Ok(());
                 }
-                match records.step(&mut phase) {
+                match records.step(|| dir, &mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
                         let place = free.next().expect("BUG: more names than the batch has room for");
                         *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
                     }
-                    Ok(None) => is_at_start |= phase == Phase::Reading && records.has_begun(), // a dot
+                    Ok(None) => {}
                     Err(errno) => break Err(errno),
                 }
             };
-            if phase == Phase::Reading && records.has_ended(phase) {
-                phase = Phase::Ended;
-            }
+            phase = if records.has_ended(phase) { phase.max(Phase::Ended) } else { Phase::Reading };
             let end = records.end();
             let unused = free.len();
             let count = places.len() - unused;
             // A batch of nothing but dots, which a broken server can send without end, is overwritten.
             if let Some(end) = end.filter(|_| count > 0) {
+                let batch = used..=used + room;
+                used = end.wrapping_sub(start);
+                // All of the above takes for granted that rustix lends names where the kernel wrote them.
+                assert!(batch.contains(&used), "BUG: names are not in the memory of the listing");
                 write_tags_and_keys(&mut places[..count], keys, arena);
                 *len += count;
-                used = end - start;
             }
             read?;
-            if !is_at_start && phase != Phase::Removed {
-                retry_on_intr(|| seek(dir, SeekFrom::Start(0)))?;
-                (is_at_start, phase, self.len, used) = (true, Phase::Reading, 0, 0);
-            }
         }
         self.removed = phase == Phase::Removed;
         Ok(())
@@ -220,7 +214,7 @@ impl Listing {
     fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         for place in self.places[..self.len].iter_mut().filter(|place| file_type(**place) == FileType::Unknown) {
-            let entry = SortedEntry { place: *place, arena: &self.arena };
+            let entry = ListedEntry { place: *place, arena: &self.arena };
             match resolved(entry.file_type(), dir, entry.name_cstr()) {
                 Ok(file_type) => *place = Place::new(place.start(), place.len(), tag(file_type)),
                 Err(Errno::NOENT) => {}
@@ -283,15 +277,15 @@ impl Listing {
     /// The entry at `index` in the order of the listing, if there are that many.
     #[inline]
     #[must_use]
-    pub fn get(&self, index: usize) -> Option<SortedEntry<'_>> {
-        self.places().get(index).map(|&place| SortedEntry { place, arena: &self.arena })
+    pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
+        self.places().get(index).map(|&place| ListedEntry { place, arena: &self.arena })
     }
 
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
     #[must_use]
-    pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<SortedEntry<'_>> {
+    pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
         let name = name.as_ref();
         match self.order {
             Order::Bytes | Order::AsciiCaseless => {
@@ -312,14 +306,14 @@ impl Listing {
     }
 
     /// The first entry that is not `before`, if it has this name.
-    fn find_after(&self, name: &[u8], before: impl Fn(&Place) -> bool) -> Option<SortedEntry<'_>> {
+    fn find_after(&self, name: &[u8], before: impl Fn(&Place) -> bool) -> Option<ListedEntry<'_>> {
         self.get(self.places().partition_point(before)).filter(|entry| entry.name() == name)
     }
 
     /// The entries in the order of the listing.
     #[inline]
-    pub fn iter(&self) -> SortedEntries<'_> {
-        SortedEntries { places: self.places().iter(), arena: &self.arena }
+    pub fn iter(&self) -> ListedEntries<'_> {
+        ListedEntries { places: self.places().iter(), arena: &self.arena }
     }
 
     /// Forgets the entries and keeps the memory.
@@ -348,11 +342,11 @@ fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &Arena) {
 }
 
 impl<'a> IntoIterator for &'a Listing {
-    type Item = SortedEntry<'a>;
-    type IntoIter = SortedEntries<'a>;
+    type Item = ListedEntry<'a>;
+    type IntoIter = ListedEntries<'a>;
 
     #[inline]
-    fn into_iter(self) -> SortedEntries<'a> {
+    fn into_iter(self) -> ListedEntries<'a> {
         self.iter()
     }
 }

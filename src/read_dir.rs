@@ -10,24 +10,24 @@ use crate::open::open;
 use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
-use std::fmt;
 use std::mem::{MaybeUninit, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
+use std::{fmt, iter};
 
 /// Opens the directory `path`, to read its entries.
 ///
-/// Costs: one `openat`, and two allocations, for the path, if that is under 256 bytes, and for a [`Buffer`]. Nothing is read
-/// yet. The errors are those of [`open`], with the path.
+/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]; a path of 256 bytes or more takes a third. Nothing
+/// is read yet. The errors are those of [`open`], with the path.
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
-    Ok(ReadDir::new(open(path)?, true, path.as_os_str().as_bytes().into()))
+    Ok(ReadDir::from_fd(open(path)?, path))
 }
 
 /// One directory, which owns its descriptor and its memory, so it can be kept in a struct. It comes from [`read_dir`], or from
-/// a descriptor.
+/// a descriptor by [`from_fd`](Self::from_fd).
 ///
 /// ```
 /// use lendir::{Error, ReadDir};
@@ -49,7 +49,6 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name have the
 /// same costs and errors, but the errors have the directory's path.
 ///
-/// An entry takes 2 or 3 instructions more than the 45 of [`Entries`](crate::Entries) (`cargo test --test it instructions`).
 /// For a tree, or thousands of directories, [`Walk`](crate::Walk), or [`Entries`](crate::Entries) on one [`Buffer`], save two
 /// allocations for each.
 ///
@@ -64,6 +63,13 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// let mut dir = lendir::read_dir("/proc").unwrap();
 /// let kept = (dir.next(), drop(dir)); // error: the first borrows `dir`
 /// ```
+///
+/// Another reader of its descriptor would move the position that it reads from:
+///
+/// ```compile_fail,E0277
+/// # let (mut dir, mut listing) = (lendir::read_dir("/proc").unwrap(), lendir::Listing::new());
+/// listing.read(&dir).unwrap(); // error: `ReadDir` is no `AsFd`. `dir.read_into(&mut listing)` reads it
+/// ```
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
     /// Borrows `buffer` and the number of `dir`. `'static` stands for a lifetime that cannot be written: nothing made from it
@@ -71,14 +77,19 @@ pub struct ReadDir {
     records: MaybeUninit<Records<'static>>,
     phase: Phase,
     dir: OwnedFd,
-    /// Whether `dir` stood at the beginning of the directory when `records` began.
-    is_from_start: bool,
+    /// Whether the caller moved it to a position in the middle.
+    has_sought: bool,
     path: Vec<u8>,
     _buffer: Buffer,
 }
 
 impl ReadDir {
-    fn new(dir: OwnedFd, is_from_start: bool, path: Vec<u8>) -> Self {
+    /// Reads the directory `dir` from the current position of the descriptor, which is the beginning if it has just been opened.
+    /// Its entries and errors have paths that begin with `path`, which nothing looks up; with `""` entries have their names alone.
+    ///
+    /// Costs: the two allocations of [`read_dir`].
+    pub fn from_fd(dir: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {
+        let (dir, path) = (dir.into(), path.as_ref().as_os_str().as_bytes().into());
         let mut buffer = Buffer::new();
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
         // SAFETY: `MaybeUninit<T>` has the layout of `T`, and a lifetime has none. What is borrowed lives as long as it is used,
@@ -89,14 +100,14 @@ impl ReadDir {
         // `records()` asserts that it is valid, and that needs a `ReadDir` which exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
-        Self { records, phase: Phase::Reading, dir, is_from_start, path, _buffer: buffer }
+        Self { records, phase: Phase::Reading, dir, has_sought: false, path, _buffer: buffer }
     }
 
     /// The initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
     #[inline]
     fn records<'a>(records: &'a mut MaybeUninit<Records<'static>>) -> &'a mut Records<'static> {
-        // SAFETY: `new` is the one function that makes the field, from a value, and nothing else writes to it.
-        #[allow(unsafe_code, reason = "see `new`")]
+        // SAFETY: `from_fd` is the one function that makes the field, from a value, and nothing else writes to it.
+        #[allow(unsafe_code, reason = "see `from_fd`")]
         unsafe {
             records.assume_init_mut()
         }
@@ -134,14 +145,44 @@ impl ReadDir {
         Ok(count)
     }
 
-    /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end.
+    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Here lending ends, and `for` begins.
     ///
-    /// Costs and errors are those of [`Listing::read`], with the path of the directory, and where something was read, or the
-    /// descriptor came from outside, those of [`rewind`](Self::rewind).
+    /// ```
+    /// let mut pids: Vec<u32> = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()).collect::<Result<_, _>>()?;
+    /// pids.sort_unstable();
+    /// assert!(pids.contains(&std::process::id()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// An error, of which there is at most one, comes last. Costs and errors are those of [`next`](Self::next).
+    #[inline]
+    pub fn filter_map<T>(
+        mut self,
+        mut f: impl FnMut(Entry<'_>) -> Option<T>,
+    ) -> impl Iterator<Item = Result<T, Error>> {
+        iter::from_fn(move || {
+            loop {
+                match self.next() {
+                    Ok(Some(entry)) => {
+                        if let Some(made) = f(entry) {
+                            return Some(Ok(made));
+                        }
+                    }
+                    ended => return ended.err().map(Err),
+                }
+            }
+        })
+    }
+
+    /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end. Only if
+    /// nothing was read, and the descriptor came from outside, it begins [where that stands](Listing::read).
+    ///
+    /// Costs and errors are those of [`Listing::read`], with the path of the directory, and where something was read, those of
+    /// [`rewind`](Self::rewind).
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        if !self.is_from_start || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
+        if self.has_sought || self.phase.is_end() || Self::records(&mut self.records).has_begun() {
             self.rewind()?;
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
@@ -164,14 +205,22 @@ impl ReadDir {
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let sought = Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
         sought.map_err(|errno| Error::new(&self.path, 0, errno))?;
-        self.is_from_start = cookie == 0;
+        self.has_sought = cookie != 0;
         Ok(())
     }
 
-    /// Its path, as [`read_dir`] was given it. Empty for one made from a descriptor.
+    /// Its path, as [`read_dir`] or [`from_fd`](Self::from_fd) was given it.
     #[must_use]
     pub fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
+    }
+
+    /// The descriptor of the directory, for `*at` calls: [`Entries::fd`](crate::Entries::fd).
+    #[doc(alias = "as_fd")]
+    #[inline]
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
     }
 
     /// Whether the end came because the directory itself is gone: [`Entries::removed`](crate::Entries::removed).
@@ -181,10 +230,10 @@ impl ReadDir {
     }
 }
 
-/// Reads from the current position of the descriptor, which is the beginning if it has just been opened.
+/// As [`ReadDir::from_fd`], without a path.
 impl From<OwnedFd> for ReadDir {
     fn from(dir: OwnedFd) -> Self {
-        Self::new(dir, false, Vec::new())
+        Self::from_fd(dir, "")
     }
 }
 
@@ -192,13 +241,6 @@ impl From<OwnedFd> for ReadDir {
 impl From<ReadDir> for OwnedFd {
     fn from(read_dir: ReadDir) -> Self {
         read_dir.dir
-    }
-}
-
-/// The descriptor of the directory, for `*at` calls. Reading entries through it moves the position that this reads from.
-impl AsFd for ReadDir {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.dir.as_fd()
     }
 }
 
@@ -227,7 +269,7 @@ mod tests {
     fn a_borrow_from_itself_survives_moves_and_drops() {
         let make = |path: &str| {
             let (socket, _) = UnixStream::pair().unwrap();
-            ReadDir::new(OwnedFd::from(socket), true, path.into())
+            ReadDir::from_fd(socket, path)
         };
         let (mut one, mut other) = (make("one"), make("other"));
         mem::swap(&mut one, &mut other);

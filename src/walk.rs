@@ -262,7 +262,7 @@ impl<S: Clone> Walk<S> {
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it. In
-    /// [`post_order`](WalkOptions::post_order), the second visits of all directories below it have ended before its own begins, and
+    /// [`second_visits`](WalkOptions::second_visits), the second visits of all directories below it have ended before its own begins, and
     /// what they wrote is visible to it. One huge directory is read by one thread: [`Jobs`] share the work on its entries.
     ///
     /// ```

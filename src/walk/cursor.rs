@@ -23,10 +23,6 @@ impl<S> Cursor<S> {
         !matches!(self.traversal.notes.unfinished, Unfinished::Nothing)
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.traversal.notes.unfinished, Unfinished::Stopped)
-    }
-
     #[inline(always)]
     pub(super) fn lend(&mut self) -> Dir<'_, S> {
         Dir::lend(&mut self.traversal, &mut self.buffer)
@@ -38,12 +34,9 @@ impl<S: Clone> Cursor<S> {
     #[cold]
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
-            Unfinished::Stopped => self.traversal.clear(),
             Unfinished::Rest => {
-                // From the start, because a cookie may lead elsewhere. Names noted before are kept, with what the caller said of
-                // them, and not noted again.
-                let noted = self.traversal.notes.noted();
-                let read = self.lend().read_for_directories(&noted);
+                // From the start, because a cookie may lead elsewhere. Names noted before keep what the caller said of them.
+                let read = self.lend().read_again();
                 self.traversal.notes.unfinished.end(); // if it cannot be rewound, it is not tried again
                 read?;
             }

@@ -1,8 +1,8 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
 use super::links::Links;
-use super::notes::{Below, Notes, kinds};
-use super::pending::{Kind, Pending};
+use super::notes::{Enters, Notes};
+use super::pending::Kind;
 use super::spot::Spot;
 use super::stack::{Level, Visit};
 use super::traversal::Traversal;
@@ -93,17 +93,15 @@ impl<'a, S> Dir<'a, S> {
         let has_entries = !is_second_visit && spot.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
+        entries.phase = if has_entries { Phase::Starting } else { Phase::Ended };
         match notes.unfinished {
             Unfinished::Refused { .. } if has_entries => entries.phase = Phase::Ended,
             _ => notes.unfinished = Unfinished::Rest,
         }
-        if !has_entries {
-            entries.phase = Phase::Ended;
-        }
         if is_dead_end {
             notes.unfinished.skip();
         }
-        notes.lend(spot.names_at, if is_dead_end { Below::None } else { Below::Lent });
+        notes.lend(spot.names_at, if is_dead_end { Enters::Nothing } else { Enters::Lent });
         Self { entries, parent, spot, end_marker: *end_marker, is_second_visit, has_entries, state, path, links, notes }
     }
 
@@ -177,16 +175,11 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// Reads all entries, to find the directories among them that are not `noted`.
-    pub(super) fn read_for_directories(&mut self, noted: &Pending) -> Result<(), Error> {
+    /// Reads all entries, to find the directories among them that are not noted.
+    pub(super) fn read_again(&mut self) -> Result<(), Error> {
+        self.notes.index_all();
         self.entries.rewind()?;
-        let noted = kinds(noted);
-        while let Some(entry) = self.next()? {
-            if noted.contains_key(entry.name_cstr()) {
-                self.notes.take_back();
-            }
-        }
-        Ok(())
+        self.count().map(drop)
     }
 
     /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that order.
@@ -217,6 +210,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
+        self.notes.is_listed = true;
         if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
@@ -241,26 +235,47 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, and after
-    /// [`read_into`](Self::read_into). Costs nothing.
+    /// [`skip_all`](Self::skip_all). Costs nothing.
+    ///
+    /// # Panics
+    ///
+    /// After [`read_into`](Self::read_into), where no entry is the one just lent: use [`skip_name`](Self::skip_name).
     #[doc(alias = "hidden")]
     #[doc(alias = "prune")]
     #[doc(alias = "filter_entry")]
     #[inline]
+    #[track_caller]
     pub fn skip_entry(&mut self) {
-        self.notes.skip_last();
+        assert!(!self.notes.is_listed, "`skip_entry` after `read_into`, which lends no entry: use `skip_name`");
+        self.notes.say_of_last(|_| Kind::SKIPPED);
     }
 
-    /// Keeps the walk from going below the entry of this name, if it has been lent or [read](Self::read_into). Returns whether
-    /// that changed anything. If a broken file system gives the name twice, each call skips one of the two.
+    /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts, here
+    /// and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if there is no directory or link
+    /// of this name, and none can come any more.
     ///
-    /// Costs: next to nothing for the directory that was lent or listed right after the one skipped last; any other takes a scan of
-    /// the directories. To skip many, go through them in the order of the listing.
+    /// If a broken file system gives a name twice, a name that was skipped before is skipped both times; afterwards, each call
+    /// skips one of the two.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
+    /// let mut entries = 0;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     dir.skip_name(".git");
+    ///     entries += dir.count()?;
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: for a name that is not noted yet, a scan of the directories lent so far and a copy, and for each directory or link that
+    /// comes then, log2(n) comparisons with the n names noted before. For a name that was lent or listed right after the one named
+    /// last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the order of the listing.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.mark(name.as_ref(), Kind::SKIPPED, |kind| !kind.is_passed_over())
+        self.notes.skip(name.as_ref(), !self.entries.phase.is_end())
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It does
-    /// nothing before the first entry, after the end, after [`read_into`](Self::read_into), and after [`skip_all`](Self::skip_all).
+    /// nothing before the first entry, after the end, and after [`skip_all`](Self::skip_all).
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another
@@ -292,24 +307,26 @@ impl<'a, S> Dir<'a, S> {
     /// was closed early and is above a link, an `openat` and a `statx` for each level from the root to there.
     #[doc(alias = "follow_links")]
     #[inline]
+    #[track_caller]
     pub fn follow_entry(&mut self) {
-        self.notes.follow_last();
+        assert!(!self.notes.is_listed, "`follow_entry` after `read_into`, which lends no entry: use `follow_name`");
+        self.notes.say_of_last(Kind::followed);
     }
 
-    /// As [`follow_entry`](Self::follow_entry), by name. The entry need not have been lent: with [`skip_all`](Self::skip_all), a
-    /// caller can walk in an order of its own, where a file's name costs a failed `openat`, and a name that is given twice is
-    /// walked twice. Returns whether that changed anything. [`Walk::next`](super::Walk::next) returns the errors of
-    /// [`enter`](Self::enter), but neither `ENOENT` nor `ENOTDIR`.
+    /// As [`follow_entry`](Self::follow_entry), by name, before or after the entry is lent. Returns whether it is noted, which it
+    /// is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. A name that is never lent is tried as well, and
+    /// [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter), but neither `ENOENT` nor `ENOTDIR`. So with
+    /// [`skip_all`](Self::skip_all), a caller can walk in an order of its own: then nothing is looked up, a file's name costs a failed
+    /// `openat`, and a name that is given twice is walked twice.
     ///
-    /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) no scan; a name that is not known is
-    /// copied.
+    /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) a copy of the name.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.follow_name(name.as_ref())
+        self.notes.enter(name.as_ref(), Kind::followed)
     }
 
-    /// Goes below the directory `name` in this one, lent or not. With [`skip_all`](Self::skip_all), a walk need not read a
-    /// directory whose entries are already known. Without it, a directory that is lent as well is walked twice, except that
-    /// [`read_into`](Self::read_into) lists it once.
+    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns whether it is noted, which it
+    /// is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. With [`skip_all`](Self::skip_all), a walk need
+    /// not read a directory whose entries are already known; then a name that is given twice is walked twice.
     ///
     /// ```
     /// # let mut walk = lendir::Walk::open("/sys/class")?;
@@ -320,11 +337,11 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: the name is copied. [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if there is no such
-    /// entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty, `.`, `..`, with a
-    /// slash or a NUL, which the path shows as `\0`.
-    pub fn enter(&mut self, name: impl AsRef<[u8]>) {
-        self.notes.note_name(Kind::DIRECTORY, name.as_ref());
+    /// Costs: as [`follow_name`](Self::follow_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
+    /// there is no such entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty,
+    /// `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
+    pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
+        self.notes.enter(name.as_ref(), |_| Kind::ENTERED)
     }
 
     /// Keeps the walk from going below any entry of this directory, those lent so far included. [`next`](Self::next) still lends
@@ -333,14 +350,6 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     pub fn skip_all(&mut self) {
         self.notes.skip_all();
-    }
-
-    /// Ends the walk: [`Walk::next`](super::Walk::next) is `None` from now on; [`next`](Self::next) still lends the entries of
-    /// this directory. The other threads of a [`spread`](super::Walk::spread) end once this one asks for the next directory
-    /// or its closure returns; [`Worker::stop`](super::Worker::stop) ends them at once.
-    #[inline]
-    pub fn stop(&mut self) {
-        self.notes.stop();
     }
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).
@@ -365,14 +374,17 @@ impl<'a, S> Dir<'a, S> {
         Path::new(OsStr::from_bytes(self.spot.path(self.path)))
     }
 
-    /// Its name, as [`Entry::name`]. For a root, its path.
+    /// Its name, as [`Entry::name`]. For a root, the last component of its path, without slashes, or the path if that has none:
+    /// `/`, `..`, or an empty one.
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
-        &self.path[self.spot.name_at..self.spot.path_end]
+        let of_root = if self.spot.depth == 0 { self.path().file_name() } else { None };
+        of_root.map_or(&self.path[self.spot.name_at..self.spot.path_end], OsStr::as_bytes)
     }
 
-    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). For a root, its path, up to the first NUL.
+    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent. Here its name is its path as it
+    /// was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
@@ -393,7 +405,7 @@ impl<'a, S> Dir<'a, S> {
         self.spot.depth
     }
 
-    /// Whether this is its second visit, after everything below it, in [`post_order`](super::WalkOptions::post_order). It has no
+    /// Whether this is its second visit, after everything below it, in [`second_visits`](super::WalkOptions::second_visits). It has no
     /// entries then.
     #[inline]
     #[must_use]

@@ -1,11 +1,14 @@
 //! `Notes`: what the walk notes of the current directory's entries, and what the caller says of them.
+//!
+//! What the caller says of a name holds, before or after it is lent, and a name is noted once. The names of directories and links are
+//! noted in the order in which they are lent. A name that the caller gives before is noted at once, and an index remembers it:
+//! when the entry comes, it is not noted again.
 
-use super::pending::{Item, Kind, Pending};
+use super::pending::{Kind, Pending};
 use super::unfinished::Unfinished;
 use crate::entry::Entry;
 use crate::listing::Listing;
 use rustix::io::Errno;
-use std::collections::BTreeMap;
 use std::ffi::CStr;
 
 /// The names of the current directory are the last ones in `pending`.
@@ -15,24 +18,32 @@ pub(super) struct Notes {
     pub(super) unfinished: Unfinished,
     /// Where the names of the current directory begin.
     names_at: usize,
+    /// Where its names begin that are not all in the index.
+    lent_at: usize,
     /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end.
     last_at: usize,
-    /// Where the last symbolic link is.
+    /// Where the symbolic link is that was noted last.
     link_at: usize,
     /// Where a search for a name begins: after the one that was found last.
     search_at: usize,
-    below: Below,
+    /// If the walk [enters](Enters::Indexed) by it: where the names are that were noted before they are lent, sorted by name.
+    index: Vec<usize>,
+    enters: Enters,
+    /// Whether the directory was read into a listing, so no entry is the one lent last.
+    pub(super) is_listed: bool,
 }
 
 /// Which directories in this one the walk enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Below {
+pub(super) enum Enters {
     /// Those that are lent.
     Lent,
+    /// Those that are lent. Some names were noted before.
+    Indexed,
     /// Those that the caller names.
     Named,
     #[default]
-    None,
+    Nothing,
 }
 
 impl Notes {
@@ -43,10 +54,17 @@ impl Notes {
 
     /// A directory is lent, whose names begin at `names_at`.
     #[inline]
-    pub(super) fn lend(&mut self, names_at: usize, below: Below) {
+    pub(super) fn lend(&mut self, names_at: usize, enters: Enters) {
+        (self.names_at, self.is_listed) = (names_at, false);
+        self.begin(enters);
+    }
+
+    /// The names of this directory that are pending now were lent before.
+    #[inline]
+    fn begin(&mut self, enters: Enters) {
         let end = self.pending.len();
-        (self.names_at, self.search_at) = (names_at, names_at);
-        (self.last_at, self.link_at, self.below) = (end, end, below);
+        (self.lent_at, self.search_at) = (self.names_at, self.names_at);
+        (self.last_at, self.link_at, self.enters) = (end, end, enters);
     }
 
     /// Notes an entry that is lent.
@@ -60,7 +78,8 @@ impl Notes {
 
     #[inline(never)] // In the frame that reads a directory, registers are scarce.
     fn note_kind(&mut self, kind: Kind, name: &CStr) {
-        if self.below == Below::Lent {
+        self.check();
+        if self.enters == Enters::Lent || self.enters == Enters::Indexed && !self.is_noted(name) {
             if kind == Kind::LINK {
                 self.link_at = self.pending.drop_link(self.link_at);
                 self.last_at = self.link_at;
@@ -69,14 +88,13 @@ impl Notes {
         }
     }
 
-    /// A copy of what is noted in the current directory.
-    pub(super) fn noted(&self) -> Pending {
-        self.pending.copy(self.names_at..self.pending.len())
-    }
-
-    /// Takes back what was noted last.
-    pub(super) fn take_back(&mut self) {
-        self.pending.truncate(self.last_at);
+    /// Whether the name that is lent is in the index.
+    #[cold]
+    fn is_noted(&mut self, name: &CStr) -> bool {
+        self.look_up(name.to_bytes()).is_ok_and(|index| {
+            self.last_at = self.index[index];
+            true
+        })
     }
 
     /// No entry is left. Returns why, unless the caller knows.
@@ -86,106 +104,138 @@ impl Notes {
         self.unfinished.end()
     }
 
-    /// Notes the directories of `listing`, in its order. Those that were noted before keep what the caller said of them.
+    /// The directory will be read again: its names that are noted are not noted again.
+    pub(super) fn index_all(&mut self) {
+        let Self { pending, index, .. } = self;
+        let items = pending.items_from(self.names_at).filter(|(_, item)| item.kind != Kind::NO_NAME);
+        index.clear();
+        index.extend(items.map(|(at, _)| at));
+        index.sort_unstable_by_key(|at| pending.at(*at).name);
+        (self.link_at, self.enters) = (pending.len(), Enters::Indexed);
+    }
+
+    /// Notes the directories of `listing`, in its order, and then what else was noted before.
     #[inline(never)]
     pub(super) fn note_all(&mut self, listing: &Listing) {
         self.unfinished.end();
-        if self.below == Below::Lent {
-            let before = self.noted();
-            let mut known = kinds(&before);
-            self.skip_all();
-            self.below = Below::Lent;
+        if matches!(self.enters, Enters::Lent | Enters::Indexed) {
+            self.index_all();
+            let end = self.pending.len();
             for entry in listing {
                 let Some(kind) = Kind::of(entry.file_type()) else { continue };
-                let name = entry.name_cstr();
-                self.pending.push(known.remove(name).unwrap_or(kind), name);
+                match self.look_up(entry.name()) {
+                    Ok(index) => _ = self.pending.move_to_end(self.index[index]),
+                    Err(_) => self.pending.push(kind, entry.name_cstr()),
+                }
             }
-            let no_names = before.items_from(0).map(|(_, item)| item).filter(|item| item.kind == Kind::NO_NAME);
-            for (name, kind) in known.into_iter().chain(no_names.map(|item| (item.name, item.kind))) {
-                self.pending.push(kind, name);
+            let mut rest = self.names_at;
+            while rest < end {
+                rest = self.pending.move_to_end(rest);
             }
+            self.pending.drop_moved(self.names_at..end);
+            self.begin(Enters::Lent);
         }
-        self.last_at = self.pending.len();
     }
 
-    /// Notes a name that the caller gives, which stays apart from the entry lent last. Returns whether it is noted.
-    pub(super) fn note_name(&mut self, kind: Kind, name: &[u8]) -> bool {
-        if self.below == Below::None {
-            return false;
-        }
-        let is_name = !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, 0 | b'/'));
-        let kind = if is_name { kind } else { Kind::NO_NAME };
-        let is_last_pending = self.last_at < self.pending.len();
-        self.pending.push_given(kind, name);
-        if !is_last_pending {
-            self.last_at = self.pending.len();
+    /// Notes that the walk is to enter this name, lent or not: `say` changes the kind of an item. Returns whether it is noted.
+    pub(super) fn enter(&mut self, name: &[u8], say: fn(Kind) -> Kind) -> bool {
+        // After `skip_all` nothing is looked for, so each name is an item.
+        let found = if self.enters == Enters::Named { None } else { self.find(name) };
+        match found {
+            Some(at) => self.pending.say(at, say),
+            None if self.enters == Enters::Nothing => return false,
+            None => self.give(say(Kind::UNKNOWN), name),
         }
         true
     }
 
-    #[inline]
-    pub(super) fn skip_last(&mut self) {
-        self.pending.set_kind(self.last_at, Kind::SKIPPED);
-    }
-
-    #[inline]
-    pub(super) fn follow_last(&mut self) {
-        self.pending.follow(self.last_at);
-    }
-
-    /// Marks an item with this name and a `wanted` kind. Returns whether there is one.
-    pub(super) fn mark(&mut self, name: &[u8], mark: Kind, wanted: fn(Kind) -> bool) -> bool {
-        self.find(name, wanted).inspect(|at| self.pending.set_kind(*at, mark)).is_some()
-    }
-
-    /// Follows the link of this name. Returns whether that changes anything.
-    pub(super) fn follow_name(&mut self, name: &[u8]) -> bool {
-        if self.below == Below::Named {
-            return self.note_name(Kind::ANY, name); // what was lent is not among the names, so a search would be in vain
+    /// Notes that the walk is not to enter this name, lent or not. Returns whether there is such an item, or, as long as `more`
+    /// entries may be lent, can be one.
+    pub(super) fn skip(&mut self, name: &[u8], more: bool) -> bool {
+        match self.find(name) {
+            Some(at) => self.pending.say(at, |_| Kind::SKIPPED),
+            None if !more || !is_name(name) => return false,
+            None if matches!(self.enters, Enters::Lent | Enters::Indexed) => self.give(Kind::SKIPPED, name),
+            None => {}
         }
-        if let Some(at) = self.find(name, |kind| kind.followed().is_some()) {
-            self.pending.follow(at);
-            return true;
-        }
-        self.find(name, |_| true).is_none() && self.note_name(Kind::ANY, name)
+        true
     }
 
-    /// Where the item with this name and a `wanted` kind begins. One that follows the item found last is found at once.
-    fn find(&mut self, name: &[u8], wanted: fn(Kind) -> bool) -> Option<usize> {
-        let mut items = self.pending.items_from(self.search_at).chain(self.pending.items_from(self.names_at));
-        let (at, item) =
-            items.find(|(_, item)| item.name.to_bytes() == name && wanted(item.kind) && item.kind != Kind::NO_NAME)?;
+    /// Says something of the entry lent last.
+    #[inline]
+    pub(super) fn say_of_last(&mut self, say: fn(Kind) -> Kind) {
+        if self.last_at < self.pending.len() {
+            self.pending.say(self.last_at, say);
+        }
+    }
+
+    /// Notes a name that the caller gives, which stays apart from the entry lent last.
+    fn give(&mut self, kind: Kind, name: &[u8]) {
+        let (at, is_name) = (self.pending.len(), is_name(name));
+        self.pending.push_given(if is_name { kind } else { Kind::NO_NAME }, name);
+        let end = self.pending.len();
+        if self.last_at == at {
+            self.last_at = end;
+        }
+        if self.enters == Enters::Lent {
+            self.index.clear();
+            self.enters = Enters::Indexed;
+        }
+        if self.enters == Enters::Indexed {
+            if self.lent_at == at {
+                (self.lent_at, self.search_at) = (end, end);
+            }
+            if let (true, Err(index)) = (is_name, self.look_up(name)) {
+                self.index.insert(index, at);
+            }
+        }
+        self.check();
+    }
+
+    /// Where the item of this name begins. One that follows the item found last is found at once.
+    fn find(&mut self, name: &[u8]) -> Option<usize> {
+        if self.enters == Enters::Indexed {
+            if let Ok(index) = self.look_up(name) {
+                return Some(self.index[index]);
+            }
+        }
+        let mut items = self.pending.items_from(self.search_at).chain(self.pending.items_from(self.lent_at));
+        let (at, item) = items.find(|(_, item)| item.name.to_bytes() == name && item.kind != Kind::NO_NAME)?;
         self.search_at = item.end;
         Some(at)
+    }
+
+    /// Where this name is in the index, or would be.
+    fn look_up(&self, name: &[u8]) -> Result<usize, usize> {
+        self.index.binary_search_by(|at| self.pending.at(*at).name.to_bytes().cmp(name))
     }
 
     /// Forgets what was noted, and notes nothing but what the caller names.
     #[inline]
     pub(super) fn skip_all(&mut self) {
-        if self.below == Below::Lent {
-            self.below = Below::Named;
-        }
         self.unfinished.skip();
         self.pending.truncate(self.names_at);
-        (self.last_at, self.search_at) = (self.names_at, self.names_at);
+        self.begin(if self.enters == Enters::Nothing { Enters::Nothing } else { Enters::Named });
     }
 
-    #[inline]
-    pub(super) fn stop(&mut self) {
-        self.skip_all();
-        (self.below, self.unfinished) = (Below::None, Unfinished::Stopped);
+    /// What holds between two calls, in a debug build. Of the index it looks at a few names, because there may be any number.
+    fn check(&self) {
+        if cfg!(debug_assertions) {
+            let Self { pending, names_at, lent_at, last_at, link_at, search_at, .. } = self;
+            for at in [names_at, lent_at, last_at, link_at, search_at] {
+                assert!(names_at <= at && pending.is_boundary(*at), "{at} is where no name of this directory begins");
+            }
+            assert!(lent_at <= search_at, "the search begins among names that the index has");
+            if self.enters == Enters::Indexed {
+                let few = &self.index[..self.index.len().min(4)];
+                assert!(few.iter().all(|at| pending.is_boundary(*at)), "the index points into a name");
+                assert!(few.is_sorted_by_key(|at| pending.at(*at).name), "the index is not in order");
+            }
+        }
     }
 }
 
-/// What the caller said of each name, without those that no entry can have. A name that came twice and was skipped once is
-/// entered.
-pub(super) fn kinds(noted: &Pending) -> BTreeMap<&CStr, Kind> {
-    let mut kinds = BTreeMap::new();
-    for (_, Item { name, kind, .. }) in noted.items_from(0).filter(|(_, item)| item.kind != Kind::NO_NAME) {
-        let known = kinds.entry(name).or_insert(kind);
-        if known.is_passed_over() {
-            *known = kind;
-        }
-    }
-    kinds
+/// Whether an entry can have this name.
+fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, 0 | b'/'))
 }

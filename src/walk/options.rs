@@ -7,7 +7,7 @@ pub(super) const MIN_OPEN: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) same_mount: bool,
-    pub(super) post_order: bool,
+    pub(super) second_visits: bool,
     /// At least [`MIN_OPEN`].
     pub(super) max_open: usize,
     /// Entries of this depth are the deepest that are lent.
@@ -37,7 +37,13 @@ pub struct WalkOptions<S = ()> {
 }
 
 pub(super) const DEFAULT: WalkOptions = WalkOptions {
-    options: Options { same_mount: false, post_order: false, max_open: 32, max_depth: usize::MAX, follow_roots: true },
+    options: Options {
+        same_mount: false,
+        second_visits: false,
+        max_open: 32,
+        max_depth: usize::MAX,
+        follow_roots: true,
+    },
     state: (),
 };
 
@@ -72,8 +78,9 @@ impl<S> WalkOptions<S> {
     /// the walk closes levels early.
     #[doc(alias = "depth_first")]
     #[doc(alias = "contents_first")]
-    pub fn post_order(mut self, yes: bool) -> Self {
-        self.options.post_order = yes;
+    #[doc(alias = "post_order")]
+    pub fn second_visits(mut self, yes: bool) -> Self {
+        self.options.second_visits = yes;
         self
     }
 

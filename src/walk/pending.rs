@@ -24,8 +24,10 @@ pub(super) struct Pending {
 pub(super) struct Kind(u8);
 
 impl Kind {
-    /// Enter it: it is a directory, as its `d_type` or the caller says.
+    /// Enter it: its `d_type` is that of a directory.
     pub(super) const DIRECTORY: Self = Self(b'd');
+    /// Enter it: the caller says that it is a directory.
+    pub(super) const ENTERED: Self = Self(b'e');
     /// Enter it if it is a directory.
     pub(super) const UNKNOWN: Self = Self(b'u');
     /// A symbolic link: enter it if it leads to a directory.
@@ -38,6 +40,8 @@ impl Kind {
     pub(super) const SKIPPED: Self = Self(b's');
     /// The caller wants to go below it, but no entry can have this name.
     pub(super) const NO_NAME: Self = Self(b'n');
+    /// Nothing: see [`Pending::move_to_end`].
+    const MOVED: Self = Self(b'm');
 
     /// `None` for an entry that the walk never enters.
     #[inline]
@@ -50,24 +54,19 @@ impl Kind {
         }
     }
 
-    /// What it becomes if the caller follows it; `None` if that changes nothing.
-    pub(super) fn followed(self) -> Option<Self> {
+    /// What it becomes if the caller follows it.
+    pub(super) fn followed(self) -> Self {
         match self {
-            Self::LINK => Some(Self::FOLLOWED),
-            Self::UNKNOWN => Some(Self::ANY),
-            _ => None,
+            Self::LINK => Self::FOLLOWED,
+            Self::UNKNOWN | Self::SKIPPED | Self::ENTERED => Self::ANY,
+            other => other,
         }
     }
 
     /// Whether it is entered without another look.
     #[inline]
     pub(super) fn is_plain(self) -> bool {
-        matches!(self, Self::DIRECTORY | Self::UNKNOWN)
-    }
-
-    /// Whether it is not entered at all.
-    pub(super) fn is_passed_over(self) -> bool {
-        matches!(self, Self::LINK | Self::SKIPPED)
+        matches!(self, Self::DIRECTORY | Self::ENTERED | Self::UNKNOWN)
     }
 }
 
@@ -146,20 +145,32 @@ impl Pending {
         names_at
     }
 
-    /// Changes the kind of the item that begins at `at`, if there is one.
+    /// The caller says something of the item that begins at `at`, which changes its kind.
     #[inline]
-    pub(super) fn set_kind(&mut self, at: usize, kind: Kind) {
-        if let Some(byte) = self.items.get_mut(at) {
-            *byte = kind.0;
-        }
+    pub(super) fn say(&mut self, at: usize, say: fn(Kind) -> Kind) {
+        let kind = &mut self.items[at];
+        *kind = say(Kind(*kind)).0;
     }
 
-    /// Marks the item that begins at `at` to be followed, if it is or may be that of a link.
-    #[inline]
-    pub(super) fn follow(&mut self, at: usize) {
-        if let Some(kind) = (at < self.len()).then(|| self.at(at).kind.followed()).flatten() {
-            self.set_kind(at, kind);
+    /// Moves the item that begins at `at` to the end, unless that was done already. Returns where the next one begins. What it
+    /// leaves is to be [dropped](Self::drop_moved).
+    pub(super) fn move_to_end(&mut self, at: usize) -> usize {
+        let Item { kind, end, .. } = self.at(at);
+        if kind != Kind::MOVED {
+            self.items.extend_from_within(at..end);
+            self.say(at, |_| Kind::MOVED);
         }
+        end
+    }
+
+    /// Drops items that have all moved to the end.
+    pub(super) fn drop_moved(&mut self, run: Range<usize>) {
+        self.items.drain(run);
+    }
+
+    /// Whether an item begins at `at`, or the last one ends there.
+    pub(super) fn is_boundary(&self, at: usize) -> bool {
+        at.checked_sub(1).is_none_or(|end| self.items.get(end) == Some(&0))
     }
 
     /// Drops the item that begins at `at` if it is the last one, and that of a link that is not followed. Returns where the

@@ -62,7 +62,7 @@ impl<S: Clone> Traversal<S> {
         let first = Level::new(dir, spot, level.end_marker, level.state.clone());
         let mut other = Self::new(self.options, self.root_state.clone());
         // From now on the second visit belongs to whoever is done last, here or there.
-        let shared = if self.options.post_order { Some(self.share_levels(index)?) } else { None };
+        let shared = if self.options.second_visits { Some(self.share_levels(index)?) } else { None };
         self.stack.levels[index].next_at = end; // last: if `clone` panics, nothing is lost
         self.path_credit -= spot.path_end;
         other.stack.levels.push(Level { shared, ..first });

@@ -142,7 +142,7 @@ impl<S: Clone> Traversal<S> {
         let Some(top) = self.stack.levels.last() else { return self.enter_root() };
         if top.next_at < self.notes.pending.len() {
             self.enter()
-        } else if self.options.post_order && !matches!(top.visit, Visit::Second(_)) {
+        } else if self.options.second_visits && !matches!(top.visit, Visit::Second(_)) {
             self.visit_again()
         } else if self.stack.is_closed_above_top() {
             self.come_back().map(|()| Step::More)
@@ -205,7 +205,7 @@ impl<S: Clone> Traversal<S> {
     fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
         let Self { options, stack, notes, path, .. } = self;
         let pending = &mut notes.pending;
-        let takes_place = child.end == pending.len() && !options.post_order && !stack.is_closed_above_top();
+        let takes_place = child.end == pending.len() && !options.second_visits && !stack.is_closed_above_top();
         let top = stack.top_mut();
         let spot =
             |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };

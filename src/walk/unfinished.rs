@@ -10,8 +10,6 @@ pub(super) enum Unfinished {
     Rest,
     /// To tell why the directory may not be read.
     Refused { errno: Errno, tell: Tell },
-    /// To abandon the walk, as the caller wants.
-    Stopped,
 }
 
 /// Whether the caller is told why a directory may not be read.
@@ -42,7 +40,7 @@ impl Unfinished {
                 *tell = Tell::NoMore;
                 Some(*errno)
             }
-            _ => None, // a stopped walk stays so
+            _ => None,
         }
     }
 

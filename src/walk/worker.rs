@@ -109,10 +109,6 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// Reads what is unread of the current directory.
     #[cold]
     fn finish(&mut self) -> Result<(), Error> {
-        // `Dir::stop` was called, here or by another thread.
-        if self.cursor.is_stopped() {
-            self.handover.end();
-        }
         if self.handover.is_over() {
             self.cursor.traversal.clear();
         }
@@ -146,10 +142,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     }
 
     /// Leaves what is left to the others.
-    fn leave(mut self) {
-        if self.cursor.is_stopped() {
-            self.stop();
-        }
+    fn leave(self) {
         let Self { cursor, handover, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
         if cursor.traversal.has_work() {

@@ -106,7 +106,7 @@ const ATTACKS: [Attack; 7] = [
 
 /// Starts a walk, and attacks it at the deepest level.
 fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
-    let mut walk = Walk::options().max_open(4).post_order(is_post_order).open(place.tree.path()).unwrap();
+    let mut walk = Walk::options().max_open(4).second_visits(is_post_order).open(place.tree.path()).unwrap();
     let mut listing = Listing::new();
     loop {
         let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");

@@ -95,7 +95,7 @@ fn directory_that_is_named_is_entered() {
     let tree = Tree::of(&["a/b/", "e/"]);
     for (what, call, expected) in CASES {
         for is_post_order in [false, true] {
-            let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
+            let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
             let visits = walked(&mut walk, |_| Plan::ALL);
             let expected: Vec<_> = expected.iter().map(|path| tree.path().join(path)).collect();
@@ -142,7 +142,7 @@ fn what_cannot_be_entered_is_one_error() {
                 |dir| dir.read_into(&mut Listing::new()).unwrap(),
             ];
             for read in reads {
-                let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
+                let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
                 let mut root = walk.next().unwrap().unwrap();
                 root.enter(name);
                 read(&mut root);
@@ -163,7 +163,7 @@ fn what_cannot_be_entered_is_one_error() {
 fn nothing_is_entered_at_the_deepest_level_nor_at_a_second_visit() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
-        let mut walk = Walk::options().max_depth(max_depth).post_order(true).open(tree.path()).unwrap();
+        let mut walk = Walk::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
         let mut visits = Vec::new();
         while let Some(mut dir) = walk.next().unwrap() {
             visits.push(dir.depth());
@@ -192,7 +192,7 @@ fn threads_enter_what_is_named() {
     for max_open in [4, 32] {
         for is_post_order in [false, true] {
             for threads in THREADS {
-                let walk = Walk::options().max_open(max_open).post_order(is_post_order).open(tree.path()).unwrap();
+                let walk = Walk::options().max_open(max_open).second_visits(is_post_order).open(tree.path()).unwrap();
                 let parts = walk.spread(threads, |worker| {
                     let mut paths = Vec::new();
                     while let Some(mut dir) = worker.next().unwrap() {

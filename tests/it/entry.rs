@@ -6,7 +6,7 @@ use crate::support::scratch::Scratch;
 use crate::support::tree::Tree;
 use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
-use lendir::{Buffer, Entries, Entry, Error, Listing, OFlags, SortedEntry, Walk};
+use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags, Walk};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -151,8 +151,8 @@ fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
 }
 
 #[test]
-fn a_sorted_entry_and_its_name_outlive_the_loop() {
-    fn newest<'l>(listing: &'l Listing, dir: &lendir::ReadDir) -> Option<(SortedEntry<'l>, &'l [u8])> {
+fn a_listed_entry_and_its_name_outlive_the_loop() {
+    fn newest<'l>(listing: &'l Listing, dir: &lendir::ReadDir) -> Option<(ListedEntry<'l>, &'l [u8])> {
         let newest = listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
         Some((newest, newest.name()))
     }

@@ -42,7 +42,7 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
     process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         for is_post_order in [false, true] {
-            let begin = |most| Walk::options().max_open(most).post_order(is_post_order).open(tree.path()).unwrap();
+            let begin = |most| Walk::options().max_open(most).second_visits(is_post_order).open(tree.path()).unwrap();
             for room in rooms() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
@@ -102,7 +102,7 @@ fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
             for room in 4..DEPTH / 2 {
                 let others = RefCell::new(leave_room(room));
                 let before = Cell::new(open_descriptors());
-                let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
+                let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
                 let counts = counts(&mut walk, &before, |depth| {
                     if depth == DEPTH / 2 && !others.borrow().is_empty() {
                         before.set(before.get() - others.take().len());

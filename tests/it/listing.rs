@@ -154,11 +154,11 @@ fn entries_agree_with_metadata() {
         assert_eq!(entry.ino(), metadata.ino());
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
     }
-    assert!(format!("{listing:?}").starts_with("Listing { order: Bytes, entries: [SortedEntry { name: \"17\""));
+    assert!(format!("{listing:?}").starts_with("Listing { order: Bytes, entries: [ListedEntry { name: \"17\""));
     let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
     assert_eq!(numbers, [Some(17), None, None, None]);
     let first = listing.get(0).unwrap();
-    let debug = format!("SortedEntry {{ name: \"17\", file_type: RegularFile, ino: {} }}", first.ino());
+    let debug = format!("ListedEntry {{ name: \"17\", file_type: RegularFile, ino: {} }}", first.ino());
     assert_eq!(format!("{first:?}"), debug);
 }
 

@@ -89,7 +89,7 @@ fn each_begins_with_the_same_state() {
     let roots = ["1", "2", "3"].map(|name| tree.path().join(name));
     for is_post_order in [false, true] {
         for threads in THREADS {
-            let options = Walk::options().post_order(is_post_order).with_state(7);
+            let options = Walk::options().second_visits(is_post_order).with_state(7);
             let parts = options.open_all(&roots).spread(threads, |worker| {
                 let mut visits = 0;
                 while let Some(mut dir) = worker.next().unwrap() {
@@ -192,7 +192,7 @@ fn root_may_be_written_in_any_way() {
     for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
         let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
         let expected = by_std(root, true, |_| plan);
-        let visits = walked(&mut Walk::options().post_order(true).open(root).unwrap(), |_| plan);
+        let visits = walked(&mut Walk::options().second_visits(true).open(root).unwrap(), |_| plan);
         assert_eq!(visits, expected);
         // As `Path`s, "a//b" and "a/b" are equal.
         let bytes = |all: &[Visit]| all.iter().map(|visit| visit.path.clone().into_os_string()).collect::<Vec<_>>();
@@ -204,7 +204,7 @@ fn root_may_be_written_in_any_way() {
             Visit { path, ..visit }
         };
         let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        let mut walk = Walk::options().post_order(true).from_fd(lendir::open(root).unwrap(), "");
+        let mut walk = Walk::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
         assert_eq!(walked(&mut walk, |_| plan), expected);
     }
 }
@@ -215,7 +215,7 @@ fn root_of_a_descriptor_may_have_any_path() {
     let tree = Tree::of(&["a/"]);
     for (path, name, below) in [("x\0y", c"x", "x\0y/a"), ("", c"", "a"), ("a/b", c"a/b", "a/b/a"), ("/", c"/", "/a")] {
         let root = lendir::open(tree.path()).unwrap();
-        let mut walk = Walk::options().post_order(true).from_fd(root, path);
+        let mut walk = Walk::options().second_visits(true).from_fd(root, path);
         let mut visits = 0;
         while let Some(dir) = walk.next().unwrap() {
             visits += 1;

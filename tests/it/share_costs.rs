@@ -41,7 +41,7 @@ fn shares(depth: usize, is_post_order: bool) -> (usize, usize) {
     let name = "m".repeat(250);
     let tree = Tree::new(|at| drop(levels(at, depth - 1, &name, &["z"], &[])));
     let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
-    let walk = Walk::options().max_open(2 * depth).post_order(is_post_order).open(tree.path()).unwrap();
+    let walk = Walk::options().max_open(2 * depth).second_visits(is_post_order).open(tree.path()).unwrap();
     let parts = walk.spread(2, |worker| {
         let is_first = worker.index() == 0;
         let mut listing = Listing::new();
@@ -121,7 +121,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
         renameat(&top, &*name, &aside, "top").unwrap();
     };
     let [is_deepest, is_shared, is_cut] = [(); 3].map(|()| AtomicBool::new(false));
-    let walk = Walk::options().max_open(4).post_order(true).open(tree.path()).unwrap();
+    let walk = Walk::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
     let before = [most_memory(), most_memory()][1];
     let errors = walk.spread(2, |worker| {
         let is_first = worker.index() == 0;

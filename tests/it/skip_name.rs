@@ -106,7 +106,7 @@ fn any_calls_skip_what_the_model_skips() {
     for seed in 0..if runs_long() { 400 } else { 80 } {
         for is_post_order in [false, true] {
             let mut random = Random(seed);
-            let mut walk = Walk::options().post_order(is_post_order).open(tree.path()).unwrap();
+            let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
             let mut model = Model::default();
             skipped += any_calls(&mut walk.next().unwrap().unwrap(), &mut model, &names, &mut random);
 

@@ -2,7 +2,7 @@
 //! `Jobs` belong to one thread, so they are neither `Send` nor `Sync`: their docs have what does not compile.
 
 use lendir::{
-    Buffer, Dir, EndMarker, Entries, Entry, Error, Jobs, Listing, Order, ReadDir, SortedEntries, SortedEntry, Walk,
+    Buffer, Dir, EndMarker, Entries, Entry, Error, Jobs, ListedEntries, ListedEntry, Listing, Order, ReadDir, Walk,
     WalkOptions, Worker,
 };
 use std::cell::Cell;
@@ -16,8 +16,8 @@ macro_rules! check {
 #[test]
 fn all_are_send_sync_unpin_and_debug() {
     fn holds<T: Send + Sync + Unpin + Debug>() {}
-    check!(holds: Buffer, EndMarker, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, SortedEntries<'_>);
-    check!(holds: SortedEntry<'_>, Walk, WalkOptions, Dir<'_>);
+    check!(holds: Buffer, EndMarker, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, ListedEntries<'_>);
+    check!(holds: ListedEntry<'_>, Walk, WalkOptions, Dir<'_>);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn options_are_cloned_and_states_need_not_be_shared() {
 #[test]
 fn what_holds_no_mutable_borrow_is_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
-    check!(holds: Buffer, EndMarker, Entry<'_>, Listing, Order, ReadDir, SortedEntries<'_>, SortedEntry<'_>);
+    check!(holds: Buffer, EndMarker, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
     check!(holds: Walk, WalkOptions);
 }
 
@@ -56,5 +56,5 @@ fn all_are_covariant() {
             let _ = shorten;
         })* };
     }
-    covariant!(Entries, Entry, SortedEntries, SortedEntry, Dir);
+    covariant!(Entries, Entry, ListedEntries, ListedEntry, Dir);
 }

@@ -103,7 +103,7 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
         secret = tree.path().join("link");
         symlink("secret", &secret).unwrap();
     }
-    let options = Walk::options().post_order(is_post_order).same_mount(same_mount);
+    let options = Walk::options().second_visits(is_post_order).same_mount(same_mount);
     let mut walk = options.open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     if is_link {
@@ -198,7 +198,7 @@ fn sums_are_right_around_it() {
         for max_open in [4, 32] {
             for threads in THREADS {
                 let top = Arc::new(Node::default());
-                let options = Walk::options().post_order(true).max_open(max_open).with_state(Arc::clone(&top));
+                let options = Walk::options().second_visits(true).max_open(max_open).with_state(Arc::clone(&top));
                 let parts = options.open(tree.path()).unwrap().spread(threads, |worker| {
                     let (mut sums, mut errors) = (BTreeMap::new(), 0);
                     while let Some(mut dir) = worker.next_ok(|error| panic!("{error}")) {
@@ -252,7 +252,7 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
             for (is_post_order, mode) in cases() {
                 for depth in [LEVELS, 2 * LEVELS] {
                     let tree = Tree::new(|at| closed_chain(at, depth, mode));
-                    let mut walk = Walk::options().max_open(4).post_order(is_post_order).open(tree.path()).unwrap();
+                    let mut walk = Walk::options().max_open(4).second_visits(is_post_order).open(tree.path()).unwrap();
                     let (mut listing, mut visits, mut errors) = (Listing::new(), 0, 0);
                     let counted = Counted::begin();
                     while let Some(mut dir) = walk.next().unwrap() {

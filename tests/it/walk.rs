@@ -34,7 +34,7 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
         let expected = by_std(tree.path(), is_post_order, &plan);
         for max_open in BOUNDS {
             for same_mount in [false, true] {
-                let options = Walk::options().same_mount(same_mount).max_open(max_open).post_order(is_post_order);
+                let options = Walk::options().same_mount(same_mount).max_open(max_open).second_visits(is_post_order);
                 let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
                 let how = format!("post order {is_post_order}, {max_open} open, same mount {same_mount}");
                 assert!(visits == expected, "{what}, {how}");
@@ -85,7 +85,7 @@ fn stop_ends_the_walk_but_not_its_directory() {
     for depth in 0..3 {
         let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip_entry(), |dir| dir.skip_all(), |dir| dir.stop()];
         for then in thens {
-            let mut walk = Walk::options().post_order(true).open(tree.path()).unwrap();
+            let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
             loop {
                 let mut dir = walk.next().unwrap().unwrap();
                 if dir.depth() == depth {
@@ -144,7 +144,7 @@ fn directory_is_opened_when_the_walk_comes_to_it() {
 fn removed_directory_is_one_error_unless_it_is_skipped() {
     for is_skipped in [false, true] {
         let tree = Tree::of(&["gone/", "a/", "z/"]);
-        let mut walk = Walk::options().post_order(true).open(tree.path()).unwrap();
+        let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
         at_root(&mut walk, |root, name| {
             if name == "gone" {
                 fs::remove_dir(tree.path().join(name)).unwrap();

@@ -32,7 +32,7 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
     ];
     for is_post_order in [false, true] {
         for max_open in [1, 1000] {
-            let options = Walk::options().max_open(max_open).same_mount(true).post_order(is_post_order);
+            let options = Walk::options().max_open(max_open).same_mount(true).second_visits(is_post_order);
             let mut walk = options.open(trees[0].path()).unwrap();
             let mut listing = Listing::new();
             let mut rounds = |rounds: usize| {
@@ -87,7 +87,7 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;
         let costs = allocated(|| {
-            let options = Walk::options().max_open(max_open).post_order(is_post_order);
+            let options = Walk::options().max_open(max_open).second_visits(is_post_order);
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
             walk_all(&mut new, None);
             walk = Some(new);

@@ -98,7 +98,7 @@ fn forbidden_directories_have_the_errors_of_std() {
                 assert_eq!(errors, 4 + 2 * 2, "not one for each mode without r, and two for each with r but without x");
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
-                        let options = Walk::options().max_open(max_open).post_order(is_post_order);
+                        let options = Walk::options().max_open(max_open).second_visits(is_post_order);
                         let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
                         let visits = walked(&mut walk, |_| plan);
                         let what = format!("post order {is_post_order}, {max_open} open, same mount {same_mount}");

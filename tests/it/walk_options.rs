@@ -35,7 +35,7 @@ fn deepest_level_is_that_of_find() {
             for (is_sorted, is_post_order, max_open) in
                 [(false, false, 32), (true, false, 32), (false, true, 32), (true, true, 4), (false, false, 4)]
             {
-                let options = Walk::options().max_open(max_open).post_order(is_post_order).max_depth(max_depth);
+                let options = Walk::options().max_open(max_open).second_visits(is_post_order).max_depth(max_depth);
                 let walk = || options.clone().open(tree.path()).unwrap();
                 let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
                 let paths = paths(&walked(&mut walk(), |_| plan));
@@ -65,7 +65,7 @@ fn walk_without_a_tree_is_at_its_end() {
     assert!(Walk::default().spread(3, |worker| worker.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
 
     // Options hold for the tree that comes.
-    let mut walk = Walk::options().max_depth(1).post_order(true).open_all::<&Path>([]);
+    let mut walk = Walk::options().max_depth(1).second_visits(true).open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none());
     walk.reopen(tree.path()).unwrap();
     assert_eq!(walk.spread(1, |worker| walked(worker, |_| Plan { lend: 0, ..Plan::ALL }).len()), [2]);

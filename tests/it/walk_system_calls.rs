@@ -52,7 +52,7 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
     const TEST: &str = "walk_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
     const WITHOUT: &str = "/proc/sys/net/ipv4";
     let Some((with, _)) = marked(TEST) else { return };
-    let options = [Walk::options(), Walk::options().same_mount(true), Walk::options().post_order(true)];
+    let options = [Walk::options(), Walk::options().same_mount(true), Walk::options().second_visits(true)];
     let cases =
         || [with, Path::new(WITHOUT)].into_iter().flat_map(|root| options.clone().map(|options| (root, options)));
     let parts = totals(TEST, || {

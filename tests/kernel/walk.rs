@@ -199,7 +199,7 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
         Err(errno) if !is_of_others(errno) => Err(errno),
         _ => Ok(()),
     };
-    let mut walk = Walk::options().post_order(true).from_fd(root, "");
+    let mut walk = Walk::options().second_visits(true).from_fd(root, "");
     loop {
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,

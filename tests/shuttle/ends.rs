@@ -171,7 +171,7 @@ fn state_whose_clone_panics_hangs_nothing() {
     explore("the clone of a state panics", 1000, move || {
         let (is_post_order, max_open) = any_way();
         let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
-        let options = Walk::options().post_order(is_post_order).max_open(max_open).with_state(fuse);
+        let options = Walk::options().second_visits(is_post_order).max_open(max_open).with_state(fuse);
         let walk = options.open(tree.path()).unwrap();
         let spread = AssertUnwindSafe(|| {
             walk.spread(thread_rng().gen_range(1..5), |worker| while worker.next().unwrap().is_some() {})

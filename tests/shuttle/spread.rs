@@ -56,7 +56,7 @@ fn make(at: &Path) {
 const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
 fn begin(tree: &Tree, is_post_order: bool, max_open: usize) -> Walk {
-    Walk::options().max_open(max_open).post_order(is_post_order).open(tree.path()).unwrap()
+    Walk::options().max_open(max_open).second_visits(is_post_order).open(tree.path()).unwrap()
 }
 
 const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
@@ -160,7 +160,7 @@ fn second_visit_has_the_value_of_the_first() {
     explore("a value comes again, whole", 2000, move || {
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
         let top = Arc::new((tree.path().to_owned(), AtomicUsize::new(0)));
-        let options = Walk::options().post_order(true).max_open(max_open).with_state(vec![Arc::clone(&top)]);
+        let options = Walk::options().second_visits(true).max_open(max_open).with_state(vec![Arc::clone(&top)]);
         let walk = options.open(tree.path()).unwrap();
         let parts = walk.spread(thread_rng().gen_range(2..5), |worker| {
             let mut seconds = 0;
@@ -202,7 +202,7 @@ fn roots_are_shared() {
     let tree = Tree::new(make);
     explore("many roots", 1000, move || {
         let (is_post_order, max_open) = any_way();
-        let options = Walk::options().post_order(is_post_order).max_open(max_open);
+        let options = Walk::options().second_visits(is_post_order).max_open(max_open);
         let roots = ["a", "m/a", "m/m", "z", "m/z"].map(|name| tree.path().join(name));
         let walk = options.open_all(&roots);
         let parts = walk.spread(thread_rng().gen_range(2..5), |worker| {

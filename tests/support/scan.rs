@@ -1,6 +1,6 @@
 //! One reading of a directory: its entries, how it ended, and how a [`Listing`] must sort them.
 
-use lendir::{Entries, Entry, Error, FileType, Listing, Order, SortedEntry};
+use lendir::{Entries, Entry, Error, FileType, ListedEntry, Listing, Order};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 use std::ffi::c_int;
@@ -161,8 +161,8 @@ impl From<&Entry<'_>> for Found {
     }
 }
 
-impl From<SortedEntry<'_>> for Found {
-    fn from(entry: SortedEntry<'_>) -> Self {
+impl From<ListedEntry<'_>> for Found {
+    fn from(entry: ListedEntry<'_>) -> Self {
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
         Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: 0 }
     }

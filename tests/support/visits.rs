@@ -115,7 +115,7 @@ impl Prune {
 }
 
 pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
-    Walk::options().max_open(max_open).post_order(is_post_order).open(root).unwrap()
+    Walk::options().max_open(max_open).second_visits(is_post_order).open(root).unwrap()
 }
 
 /// All that is left of `walk`, with each directory treated by the plan for its path.

@@ -27,6 +27,6 @@ impl Way {
     /// The options of the walk. The caller sorts.
     pub fn options(self) -> WalkOptions {
         let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
-        options.post_order(self.is_post_order).same_mount(self.is_on_one_mount)
+        options.second_visits(self.is_post_order).same_mount(self.is_on_one_mount)
     }
 }

@@ -5,7 +5,7 @@ use crate::mounted::Mounted;
 use crate::readers::READERS;
 use crate::support::machine;
 use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, SortedEntry};
+use lendir::{Buffer, EndMarker, Entries, FileType, ListedEntry, Listing, Order};
 use rustix::fs::RawDir;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -49,7 +49,7 @@ pub fn types_are_told_or_resolved(mounted: &Mounted) {
     assert_eq!(seen, expected);
     let mut listing = Listing::new();
     listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
-    let resolved = |entry: SortedEntry<'_>| entry.resolve_file_type(&dir).unwrap();
+    let resolved = |entry: ListedEntry<'_>| entry.resolve_file_type(&dir).unwrap();
     let seen: BTreeMap<_, _> =
         listing.iter().map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry))).collect();
     assert_eq!(seen, expected);

@@ -166,7 +166,7 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
             let automount = point.join(AUTOMOUNT);
             let mounts = || fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().count();
             let before = mounts();
-            let mut walk = Walk::options().max_depth(3).post_order(is_post_order).open(&tree).unwrap();
+            let mut walk = Walk::options().max_depth(3).second_visits(is_post_order).open(&tree).unwrap();
             let mut names = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 while let Some(entry) = dir.next().unwrap() {

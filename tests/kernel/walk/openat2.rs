@@ -99,7 +99,7 @@ fn names_that_were_not_lent_are_followed_whatever_comes_first() {
         let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
         for errno in errnos {
             // In post-order, there are levels to close when descriptors run out.
-            let mut walk = Walk::options().post_order(true).from_fd(lendir::open(tree).unwrap(), "");
+            let mut walk = Walk::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
             let mut followed = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 let path = dir.path().to_str().unwrap().to_owned();

@@ -192,7 +192,7 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
 fn share_with_twin(at: &Path) -> bool {
     let place = Place::new(at, |beside| make(beside, &["d/1/", "d/2/"]));
     let tree = at.join("tree");
-    let walk = Walk::options().post_order(true).open(&tree).unwrap();
+    let walk = Walk::options().second_visits(true).open(&tree).unwrap();
     let made = place.make();
     let [is_ready, is_shared, is_done, has_number] = [(); 4].map(|()| AtomicBool::new(false));
     let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();

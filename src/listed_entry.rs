@@ -1,4 +1,4 @@
-//! `SortedEntry`, `SortedEntries`: what a listing lends.
+//! `ListedEntry`, `ListedEntries`: what a listing lends.
 
 use crate::arena::{Arena, file_type};
 use crate::entry::{self, canonical_decimal, join, resolved};
@@ -15,12 +15,12 @@ use std::{fmt, io, slice};
 /// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`](crate::Entry)
 /// does, at the same cost and with the same errors, but keeps no cookie and does not know the descriptor of its directory.
 #[derive(Clone, Copy)]
-pub struct SortedEntry<'a> {
+pub struct ListedEntry<'a> {
     pub(crate) place: Place,
     pub(crate) arena: &'a Arena,
 }
 
-impl<'a> SortedEntry<'a> {
+impl<'a> ListedEntry<'a> {
     /// As [`Entry::name`](crate::Entry::name).
     #[inline]
     #[must_use]
@@ -108,9 +108,9 @@ impl<'a> SortedEntry<'a> {
     }
 }
 
-impl fmt::Debug for SortedEntry<'_> {
+impl fmt::Debug for ListedEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SortedEntry")
+        f.debug_struct("ListedEntry")
             .field("name", &self.name_cstr())
             .field("file_type", &self.file_type())
             .field("ino", &self.ino())
@@ -121,16 +121,16 @@ impl fmt::Debug for SortedEntry<'_> {
 /// An iterator over the entries of a [`Listing`](crate::Listing), in its order.
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
-pub struct SortedEntries<'a> {
+pub struct ListedEntries<'a> {
     pub(crate) places: slice::Iter<'a, Place>,
     pub(crate) arena: &'a Arena,
 }
 
-impl<'a> Iterator for SortedEntries<'a> {
-    type Item = SortedEntry<'a>;
+impl<'a> Iterator for ListedEntries<'a> {
+    type Item = ListedEntry<'a>;
 
-    fn next(&mut self) -> Option<SortedEntry<'a>> {
-        self.places.next().map(|&place| SortedEntry { place, arena: self.arena })
+    fn next(&mut self) -> Option<ListedEntry<'a>> {
+        self.places.next().map(|&place| ListedEntry { place, arena: self.arena })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -138,17 +138,17 @@ impl<'a> Iterator for SortedEntries<'a> {
     }
 }
 
-impl DoubleEndedIterator for SortedEntries<'_> {
+impl DoubleEndedIterator for ListedEntries<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.places.next_back().map(|&place| SortedEntry { place, arena: self.arena })
+        self.places.next_back().map(|&place| ListedEntry { place, arena: self.arena })
     }
 }
 
-impl ExactSizeIterator for SortedEntries<'_> {}
+impl ExactSizeIterator for ListedEntries<'_> {}
 
-impl FusedIterator for SortedEntries<'_> {}
+impl FusedIterator for ListedEntries<'_> {}
 
-impl fmt::Debug for SortedEntries<'_> {
+impl fmt::Debug for ListedEntries<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
