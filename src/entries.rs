@@ -55,7 +55,7 @@ use std::fmt;
 #[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
-    records: Records<'a>,
+    pub(crate) records: Records<'a>,
     pub(crate) phase: Phase,
     pub(crate) directory: Directory<'a>,
 }
@@ -174,8 +174,10 @@ impl<'a> Entries<'a> {
         self.phase == Phase::Removed
     }
 
-    /// The descriptor of the directory, for `*at` calls. **Reading through it moves the position that [`next`](Self::next) reads
-    /// from.** That is why this is no [`AsFd`], which [`Listing::read`](crate::Listing::read) takes.
+    /// The descriptor of the directory, for `*at` calls.
+    ///
+    /// **Reading through it moves the position that [`next`](Self::next) reads from**, so this is no [`AsFd`], which
+    /// [`Listing::read`](crate::Listing::read) takes.
     #[doc(alias = "as_fd")]
     #[inline]
     #[must_use]
@@ -183,9 +185,14 @@ impl<'a> Entries<'a> {
         self.directory.fd
     }
 
+    /// Whether all entries have been lent.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.records.has_ended(self.phase)
+    }
+
     /// Whether nothing has been read of it.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.phase == Phase::Starting && !self.records.has_begun()
+        self.phase == Phase::Reading && !self.records.has_begun()
     }
 }
 
@@ -212,7 +219,7 @@ pub(crate) fn find<'e>(
         #[cfg(not(lendir_polonius))]
         #[allow(unsafe_code, clippy::deref_addrof, reason = "`&mut *records` would be the borrow itself")]
         let records = unsafe { &mut *(&raw mut *records) };
-        match records.step(|| directory().fd, phase) {
+        match records.step(phase) {
             Ok(Some(record)) => {
                 let entry = Entry { record, directory: directory() };
                 if wanted(&entry) {

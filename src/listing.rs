@@ -9,9 +9,9 @@ use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::FileType;
-use rustix::io::Errno;
-use std::{fmt, io};
+use rustix::fs::{FileType, SeekFrom, seek};
+use rustix::io::{Errno, retry_on_intr};
+use std::{fmt, io, mem};
 
 /// A whole directory, sorted. Reuse it: its memory stays.
 ///
@@ -138,8 +138,8 @@ impl Listing {
 
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
-        let (mut phase, mut used) = (Phase::Starting, 0);
-        while !phase.is_end() {
+        let (mut phase, mut used, mut may_rewind) = (Phase::Reading, 0, true);
+        while phase == Phase::Reading {
             let room = self.arena.room(used)?;
             if self.capacity() < self.len + MIN_PLACES {
                 self.grow(self.len + room / MIN_RECORD)?;
@@ -152,10 +152,10 @@ impl Listing {
             let start = arena.memory.as_ptr().addr();
             let mut records = arena.records(used, room, dir, end_marker);
             let read = loop {
-                if phase.is_end() || records.is_used_up() {
+                if phase != Phase::Reading || records.is_used_up() {
                     break Ok(());
                 }
-                match records.step(|| dir, &mut phase) {
+                match records.step(&mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
                         let place = free.next().expect("BUG: more names than the batch has room for");
@@ -165,7 +165,9 @@ impl Listing {
                     Err(errno) => break Err(errno),
                 }
             };
-            phase = if records.has_ended(phase) { phase.max(Phase::Ended) } else { Phase::Reading };
+            if phase == Phase::Reading && records.has_ended(phase) {
+                phase = Phase::Ended;
+            }
             let end = records.end();
             let unused = free.len();
             let count = places.len() - unused;
@@ -179,6 +181,11 @@ impl Listing {
                 *len += count;
             }
             read?;
+            // It stood at the end. Rewound once: an empty directory without dots has nothing the second time either.
+            if mem::take(&mut may_rewind) && phase == Phase::Empty {
+                retry_on_intr(|| seek(dir, SeekFrom::Start(0)))?;
+                phase = Phase::Reading;
+            }
         }
         self.removed = phase == Phase::Removed;
         Ok(())

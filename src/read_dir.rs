@@ -182,7 +182,7 @@ impl ReadDir {
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        if self.has_sought || self.phase.is_end() || Self::records(&mut self.records).has_begun() {
+        if self.has_sought || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
             self.rewind()?;
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };

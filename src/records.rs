@@ -26,11 +26,11 @@ pub(crate) struct Records<'a> {
 }
 
 /// How far the reading of a directory has come. It belongs to the reader, whose memory may change from batch to batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The first batch is to come. If it is empty, the descriptor stood at its end, so it is rewound.
-    Starting,
     Reading,
+    /// The first batch was empty: the directory is, and has no dots, or the descriptor stood at the end.
+    Empty,
     /// The kernel had no more, or answered with an error.
     Ended,
     /// The kernel answered `ENOENT`.
@@ -84,14 +84,10 @@ impl<'a> Records<'a> {
     }
 
     /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call again),
-    /// and at the end, which `phase` then says. An error is an end too. `dir` is a closure because only a rewind needs it.
+    /// and at the end, which `phase` then says. An error is an end too.
     #[inline(always)]
-    pub(crate) fn step<'d>(
-        &mut self,
-        dir: impl FnOnce() -> BorrowedFd<'d>,
-        phase: &mut Phase,
-    ) -> Result<Option<RawDirEntry<'_>>, Errno> {
-        let (next, answer) = match self.raw.next() {
+    pub(crate) fn step(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
+        let (end, answer) = match self.raw.next() {
             Some(Ok(record)) => {
                 let name = record.file_name().to_bytes();
                 // The length first, and before `last` is set: 7 instructions fewer an entry.
@@ -102,24 +98,20 @@ impl<'a> Records<'a> {
                 }
                 (Phase::Ended, Err(Errno::IO))
             }
-            // Only once: an empty directory of a server that sends no dots has nothing the second time either.
-            None if *phase == Phase::Starting && self.last.nul == 0 => match seek(dir(), 0) {
-                Ok(()) => (Phase::Reading, Ok(None)),
-                Err(errno) => (Phase::Ended, Err(errno)),
-            },
+            None if self.last.nul == 0 => (Phase::Empty, Ok(None)),
             None => (Phase::Ended, Ok(None)),
             Some(Err(Errno::INTR)) => return Ok(None),
             Some(Err(Errno::NOENT)) => (Phase::Removed, Ok(None)),
             Some(Err(errno)) => (Phase::Ended, Err(errno)),
         };
-        *phase = next;
+        *phase = end;
         answer
     }
 
     /// Whether the end has come, or the end marker says so.
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
-        phase.is_end() || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until)
+        phase != Phase::Reading || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until)
     }
 
     /// Whether there has been a record since the beginning or the last [`seek`](Self::seek).
@@ -140,7 +132,7 @@ impl<'a> Records<'a> {
     /// Moves `dir` to the position `cookie`, and drops what is left of the batch. After an error all is as before.
     #[inline]
     pub(crate) fn seek(&mut self, dir: BorrowedFd<'_>, phase: &mut Phase, cookie: u64) -> Result<(), Errno> {
-        seek(dir, cookie)?;
+        retry_on_intr(|| rustix::fs::seek(dir, SeekFrom::Start(cookie)))?;
         while !self.raw.is_buffer_empty() {
             self.raw.next();
         }
@@ -150,19 +142,9 @@ impl<'a> Records<'a> {
     }
 }
 
-#[cold]
-fn seek(dir: BorrowedFd<'_>, cookie: u64) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::seek(dir, SeekFrom::Start(cookie))).map(drop)
-}
-
 impl Phase {
     /// The phase of a directory that something else has read to its end.
     pub(crate) fn end(removed: bool) -> Self {
         if removed { Self::Removed } else { Self::Ended }
-    }
-
-    #[inline]
-    pub(crate) fn is_end(self) -> bool {
-        self >= Self::Ended
     }
 }

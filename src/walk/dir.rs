@@ -9,7 +9,7 @@ use super::traversal::Traversal;
 use super::unfinished::Unfinished;
 use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
-use crate::entries::Entries;
+use crate::entries::{Entries, find};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::listing::Listing;
@@ -93,7 +93,7 @@ impl<'a, S> Dir<'a, S> {
         let has_entries = !is_second_visit && spot.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
-        entries.phase = if has_entries { Phase::Starting } else { Phase::Ended };
+        entries.phase = if has_entries { Phase::Reading } else { Phase::Ended };
         match notes.unfinished {
             Unfinished::Refused { .. } if has_entries => entries.phase = Phase::Ended,
             _ => notes.unfinished = Unfinished::Rest,
@@ -122,12 +122,13 @@ impl<'a, S> Dir<'a, S> {
     ///   `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        match self.entries.next() {
+        let Entries { records, phase, directory } = &mut self.entries;
+        match find(records, phase, || *directory, |_| true) {
             Ok(Some(entry)) => {
                 self.notes.note(&entry);
                 Ok(Some(entry))
             }
-            ended => Self::end(ended.err(), self.notes, self.spot, self.path),
+            ended => Self::end(ended.err(), *phase, self.notes, self.spot, self.path),
         }
     }
 
@@ -145,13 +146,14 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let notes = &mut *self.notes;
-        let found = self.entries.find(|entry| {
+        let Entries { records, phase, directory } = &mut self.entries;
+        let wanted = |entry: &Entry<'_>| {
             notes.note(entry);
             wanted(entry)
-        });
-        match found {
+        };
+        match find(records, phase, || *directory, wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            ended => Self::end(ended.err(), self.notes, self.spot, self.path),
+            ended => Self::end(ended.err(), *phase, self.notes, self.spot, self.path),
         }
     }
 
@@ -167,8 +169,14 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn end<T>(error: Option<Error>, notes: &mut Notes, spot: &Spot, path: &[u8]) -> Result<Option<T>, Error> {
-        match (error, notes.end()) {
+    fn end<T>(
+        error: Option<Error>,
+        phase: Phase,
+        notes: &mut Notes,
+        spot: &Spot,
+        path: &[u8],
+    ) -> Result<Option<T>, Error> {
+        match (error, notes.end(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
             (None, Some(untold)) => Err(spot.error(path, untold)),
             (None, None) => Ok(None),
@@ -271,7 +279,7 @@ impl<'a, S> Dir<'a, S> {
     /// comes then, log2(n) comparisons with the n names noted before. For a name that was lent or listed right after the one named
     /// last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the order of the listing.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.skip(name.as_ref(), !self.entries.phase.is_end())
+        self.notes.skip(name.as_ref(), !self.entries.has_ended())
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It does

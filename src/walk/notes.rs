@@ -97,11 +97,12 @@ impl Notes {
         })
     }
 
-    /// No entry is left. Returns why, unless the caller knows.
+    /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, the caller may have read the directory
+    /// through the descriptor: then there is still something unfinished.
     #[inline]
-    pub(super) fn end(&mut self) -> Option<Errno> {
+    pub(super) fn end(&mut self, is_empty: bool) -> Option<Errno> {
         self.last_at = self.pending.len();
-        self.unfinished.end()
+        if is_empty { None } else { self.unfinished.end() }
     }
 
     /// The directory will be read again: its names that are noted are not noted again.

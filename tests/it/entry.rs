@@ -8,6 +8,7 @@ use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
 use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags, Walk};
 use std::fs::{self, Permissions};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -152,7 +153,7 @@ fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
 
 #[test]
 fn a_listed_entry_and_its_name_outlive_the_loop() {
-    fn newest<'l>(listing: &'l Listing, dir: &lendir::ReadDir) -> Option<(ListedEntry<'l>, &'l [u8])> {
+    fn newest<'l>(listing: &'l Listing, dir: BorrowedFd<'_>) -> Option<(ListedEntry<'l>, &'l [u8])> {
         let newest = listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
         Some((newest, newest.name()))
     }
@@ -160,5 +161,5 @@ fn a_listed_entry_and_its_name_outlive_the_loop() {
     make_file(&made.path().join("one"));
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
     dir.read_into(&mut listing).unwrap();
-    assert_eq!(newest(&listing, &dir).unwrap().1, b"one");
+    assert_eq!(newest(&listing, dir.fd()).unwrap().1, b"one");
 }

@@ -30,9 +30,8 @@ fn directory_is_read_without_its_dots() {
 #[test]
 fn directory_is_listed_in_the_order_of_its_names() {
     let tree = Tree::of(&["b", "C", "a/"]);
-    let dir = lendir::open(tree.path()).unwrap();
-    let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
-    listing.read(Entries::new(&dir, &mut buffer)).unwrap();
+    let mut listing = Listing::new();
+    listing.read(lendir::open(tree.path()).unwrap()).unwrap();
     let names: Vec<_> = listing.iter().map(|entry| entry.name()).collect();
     assert_eq!(names, [b"C", b"a", b"b"]);
 }

@@ -213,15 +213,24 @@ fn root_may_be_written_in_any_way() {
 #[test]
 fn root_of_a_descriptor_may_have_any_path() {
     let tree = Tree::of(&["a/"]);
-    for (path, name, below) in [("x\0y", c"x", "x\0y/a"), ("", c"", "a"), ("a/b", c"a/b", "a/b/a"), ("/", c"/", "/a")] {
+    let cases = [
+        ("x\0y", "x\0y", c"x", "x\0y/a"),
+        ("", "", c"", "a"),
+        ("a/b", "b", c"a/b", "a/b/a"),
+        ("a/b//", "b", c"a/b//", "a/b//a"),
+        ("/", "/", c"/", "/a"),
+        (".", ".", c".", "./a"),
+        ("a/..", "a/..", c"a/..", "a/../a"),
+    ];
+    for (path, name, name_cstr, below) in cases {
         let root = lendir::open(tree.path()).unwrap();
         let mut walk = Walk::options().second_visits(true).from_fd(root, path);
         let mut visits = 0;
         while let Some(dir) = walk.next().unwrap() {
             visits += 1;
             if dir.depth() == 0 {
-                assert_eq!((dir.path(), dir.name(), dir.name_os()), (Path::new(path), path.as_bytes(), path.as_ref()));
-                assert_eq!(dir.name_cstr(), name);
+                assert_eq!((dir.path(), dir.name(), dir.name_os()), (Path::new(path), name.as_bytes(), name.as_ref()));
+                assert_eq!(dir.name_cstr(), name_cstr);
             } else {
                 assert_eq!((dir.path(), dir.name_cstr()), (Path::new(below), c"a"));
             }

@@ -48,12 +48,9 @@ fn lend(dir: &mut Dir<'_>, name: &[u8]) {
 #[test]
 fn entry_lent_last_stays_so_when_another_name_is_entered() {
     let others: [fn(&mut Dir<'_>); 3] = [
-        |dir| dir.enter("a/x"),
+        |dir| assert!(dir.enter("a/x")),
         |dir| assert!(dir.follow_name("missing")),
-        |dir| {
-            dir.enter("b");
-            assert!(dir.skip_name("b"));
-        },
+        |dir| assert!(dir.skip_name("b") && dir.enter("b")),
     ];
     for (number, other) in others.into_iter().enumerate() {
         let (skipped, errors) = entered(&["a/x/", "b/"], |dir| {
@@ -94,7 +91,7 @@ fn name_with_a_nul_stays_apart_from_the_name_without_it() {
             }
             dir.enter(b"a\0b");
             while dir.next().unwrap().is_some() {}
-            assert!(dir.skip_name("ab") && !dir.skip_name("ab"));
+            assert!(dir.skip_name("ab") && !dir.skip_name("a\0b"));
         });
         assert_eq!(entered, (names(&["b"]), vec![libc::EINVAL]));
     }
@@ -124,7 +121,7 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
         }
     }
     let (mut dir, mut listing) = (lendir::read_dir(tree.path()).unwrap(), Listing::new());
-    listing.read(&dir).unwrap();
+    listing.read(dir.fd()).unwrap();
     dir.read_into(&mut listing).unwrap();
     assert_eq!(listing.len(), 3);
 }
@@ -152,6 +149,6 @@ fn calls_on_a_directory_are_about_that_directory() {
     while let Some(mut dir) = walk.next().unwrap() {
         counts.push((dir.name_os().to_owned(), dir.count().unwrap()));
     }
-    let root = tree.path().as_os_str().to_owned();
+    let root = tree.path().file_name().unwrap().to_owned();
     assert_eq!(counts, [(root, 2), ("a".into(), 1), ("b".into(), 0)]);
 }

@@ -38,7 +38,7 @@ impl Clock {
         let (path, is_second_visit) = (dir.path().to_owned(), dir.is_second_visit());
         let below = path.strip_prefix(root).unwrap();
         assert_eq!(dir.depth(), below.components().count());
-        assert_eq!(dir.name(), below.file_name().unwrap_or(root.as_os_str()).as_bytes());
+        assert_eq!(dir.name(), path.file_name().unwrap().as_bytes());
         look(dir);
         Ok(Some(Stamp { path, is_second_visit, begin, end: self.tick() }))
     }

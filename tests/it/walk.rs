@@ -79,34 +79,6 @@ fn agrees_with_std_on_system_trees() {
     assert!(visited > 300, "{visited} directories");
 }
 
-#[test]
-fn stop_ends_the_walk_but_not_its_directory() {
-    let tree = Tree::of(&["a/b/c/", "a/f", "d/e/"]);
-    for depth in 0..3 {
-        let thens: [fn(&mut Dir<'_>); 3] = [|dir| dir.skip_entry(), |dir| dir.skip_all(), |dir| dir.stop()];
-        for then in thens {
-            let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
-            loop {
-                let mut dir = walk.next().unwrap().unwrap();
-                if dir.depth() == depth {
-                    dir.stop();
-                    then(&mut dir);
-                    let mut found = 0;
-                    while dir.next().unwrap().is_some() {
-                        found += 1;
-                    }
-                    assert_eq!(found, fs::read_dir(dir.path()).unwrap().count());
-                    break;
-                }
-            }
-            assert!(walk.next().unwrap().is_none(), "at depth {depth}");
-            assert!(walk.next().unwrap().is_none());
-            walk.reopen(tree.path()).unwrap();
-            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2 * 6);
-        }
-    }
-}
-
 /// `find` lends only what is wanted, but the walk goes below the others too.
 #[test]
 fn find_skips_entries_and_hides_none() {

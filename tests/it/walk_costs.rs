@@ -42,8 +42,7 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
                     if round / 8 % 2 == 0 {
                         walk_all(&mut walk, listing);
                     } else {
-                        walk.next().unwrap().unwrap().stop();
-                        assert!(walk.next().unwrap().is_none());
+                        assert!(walk.next().unwrap().is_some()); // abandoned
                     }
                 }
             };

@@ -32,11 +32,11 @@ fn stop_ends_it_for_all() {
         let returns = thread_rng().gen_bool(0.5);
         let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             let mut stops = false;
-            while let Some(mut dir) = worker.next().unwrap() {
+            while let Some(_dir) = worker.next().unwrap() {
                 late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
                 stops = visits.fetch_add(1, SeqCst) == stop_at;
                 if stops {
-                    dir.stop();
+                    worker.stop();
                     if returns {
                         return;
                     }

@@ -83,20 +83,20 @@ fn stop_ends_the_walk_for_all_threads() {
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for stop_at in [0, 1, 100] {
-                for (is_by_worker, returns) in [(false, false), (false, true), (true, false), (true, true)] {
+                for (is_by_jobs, returns) in [(false, false), (false, true), (true, false), (true, true)] {
                     let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
                     let parts = way.begin(tree.path()).spread(threads, |worker| {
                         let mut stops = false;
-                        while let Some(mut dir) = worker.next().unwrap() {
+                        while let Some(_dir) = worker.next().unwrap() {
                             late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
                             let visit = visits.fetch_add(1, SeqCst);
                             slow_down(visit, stop_at);
                             stops = visit == stop_at;
                             if stops {
-                                if is_by_worker {
-                                    worker.stop();
+                                if is_by_jobs {
+                                    worker.jobs().stop();
                                 } else {
-                                    dir.stop();
+                                    worker.stop();
                                 }
                                 if returns {
                                     return;
@@ -171,12 +171,13 @@ fn work_is_given_at_any_depth() {
         let is_given = AtomicBool::new(false);
         let parts = POST.begin(tree.path()).spread(2, |worker| {
             let (mut visits, is_first) = (0, worker.index() == 0);
-            while let Some(mut dir) = worker.next().unwrap() {
+            let jobs = worker.jobs();
+            while let Some(dir) = worker.next().unwrap() {
                 visits += 1;
                 if dir.depth() > DEPTH && !is_first {
                     is_given.store(true, SeqCst);
                     if stops {
-                        dir.stop();
+                        jobs.stop();
                     }
                 }
                 for _ in (0..1000).take_while(|_| dir.depth() > DEPTH && !is_given.load(SeqCst)) {
