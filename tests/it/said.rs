@@ -1,9 +1,10 @@
-//! What the caller says of an entry holds for that entry alone, whatever else the caller says.
+//! What the caller says of a name holds, before or after it is lent, and for that name alone.
 
 use crate::support::scan::errno;
 use crate::support::tree::Tree;
 use lendir::{Buffer, Dir, Entries, Listing, Walk};
 use std::os::unix::fs::symlink;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The names of the directories that the walk comes to below its root, and its errors.
 fn below(walk: &mut Walk) -> (Vec<String>, Vec<i32>) {
@@ -97,7 +98,65 @@ fn name_with_a_nul_stays_apart_from_the_name_without_it() {
     }
 }
 
-/// The descriptor of a lent directory can be read from: the walk loses nothing.
+/// What is said before the first entry holds in each way to read, and for the entry itself when it comes.
+#[test]
+fn names_said_beforehand_hold_however_the_directory_is_read() {
+    let reads: [fn(&mut Dir<'_>); 6] = [
+        |_| (),
+        |dir| while dir.next().unwrap().is_some() {},
+        |dir| assert_eq!(dir.count().unwrap(), 6),
+        |dir| assert!(dir.find(|entry| entry.name() == b"missing").unwrap().is_none()),
+        |dir| assert!(dir.next().unwrap().is_some()), // and a `break`
+        |dir| dir.read_into(&mut Listing::new()).unwrap(),
+    ];
+    for read in reads {
+        let (entered, errors) = entered(&[".git/objects/", "a/", "b/", "c/", "file"], |dir| {
+            assert!(dir.skip_name(".git") && dir.skip_name("a") && dir.enter("a"));
+            assert!(dir.enter("b") && dir.follow_name("b") && dir.enter("c"));
+            assert!(dir.enter("link") && dir.follow_name("link") && dir.skip_name("nothing"));
+            read(dir);
+            assert!(dir.skip_name("c"));
+        });
+        assert_eq!((entered, errors), (names(&["a", "b", "link"]), vec![]));
+    }
+}
+
+/// Whether other links have been lent since plays no part.
+#[test]
+fn last_word_counts_for_a_link_too() {
+    for others in [0, 3] {
+        let (entered, errors) = entered(&["a/"], |dir| {
+            for number in 0..others {
+                symlink("nowhere", dir.path().join(format!("other{number}"))).unwrap();
+            }
+            lend(dir, b"link");
+            assert!(dir.enter("link"));
+            while dir.next().unwrap().is_some() {}
+            assert!(dir.follow_name("link") && dir.skip_name("link") && dir.follow_name("link"));
+        });
+        assert_eq!((entered, errors), (names(&["a", "link"]), vec![]));
+    }
+}
+
+#[test]
+fn after_a_listing_no_entry_is_the_one_just_lent() {
+    let tree = Tree::of(&["a/"]);
+    let sayings: [(fn(&mut Dir<'_>), &str); 2] =
+        [(|dir| dir.skip_entry(), "skip_name"), (|dir| dir.follow_entry(), "follow_name")];
+    for (say, instead) in sayings {
+        let mut walk = Walk::open(tree.path()).unwrap();
+        let mut dir = walk.next().unwrap().unwrap();
+        say(&mut dir); // before the first entry
+        dir.read_into(&mut Listing::new()).unwrap();
+        for _ in 0..2 {
+            let panic = catch_unwind(AssertUnwindSafe(|| say(&mut dir))).unwrap_err();
+            assert!(panic.downcast::<&str>().unwrap().contains(instead));
+            assert!(dir.next().unwrap().is_none());
+        }
+    }
+}
+
+/// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
 #[test]
 fn whoever_reads_a_lent_directory_loses_nothing() {
     let tree = Tree::of(&["a/b/c/", "d/e/", "f"]);
@@ -106,22 +165,30 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
     let mut listing = Listing::new();
     let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
     let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
+    let thens: [fn(&mut Dir<'_>); 5] = [
+        |_| (),
+        |dir| dir.read_into(&mut Listing::new()).unwrap(),
+        |dir| while dir.next().unwrap().is_some() {},
+        |dir| assert_eq!(dir.count().unwrap(), 0),
+        |dir| assert!(dir.find(|_| true).unwrap().is_none()),
+    ];
     for read in readers {
-        for reads_again in [false, true] {
+        for then in thens {
             let mut walk = Walk::open(tree.path()).unwrap();
             let mut visits = 0;
             while let Some(mut dir) = walk.next().unwrap() {
                 read(&dir);
-                if reads_again {
-                    dir.read_into(&mut Listing::new()).unwrap();
-                }
+                then(&mut dir);
                 visits += 1;
             }
             assert_eq!(visits, 6);
         }
     }
     let (mut dir, mut listing) = (lendir::read_dir(tree.path()).unwrap(), Listing::new());
-    listing.read(dir.fd()).unwrap();
+    for _ in 0..2 {
+        listing.read(dir.fd()).unwrap();
+        assert_eq!(listing.len(), 3);
+    }
     dir.read_into(&mut listing).unwrap();
     assert_eq!(listing.len(), 3);
 }
