@@ -37,12 +37,13 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 19] = [
+const CASES: [Case; 20] = [
     case("all types", Asks::OurContents, reading::types_are_told_or_resolved),
     case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_come_back_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
     case("beside Go, Python and find", Asks::Others, reading::other_readers_read_the_same),
     case("sorted", Asks::Reading, reading::listing_is_sorted),
+    case("sorted, from the middle", Asks::Reading, reading::listing_begins_where_the_descriptor_stands),
     case("buffers, marker", Asks::Reading, reading::every_buffer_reads_the_same_with_and_without_a_marker),
     case("seek, rewind", Asks::Reading, reading::seek_resumes_after_each_cookie_and_rewind_begins_again),
     case("walk beside `std`", Asks::Reading, walks::walks_tell_what_std_tells),

@@ -6,7 +6,7 @@ use crate::readers::READERS;
 use crate::support::machine;
 use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
 use lendir::{Buffer, EndMarker, Entries, FileType, ListedEntry, Listing, Order};
-use rustix::fs::RawDir;
+use rustix::fs::{RawDir, SeekFrom, seek};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
@@ -96,6 +96,23 @@ pub fn listing_is_sorted(mounted: &Mounted) {
             let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(&dir)) } else { scan };
             let listed = Scan::by_listing(&mut listing, &dir);
             assert!(listed == scan.sorted(order), "{} by {order:?}", path.display());
+        }
+    }
+}
+
+/// From the middle it gives the rest, and from the end, where the listing before it has ended, everything.
+pub fn listing_begins_where_the_descriptor_stands(mounted: &Mounted) {
+    for path in still(mounted) {
+        let expected = all(&path);
+        let dir = lendir::open(&path).unwrap();
+        let mut listing = Listing::with_order(Order::Unsorted);
+        for next in (1..expected.len()).step_by(step(&expected)) {
+            seek(&dir, SeekFrom::Start(expected[next - 1].cookie)).unwrap();
+            for found in [&expected[next..], &expected] {
+                let scan = Scan { found: found.to_vec(), end: End::Complete };
+                let what = format_args!("{} from entry {next} on", path.display());
+                assert!(Scan::by_listing(&mut listing, &dir) == scan.sorted(Order::Unsorted), "{what}");
+            }
         }
     }
 }
