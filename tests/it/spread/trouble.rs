@@ -252,7 +252,9 @@ impl Loss {
                     has_part.store(true, SeqCst);
                     wait(if self.is_second_first { &is_moved } else { &is_told });
                 } else if has_part.load(SeqCst) {
-                    places.iter().for_each(|(at, aside)| fs::rename(at, aside).unwrap());
+                    for (at, aside) in &places {
+                        fs::rename(at, aside).unwrap();
+                    }
                     is_moved.store(true, SeqCst);
                     if self.is_second_first {
                         wait(&is_told);
