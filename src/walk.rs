@@ -290,8 +290,9 @@ impl<S: Clone> Walk<S> {
     /// descriptors, and one more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024:
     /// lower `max_open`. While others wait, a busy thread gives each of them an equal share of its roots, or of the directories
     /// left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate of that
-    /// level's descriptor. In post-order, a first share takes a `statx`, an allocation and a clone of the state for each level
-    /// above it too. If a thread cannot be started, there are fewer threads and fewer results.
+    /// level's descriptor. In post-order a share takes an `openat` and a `close` too; the first of a level takes a `statx`, an
+    /// `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock if one was [just
+    /// made](WalkOptions::max_open). If a thread cannot be started, there are fewer threads and fewer results.
     #[doc(alias = "build_parallel")]
     #[doc(alias = "threads")]
     pub fn spread<'env, R: Send>(

@@ -97,8 +97,9 @@ impl<S> WalkOptions<S> {
     /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be searched, or
     /// `EMFILE` or `ENFILE` if no descriptor is left.
     ///
-    /// Before the walk closes a level that was just made, it sleeps until the clock that stamps births is past its birth, so no
-    /// directory made later has the same one: one or two of the clock's ticks, at most 20 ms with `CONFIG_HZ=100`.
+    /// Before the walk closes a level that was just made, it waits until the clock that stamps births is past its birth, so no
+    /// directory made later has the same one: one or two of the clock's ticks, at most 20 ms with `CONFIG_HZ=100`. In post-order
+    /// on several threads it does the same before it shares such a level.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.max_open = descriptors.max(MIN_OPEN);
         self

@@ -1,5 +1,6 @@
 //! What one thread of a walk gives to another: a traversal of a part of what it has pending, or of its roots.
 
+use super::open;
 use super::shared_level::SharedLevel;
 use super::spot::Spot;
 use super::stack::Level;
@@ -24,7 +25,7 @@ impl<S: Clone> Traversal<S> {
         if threads == 0 {
             return None;
         }
-        // Levels before `given_until` have no names left. In a deep tree whose levels were given away one by one, looking at each of
+        // Levels before `given_until` have no names to give. In a deep tree whose levels were given away one by one, looking at each of
         // them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.given_until);
         let given_until = match &shallowest {
@@ -58,6 +59,14 @@ impl<S: Clone> Traversal<S> {
         let level = &self.stack.levels[index];
         let spot = Spot { names_at: 0, ..level.spot };
         self.path_credit.checked_sub(spot.path_end)?;
+        // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
+        let search = || open::path_at(level.dir(), c".", open::BELOW);
+        if self.options.post_order && search().is_err_and(|errno| !open::lacks_descriptor(errno)) {
+            if !is_closed {
+                self.notes.pending.given_until = names.end; // what is below it may be given
+            }
+            return None;
+        }
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
         let first = Level::new(dir, spot, level.end_marker, level.state.clone());
         let mut other = Self::new(self.options, self.root_state.clone());

@@ -2,10 +2,12 @@
 //!
 //! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
-//! and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread sees all that the others did.
+//! unless one of them has lost the level, and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread
+//! sees all that the others did.
 
 use super::identity::Identity;
 use super::spot::Spot;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -19,17 +21,21 @@ pub(super) struct SharedLevel<S> {
     pub(super) identity: Result<Identity, Errno>,
     /// For the root only: a descriptor from which to go down by names.
     root: Option<OwnedFd>,
+    /// Whether a thread did not find it on its way back.
+    is_lost: AtomicBool,
     /// The caller's. Behind a lock because it need not be `Sync`.
     state: Mutex<S>,
 }
 
 impl<S> SharedLevel<S> {
     pub(super) fn root(root: OwnedFd, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
-        Arc::new(Self { above: None, spot, identity, root: Some(root), state: Mutex::new(state) })
+        let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
+        Arc::new(Self { above: None, spot, identity, root: Some(root), is_lost, state })
     }
 
     pub(super) fn below(above: Arc<Self>, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
-        Arc::new(Self { above: Some(above), spot, identity, root: None, state: Mutex::new(state) })
+        let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
+        Arc::new(Self { above: Some(above), spot, identity, root: None, is_lost, state })
     }
 
     /// The levels from the root to this one.
@@ -42,6 +48,17 @@ impl<S> SharedLevel<S> {
     /// Its descriptor, if it is the root.
     pub(super) fn root_dir(&self) -> Option<BorrowedFd<'_>> {
         self.root.as_ref().map(AsFd::as_fd)
+    }
+
+    /// A thread does not find it on its way back. Returns whether that is news: a lost level is told once, and has no second
+    /// visit, whoever is the last there and whenever it comes back.
+    pub(super) fn lose(&self) -> bool {
+        !self.is_lost.swap(true, Relaxed)
+    }
+
+    /// For the last thread there.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Relaxed)
     }
 
     /// The state of the level above.

@@ -186,14 +186,15 @@ impl<S> Stack<S> {
     }
 
     /// The last closed level, right above the top, cannot be found: its names cannot be opened any more, and those of the top are
-    /// done. The names from `names_at` on are to be dropped.
-    pub(super) fn lose(&mut self, names_at: usize) {
+    /// done. The names from `names_at` on are to be dropped. Returns whether that is to be told.
+    pub(super) fn lose(&mut self, names_at: usize) -> bool {
         let index = self.closed.len();
         self.levels[index].visit = Visit::Lost;
         for level in &mut self.levels[index..] {
             (level.spot.names_at, level.next_at) = (names_at, names_at);
         }
         self.closed.pop();
+        self.levels[index].shared.as_ref().is_none_or(|shared| shared.lose())
     }
 
     /// What holds between two steps. It looks at few levels, because a tree may have any number. `names` is where the pending

@@ -316,7 +316,8 @@ impl<S: Clone> Traversal<S> {
         }
     }
 
-    /// The current directory is done: reopens the level right above it. A level that cannot be found is lost.
+    /// The current directory is done: reopens the level right above it. A level that cannot be found is lost: that is told,
+    /// unless another thread has told it.
     #[cold]
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, notes, .. } = self;
@@ -328,8 +329,7 @@ impl<S: Clone> Traversal<S> {
             }
             Err(errno) => {
                 notes.pending.truncate(spot.names_at);
-                stack.lose(spot.names_at);
-                Err(self.error_at(spot, errno))
+                if stack.lose(spot.names_at) { Err(self.error_at(spot, errno)) } else { Ok(()) }
             }
         }
     }
@@ -370,14 +370,19 @@ impl<S: Clone> Traversal<S> {
         // Taken, so it is given up only once: if coming up fails below, this is called again.
         let Some(shared) = top.shared.take() else { return Ok(true) };
         let Some(mut last) = Arc::into_inner(shared) else { return Ok(false) };
-        match (last.above.take(), state_above) {
+        let came_up = match (last.above.take(), state_above) {
             // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
-            (Some(above), Some(state)) => self.come_up(above, state).map(|()| true),
-            _ => Ok(true),
+            (Some(above), Some(state)) => self.come_up(above, state),
+            _ => Ok(()),
+        };
+        if last.is_lost() {
+            self.stack.top_mut().visit = Visit::Lost; // only now: until here, `..` began there
         }
+        came_up.map(|()| true)
     }
 
-    /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost.
+    /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost, as in
+    /// [`come_back`](Self::come_back).
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, .. } = self;
         let spot = Spot { names_at: 0, ..level.spot };
@@ -390,7 +395,8 @@ impl<S: Clone> Traversal<S> {
         let found = way_back.reopen((spot, level.identity), stack.base(), path, links, options.same_mount, way_down);
         let (visit, result) = match found {
             Ok(dir) => (Visit::First(dir), Ok(())),
-            Err(errno) => (Visit::Lost, Err(self.error_at(spot, errno))),
+            Err(errno) if level.lose() => (Visit::Lost, Err(self.error_at(spot, errno))),
+            Err(_) => (Visit::Lost, Ok(())),
         };
         self.stack.put_base(Level { visit, spot, next_at: 0, end_marker: EndMarker::NONE, shared: Some(level), state });
         result

@@ -27,11 +27,11 @@ impl Drop for Counted {
     }
 }
 
-/// The lines of strace, run with these options, for the system calls that `work` makes in a process of its own while each
-/// [`Counted`] lives. `test` is named with its module.
+/// What strace, run with these options, logs of each thread of a process of its own that does `work`. `test` is named with its
+/// module.
 ///
 /// `None` where strace is missing, which is reported.
-pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
+fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>> {
     process::part(test, 60, work);
     if !can_trace(test) {
         return None;
@@ -41,8 +41,20 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
     let mut strace = Command::new("strace");
     strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
     process::run_under(strace, test);
-    let mut texts = fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap());
-    let log = texts.find(|log| log.contains(Counted::BEGIN)).expect("no log has a counted part");
+    Some(fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap()).collect())
+}
+
+/// How often all threads of a process of its own that does `work` make this `call`: see [`logs`].
+pub fn total(test: &str, call: &str, work: impl FnOnce()) -> Option<usize> {
+    let logs = logs(test, &["--seccomp-bpf", "-e", &format!("trace={call}")], work)?;
+    Some(logs.iter().flat_map(|log| log.lines()).filter(|line| name_of(line) == call).count())
+}
+
+/// The lines of strace, run with these options, for the system calls that `work` makes in a process of its own while each
+/// [`Counted`] lives: see [`logs`].
+pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
+    let logs = logs(test, options, work)?;
+    let log = logs.iter().find(|log| log.contains(Counted::BEGIN)).expect("no log has a counted part");
     let mut parts = Vec::new();
     let mut is_counted = false;
     for line in log.lines() {

@@ -1,18 +1,21 @@
 //! Directories that exist but may not be read: a walk lends them like any other, and whoever reads one gets the error, once.
 
 use crate::spread::THREADS;
-use crate::strace::{Counted, calls};
+use crate::strace::{Counted, calls, total};
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use lendir::{Dir, Error, Listing, Walk};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
 fn forbid(dir: &Path) {
     fs::set_permissions(dir, Permissions::from_mode(0o300)).unwrap();
@@ -274,6 +277,87 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
         let [few, many] = [counts[0], counts[1]].map(|count| count / LEVELS);
         assert!(few <= 4 && many <= 8, "post order {is_post_order}, mode {mode:o}: {counts:?} opens");
     }
+}
+
+/// Beside the next level, each level has a directory that may be read, but not searched.
+fn chain_of_names_that_cannot_be_opened(at: &Path, depth: usize) {
+    tree::nest(at, std::iter::repeat_n(["m", "u"].as_slice(), depth));
+    let mut dir = at.to_owned();
+    for _ in 0..depth {
+        tree::make(&dir.join("u"), &["1/", "2/", "3/", "4/", "5/", "6/", "7/", "8/"]);
+        fs::set_permissions(dir.join("u"), Permissions::from_mode(0o600)).unwrap();
+        dir.push("m");
+    }
+}
+
+/// Walks it in post-order. `test` is the one that calls this.
+fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
+    const LEVELS: usize = 200;
+    let calls = total(test, "statx", || {
+        as_nobody(|| {
+            let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));
+            let parts = Walk::options().post_order(true).open(tree.path()).unwrap().spread(threads, |worker| {
+                let (mut visits, mut errors) = (0, 0);
+                while let Some(dir) = worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES)) {
+                    visits += 1;
+                    if dir.name() == b"u" {
+                        thread::sleep(Duration::from_micros(500)); // the others begin to wait
+                    }
+                }
+                [visits, errors]
+            });
+            let sum = |index| parts.iter().map(|part: &[usize; 2]| part[index]).sum::<usize>();
+            assert_eq!([sum(0), sum(1)], [2 * (2 * LEVELS + 1), 8 * LEVELS]);
+        });
+    });
+    // To close a level or to share it, and to come back to it.
+    let most = 6 * LEVELS;
+    assert!(calls.is_none_or(|calls| calls <= most), "{threads} threads: {calls:?} `statx`, not {most}");
+}
+
+#[test]
+fn names_that_cannot_be_opened_cost_the_way_back_nothing() {
+    const TEST: &str = "unreadable::names_that_cannot_be_opened_cost_the_way_back_nothing";
+    check_names_that_cannot_be_opened(TEST, 1);
+}
+
+#[test]
+fn names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing() {
+    const TEST: &str = "unreadable::names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing";
+    check_names_that_cannot_be_opened(TEST, 8);
+}
+
+/// It hides nothing that is below it already.
+#[test]
+fn what_is_below_it_is_given_to_other_threads() {
+    let _watchdog = Watchdog::new(60);
+    as_nobody(|| {
+        let tree = Tree::new(|at| {
+            tree::make(at, &["u/x/", "u/y/", "u/z/"]);
+            tree::wide(&at.join("u/x"), 200, 3);
+        });
+        let mut walk = Walk::options().post_order(true).open(tree.path()).unwrap();
+        let mut listing = Listing::new();
+        for name in [tree.path().as_os_str(), OsStr::new("u"), OsStr::new("x")] {
+            let mut dir = walk.next().unwrap().unwrap();
+            assert_eq!(dir.name_os(), name);
+            dir.read_into(&mut listing).unwrap();
+        }
+        fs::set_permissions(tree.path().join("u"), Permissions::from_mode(0o600)).unwrap();
+        let is_given = AtomicBool::new(false);
+        let parts = walk.spread(2, |worker| {
+            let (mut visits, is_first) = (0, worker.index() == 0);
+            while worker.next_ok(|error| assert_eq!(errno(&error), libc::EACCES)).is_some() {
+                visits += 1;
+                is_given.fetch_or(!is_first, Relaxed);
+                if !is_given.load(Relaxed) {
+                    thread::sleep(Duration::from_millis(1)); // the other one begins to wait
+                }
+            }
+            visits
+        });
+        assert!(parts[1] > 0 && parts[0] + parts[1] == 2 * 200 + 3, "{parts:?}");
+    });
 }
 
 /// From the parent the walk goes up, wherever the levels above have been moved.

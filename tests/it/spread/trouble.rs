@@ -1,20 +1,22 @@
 //! The tree changes meanwhile, or rights are missing.
 
-use super::{THREADS, TIGHT, path_of};
-use crate::support::machine::{Watchdog, runs_long};
+use super::{PathOf, THREADS, TIGHT, path_of, paths_of};
+use crate::support::machine::{self, Watchdog, runs_long};
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::What;
+use lendir::{Dir, Listing};
 use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
 use std::fs::{self, Permissions};
 use std::iter;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
+use std::time::Duration;
 
 /// The user nobody gets errors only for directories that it may not enter. It may not read some, and not search others, where
 /// even `..` is refused.
@@ -160,4 +162,126 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
         .collect();
     expected.sort();
     assert_eq!(paths, expected, "{way:?}, {threads} threads");
+}
+
+/// Two threads have something to do in the level `L` when it is moved away, with what is in it moved elsewhere.
+struct Loss {
+    tree: &'static [&'static str],
+    moved: &'static [&'static str],
+    /// The second thread gets a part of what is below this level, or above it.
+    begins_at: &'static str,
+    /// The first thread moves it all at its first visit of this depth, when the second one is at its first directory. By then it
+    /// has closed `L`.
+    moves_at: usize,
+    /// Who comes back to `L` first. Nobody goes on before it has told of the loss.
+    is_second_first: bool,
+    /// Whether it is all moved back then.
+    moves_back: bool,
+}
+
+const TWO_LEVELS: Loss = Loss {
+    tree: &["L/M/x/x1/x2/x3/x4/", "L/M/y/y1/", "L/M/z/z1/"],
+    moved: &["L/M", "L"],
+    begins_at: "L/M",
+    moves_at: 4,
+    is_second_first: false,
+    moves_back: false,
+};
+
+const LOSSES: [(&str, Loss); 4] = [
+    ("neither thread finds it", TWO_LEVELS),
+    ("the second thread finds it, moved back", Loss { moves_back: true, ..TWO_LEVELS }),
+    ("the second thread has it open", Loss { tree: &["L/M/y/y1/", "L/w/"], ..TWO_LEVELS }),
+    (
+        "the second thread tells it, and the first does not find it",
+        Loss {
+            tree: &["L/M/N/O/x/", "L/M/N/O/y/", "L/w/w1/w2/w3/w4/"],
+            moved: &["L/M", "L/w", "L"],
+            begins_at: "L/M/N/O",
+            moves_at: 6,
+            is_second_first: true,
+            moves_back: false,
+        },
+    ),
+];
+
+impl Loss {
+    /// Walks. Returns the visits and the paths of the errors, relative to the root, or `None` if the second thread came too late.
+    fn happen(&self) -> Option<(Vec<PathOf>, Vec<PathBuf>)> {
+        let (tree, aside) = (Tree::of(self.tree), Tree::of(&[]));
+        let places = |(number, path): (usize, &&str)| (tree.path().join(path), aside.path().join(number.to_string()));
+        let places: Vec<_> = self.moved.iter().enumerate().map(places).collect();
+        let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
+        let visit = |dir: &Dir<'_>| (relative(dir.path()).into_os_string(), dir.is_second_visit());
+        let mut walk = TIGHT.begin(tree.path());
+        let (mut visits, mut listing) = (Vec::new(), Listing::new());
+        while visits.last().is_none_or(|(path, _)| path != self.begins_at) {
+            let mut dir = walk.next().unwrap().unwrap();
+            dir.read_into(&mut listing).unwrap(); // `M` before `w`
+            visits.push(visit(&dir));
+        }
+        let [is_begun, has_part, is_moved, is_told] = [(); 4].map(|()| AtomicBool::new(false));
+        let wait = |flag| machine::wait(flag, Duration::from_secs(1));
+        let parts = walk.spread(2, |worker| {
+            let is_first_thread = worker.index() == 0;
+            if is_first_thread {
+                wait(&is_begun);
+            }
+            is_begun.store(true, SeqCst);
+            let (mut visits, mut errors, mut is_next) = (Vec::new(), Vec::new(), true);
+            loop {
+                let dir = match worker.next() {
+                    Ok(Some(dir)) => dir,
+                    Ok(None) => return (visits, errors),
+                    Err(error) => {
+                        assert_eq!(errno(&error), libc::ENOENT);
+                        errors.push(relative(error.path()));
+                        if self.moves_back && !is_told.load(SeqCst) {
+                            places.iter().rev().for_each(|(at, aside)| fs::rename(aside, at).unwrap());
+                        }
+                        is_told.store(true, SeqCst);
+                        continue;
+                    }
+                };
+                visits.push(visit(&dir));
+                if dir.is_second_visit() || is_first_thread && dir.depth() != self.moves_at || !is_next {
+                    continue;
+                }
+                is_next = false;
+                if !is_first_thread {
+                    has_part.store(true, SeqCst);
+                    wait(if self.is_second_first { &is_moved } else { &is_told });
+                } else if has_part.load(SeqCst) {
+                    for (at, aside) in &places {
+                        fs::rename(at, aside).unwrap();
+                    }
+                    is_moved.store(true, SeqCst);
+                    if self.is_second_first {
+                        wait(&is_told);
+                    }
+                }
+            }
+        });
+        let mut errors = Vec::new();
+        for part in parts {
+            visits.extend(part.0);
+            errors.extend(part.1);
+        }
+        visits.sort();
+        is_moved.into_inner().then_some((visits, errors))
+    }
+}
+
+/// Whoever does not find it, and whoever does.
+#[test]
+fn level_that_several_threads_lose_is_told_once_and_does_not_come_again() {
+    let _watchdog = Watchdog::new(60);
+    for (what, loss) in LOSSES {
+        let all = paths_of(&POST.by_std(Tree::of(loss.tree).path()));
+        let (visits, errors) = (0..100).find_map(|_| loss.happen()).expect("no second thread in 100 walks");
+        assert_eq!(errors, [Path::new("L")], "{what}");
+        let of_lost = visits.iter().filter(|(path, _)| path == "L").collect::<Vec<_>>();
+        assert_eq!(of_lost, [&("L".into(), false)], "{what}");
+        assert_eq!(visits.len(), all.len() - 1, "{what}");
+    }
 }

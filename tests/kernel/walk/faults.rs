@@ -229,6 +229,29 @@ fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
     });
 }
 
+/// The walk waits until the clock is past its birth. Where there is a vDSO, no filter refuses the time.
+#[test]
+fn level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted() {
+    const TEST: &str = "walk::faults::level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted";
+    const CALLS: [c_long; 2] = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
+    const TREES: usize = 20;
+    trapped(TEST, &CALLS, |at| {
+        for (number, errno) in (0..TREES).flat_map(|number| [EPERM, ENOSYS].map(|errno| (number, errno))) {
+            let tree = at.join(format!("{number} {errno}"));
+            comb(&tree, DEPTH);
+            let all = Told::by_std(&tree).unwrap();
+            for way in [SORTED, Way { is_post_order: true, ..SORTED }] {
+                trap::fail(CALLS[0], errno, |_| true);
+                trap::refuse(CALLS[1], errno);
+                let told = way.walk(&tree);
+                trap::count(CALLS[0]);
+                assert_eq!(told.sorted(), all, "{way:?}");
+            }
+        }
+        machine::passed("walk: every call fails", 4 * TREES, "walks of new levels without a clock, and without sleep");
+    });
+}
+
 /// The walk reads such a directory again from its beginning. If it cannot, the directories that it has not seen are lost.
 #[test]
 fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
