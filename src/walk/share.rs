@@ -61,7 +61,7 @@ impl<S: Clone> Traversal<S> {
         self.path_credit.checked_sub(spot.path_end)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
         let search = || open::path_at(level.dir(), c".", open::BELOW);
-        if self.options.post_order && search().is_err_and(|errno| !open::lacks_descriptor(errno)) {
+        if self.options.second_visits && search().is_err_and(|errno| !open::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.given_until = names.end; // what is below it may be given
             }

@@ -296,7 +296,7 @@ fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
     let calls = total(test, "statx", || {
         as_nobody(|| {
             let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));
-            let parts = Walk::options().post_order(true).open(tree.path()).unwrap().spread(threads, |worker| {
+            let parts = Walk::options().second_visits(true).open(tree.path()).unwrap().spread(threads, |worker| {
                 let (mut visits, mut errors) = (0, 0);
                 while let Some(dir) = worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES)) {
                     visits += 1;
@@ -336,7 +336,7 @@ fn what_is_below_it_is_given_to_other_threads() {
             tree::make(at, &["u/x/", "u/y/", "u/z/"]);
             tree::wide(&at.join("u/x"), 200, 3);
         });
-        let mut walk = Walk::options().post_order(true).open(tree.path()).unwrap();
+        let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
         let mut listing = Listing::new();
         for name in [tree.path().as_os_str(), OsStr::new("u"), OsStr::new("x")] {
             let mut dir = walk.next().unwrap().unwrap();
