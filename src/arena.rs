@@ -3,8 +3,8 @@
 use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
 use crate::entry::Directory;
-use crate::place::Place;
 use crate::records::{HEADER, Records};
+use crate::span::Span;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ pub(crate) struct Arena {
     /// +-------+-------+----------+--------+--------------+-----+---------+
     /// | d_ino | d_off | d_reclen | d_type |     name     | NUL |         | ...
     /// +-------+-------+----------+--------+--------------+-----+---------+
-    ///  8 bytes 8       2          1        ^ Place::start ^ Place::end    ^ a multiple of 8
+    ///  8 bytes 8       2          1        ^ Span::start ^ Span::end    ^ a multiple of 8
     /// ```
     ///
     /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`](crate::Order::Path) sorts, the NUL of
@@ -74,24 +74,24 @@ impl Arena {
     }
 
     #[inline]
-    pub(crate) fn ino(&self, place: Place) -> u64 {
-        let bytes = self.memory[place.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
+    pub(crate) fn ino(&self, span: Span) -> u64 {
+        let bytes = self.memory[span.start() - HEADER..].first_chunk().expect("BUG: not 8 bytes");
         u64::from_ne_bytes(*bytes)
     }
 
-    pub(crate) fn tag(&self, place: Place) -> u8 {
-        self.memory[place.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
+    pub(crate) fn tag(&self, span: Span) -> u8 {
+        self.memory[span.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
     }
 }
 
-/// The type as the tag of a place: the 4 bits above the permissions in `st_mode`.
+/// The type as the tag of a span: the 4 bits above the permissions in `st_mode`.
 #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
 pub(crate) fn tag(file_type: FileType) -> u8 {
     (file_type.as_raw_mode() >> 12) as u8
 }
 
-pub(crate) fn file_type(place: Place) -> FileType {
-    FileType::from_raw_mode(RawMode::from(place.tag()) << 12)
+pub(crate) fn file_type(span: Span) -> FileType {
+    FileType::from_raw_mode(RawMode::from(span.tag()) << 12)
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.
@@ -99,7 +99,7 @@ pub(crate) fn file_type(place: Place) -> FileType {
 pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<()> {
     if len > memory.len() {
         let len = len + len.min(64 * 1024 / size_of::<T>());
-        if len as u64 > Place::MAX_START {
+        if len as u64 > Span::MAX_START {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         memory.try_reserve(len - memory.len())?;
@@ -110,12 +110,12 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, grow};
+    use super::{Span, grow};
     use std::io;
 
     #[test]
     fn memory_that_no_place_can_point_to_is_refused() {
-        if let Ok(len) = usize::try_from(Place::MAX_START + 1) {
+        if let Ok(len) = usize::try_from(Span::MAX_START + 1) {
             let error = grow(&mut Vec::<u8>::new(), len).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
         }

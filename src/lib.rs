@@ -106,13 +106,13 @@ mod listing;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod open;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod place;
-#[cfg(any(target_os = "linux", target_os = "android"))]
 mod read_dir;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod records;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sort;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod span;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sync;
 #[cfg(any(target_os = "linux", target_os = "android"))]

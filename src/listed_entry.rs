@@ -3,7 +3,7 @@
 use crate::arena::{Arena, file_type};
 use crate::entry::{self, canonical_decimal, join, resolved};
 use crate::error::Error;
-use crate::place::Place;
+use crate::span::Span;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
@@ -16,7 +16,7 @@ use std::{fmt, io, slice};
 /// does, at the same cost and with the same errors, but keeps no cookie and does not know the descriptor of its directory.
 #[derive(Clone, Copy)]
 pub struct ListedEntry<'a> {
-    pub(crate) place: Place,
+    pub(crate) span: Span,
     pub(crate) arena: &'a Arena,
 }
 
@@ -25,7 +25,7 @@ impl<'a> ListedEntry<'a> {
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
-        self.place.name(&self.arena.memory)
+        self.span.name(&self.arena.memory)
     }
 
     /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
@@ -34,7 +34,7 @@ impl<'a> ListedEntry<'a> {
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.arena.memory[self.place.start()..]).expect("BUG: a name without its NUL")
+        CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..]).expect("BUG: a name without its NUL")
     }
 
     /// As [`Entry::name_os`](crate::Entry::name_os).
@@ -71,7 +71,7 @@ impl<'a> ListedEntry<'a> {
     /// record does not have it.
     #[must_use]
     pub fn file_type(&self) -> FileType {
-        file_type(self.place)
+        file_type(self.span)
     }
 
     /// As [`Entry::resolve_file_type`](crate::Entry::resolve_file_type); `dir` is the directory that was read.
@@ -83,7 +83,7 @@ impl<'a> ListedEntry<'a> {
     #[inline]
     #[must_use]
     pub fn ino(&self) -> u64 {
-        self.arena.ino(self.place)
+        self.arena.ino(self.span)
     }
 
     /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
@@ -122,7 +122,7 @@ impl fmt::Debug for ListedEntry<'_> {
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
 pub struct ListedEntries<'a> {
-    pub(crate) places: slice::Iter<'a, Place>,
+    pub(crate) spans: slice::Iter<'a, Span>,
     pub(crate) arena: &'a Arena,
 }
 
@@ -130,17 +130,17 @@ impl<'a> Iterator for ListedEntries<'a> {
     type Item = ListedEntry<'a>;
 
     fn next(&mut self) -> Option<ListedEntry<'a>> {
-        self.places.next().map(|&place| ListedEntry { place, arena: self.arena })
+        self.spans.next().map(|&span| ListedEntry { span, arena: self.arena })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.places.size_hint()
+        self.spans.size_hint()
     }
 }
 
 impl DoubleEndedIterator for ListedEntries<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.places.next_back().map(|&place| ListedEntry { place, arena: self.arena })
+        self.spans.next_back().map(|&span| ListedEntry { span, arena: self.arena })
     }
 }
 

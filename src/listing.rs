@@ -5,9 +5,9 @@ use crate::end_marker::EndMarker;
 use crate::entry::{Directory, resolved};
 use crate::error::Error;
 use crate::listed_entry::{ListedEntries, ListedEntry};
-use crate::place::Place;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
+use crate::span::Span;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, SeekFrom, seek};
 use rustix::io::{Errno, retry_on_intr};
@@ -39,7 +39,7 @@ pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
     /// Where each name is, in the order of the listing. The tag is the type. Those beyond `len` are left over.
-    places: Vec<Place>,
+    spans: Vec<Span>,
     /// Memory for the sort. Before it, the first key of each name is here.
     keys: Vec<u64>,
     len: usize,
@@ -49,7 +49,7 @@ pub struct Listing {
 }
 
 /// For the names of the smallest batch.
-const MIN_PLACES: usize = MIN_BATCH.div_ceil(MIN_RECORD);
+const MIN_SPANS: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 
 /// How a [`Listing`] sorts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -141,14 +141,14 @@ impl Listing {
         let (mut phase, mut used, mut may_rewind) = (Phase::Reading, 0, true);
         while phase == Phase::Reading {
             let room = self.arena.room(used)?;
-            if self.capacity() < self.len + MIN_PLACES {
+            if self.capacity() < self.len + MIN_SPANS {
                 self.grow(self.len + room / MIN_RECORD)?;
             }
-            // There is a place for each name that may come, so the loop below need not make places grow.
+            // There is a span for each name that may come, so the loop below need not make spans grow.
             let room = room.min((self.capacity() - self.len) * MIN_RECORD);
-            let Self { arena, places, keys, len, .. } = self;
-            let (places, keys) = (&mut places[*len..], &mut keys[*len..]);
-            let mut free = places.iter_mut();
+            let Self { arena, spans, keys, len, .. } = self;
+            let (spans, keys) = (&mut spans[*len..], &mut keys[*len..]);
+            let mut free = spans.iter_mut();
             let start = arena.memory.as_ptr().addr();
             let mut records = arena.records(used, room, dir, end_marker);
             let read = loop {
@@ -158,8 +158,8 @@ impl Listing {
                 match records.step(&mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
-                        let place = free.next().expect("BUG: more names than the batch has room for");
-                        *place = Place::new(name.as_ptr().addr() - start, name.len(), 0);
+                        let span = free.next().expect("BUG: more names than the batch has room for");
+                        *span = Span::new(name.as_ptr().addr() - start, name.len(), 0);
                     }
                     Ok(None) => {}
                     Err(errno) => break Err(errno),
@@ -168,16 +168,16 @@ impl Listing {
             if phase == Phase::Reading && records.has_ended(phase) {
                 phase = Phase::Ended;
             }
-            let end = records.end();
+            let end = records.end_address();
             let unused = free.len();
-            let count = places.len() - unused;
+            let count = spans.len() - unused;
             // A batch of nothing but dots, which a broken server can send without end, is overwritten.
             if let Some(end) = end.filter(|_| count > 0) {
                 let batch = used..=used + room;
                 used = end.wrapping_sub(start);
                 // All of the above takes for granted that rustix lends names where the kernel wrote them.
                 assert!(batch.contains(&used), "BUG: names are not in the memory of the listing");
-                write_tags_and_keys(&mut places[..count], keys, arena);
+                write_tags_and_keys(&mut spans[..count], keys, arena);
                 *len += count;
             }
             read?;
@@ -194,21 +194,21 @@ impl Listing {
     #[inline]
     fn capacity(&self) -> usize {
         // One of them is longer if memory for the other was refused.
-        self.places.len().min(self.keys.len())
+        self.spans.len().min(self.keys.len())
     }
 
     #[cold]
     fn grow(&mut self, capacity: usize) -> io::Result<()> {
         grow(&mut self.keys, capacity)?;
-        grow(&mut self.places, capacity)
+        grow(&mut self.spans, capacity)
     }
 
     #[inline(never)]
     fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
-        if self.capacity() < self.len + MIN_PLACES {
+        if self.capacity() < self.len + MIN_SPANS {
             // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
             // reading asks again.
-            let _ = self.grow(self.len + MIN_PLACES);
+            let _ = self.grow(self.len + MIN_SPANS);
         }
         let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };
         if self.len > 1 {
@@ -220,10 +220,10 @@ impl Listing {
     /// Asks for each type that the records do not have. Returns the first error, after asking for all.
     fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
-        for place in self.places[..self.len].iter_mut().filter(|place| file_type(**place) == FileType::Unknown) {
-            let entry = ListedEntry { place: *place, arena: &self.arena };
+        for span in self.spans[..self.len].iter_mut().filter(|span| file_type(**span) == FileType::Unknown) {
+            let entry = ListedEntry { span: *span, arena: &self.arena };
             match resolved(entry.file_type(), dir, entry.name_cstr()) {
-                Ok(file_type) => *place = Place::new(place.start(), place.len(), tag(file_type)),
+                Ok(file_type) => *span = Span::new(span.start(), span.len(), tag(file_type)),
                 Err(Errno::NOENT) => {}
                 Err(errno) => result = result.and(Err(errno.into())),
             }
@@ -232,24 +232,24 @@ impl Listing {
     }
 
     fn sort(&mut self) {
-        let Self { arena, places, keys, len, order, .. } = self;
-        let (places, keys) = (&mut places[..*len], &mut keys[..*len]);
+        let Self { arena, spans, keys, len, order, .. } = self;
+        let (spans, keys) = (&mut spans[..*len], &mut keys[..*len]);
         match order {
-            Order::Bytes | Order::AsciiCaseless => sort::sort(places, keys, &arena.memory, order.case()),
+            Order::Bytes | Order::AsciiCaseless => sort::sort(spans, keys, &arena.memory, order.case()),
             Order::Path => {
                 // While the names are sorted, the NUL of each directory is a `/` and part of its name.
-                for (place, key) in places.iter_mut().zip(&mut *keys).filter(|(place, _)| is_dir(**place)) {
-                    arena.memory[place.end()] = b'/';
-                    *place = Place::new(place.start(), place.len() + 1, place.tag());
-                    *key = place.key(0, &arena.memory);
+                for (span, key) in spans.iter_mut().zip(&mut *keys).filter(|(span, _)| is_dir(**span)) {
+                    arena.memory[span.end()] = b'/';
+                    *span = Span::new(span.start(), span.len() + 1, span.tag());
+                    *key = span.key(0, &arena.memory);
                 }
-                sort::sort(places, keys, &arena.memory, Case::Sensitive);
-                for place in places.iter_mut().filter(|place| is_dir(**place)) {
-                    *place = Place::new(place.start(), place.len() - 1, place.tag());
-                    arena.memory[place.end()] = 0;
+                sort::sort(spans, keys, &arena.memory, Case::Sensitive);
+                for span in spans.iter_mut().filter(|span| is_dir(**span)) {
+                    *span = Span::new(span.start(), span.len() - 1, span.tag());
+                    arena.memory[span.end()] = 0;
                 }
             }
-            Order::Inode => places.sort_unstable_by(|a, b| {
+            Order::Inode => spans.sort_unstable_by(|a, b| {
                 let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
                 arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
             }),
@@ -285,7 +285,7 @@ impl Listing {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
-        self.places().get(index).map(|&place| ListedEntry { place, arena: &self.arena })
+        self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
@@ -297,14 +297,14 @@ impl Listing {
         match self.order {
             Order::Bytes | Order::AsciiCaseless => {
                 let case = self.order.case();
-                self.find_after(name, |place| case.compare(place.name(&self.arena.memory), name).is_lt())
+                self.find_after(name, |span| case.compare(span.name(&self.arena.memory), name).is_lt())
             }
             Order::Path => {
-                // The name stands at one place as a file, and at another as a directory.
+                // The name stands at one span as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
                 let find = |wanted_dir| {
                     let wanted = || path(name, wanted_dir);
-                    self.find_after(name, |place| path(place.name(&self.arena.memory), is_dir(*place)).lt(wanted()))
+                    self.find_after(name, |span| path(span.name(&self.arena.memory), is_dir(*span)).lt(wanted()))
                 };
                 find(false).or_else(|| find(true))
             }
@@ -313,14 +313,14 @@ impl Listing {
     }
 
     /// The first entry that is not `before`, if it has this name.
-    fn find_after(&self, name: &[u8], before: impl Fn(&Place) -> bool) -> Option<ListedEntry<'_>> {
-        self.get(self.places().partition_point(before)).filter(|entry| entry.name() == name)
+    fn find_after(&self, name: &[u8], before: impl Fn(&Span) -> bool) -> Option<ListedEntry<'_>> {
+        self.get(self.spans().partition_point(before)).filter(|entry| entry.name() == name)
     }
 
     /// The entries in the order of the listing.
     #[inline]
     pub fn iter(&self) -> ListedEntries<'_> {
-        ListedEntries { places: self.places().iter(), arena: &self.arena }
+        ListedEntries { spans: self.spans().iter(), arena: &self.arena }
     }
 
     /// Forgets the entries and keeps the memory.
@@ -330,21 +330,21 @@ impl Listing {
     }
 
     #[inline]
-    fn places(&self) -> &[Place] {
-        &self.places[..self.len]
+    fn spans(&self) -> &[Span] {
+        &self.spans[..self.len]
     }
 }
 
-fn is_dir(place: Place) -> bool {
-    file_type(place) == FileType::Directory
+fn is_dir(span: Span) -> bool {
+    file_type(span) == FileType::Directory
 }
 
 /// Called while the names are still in the cache.
 #[inline(never)] // In the frame that reads a directory, registers are scarce.
-fn write_tags_and_keys(places: &mut [Place], keys: &mut [u64], arena: &Arena) {
-    for (place, key) in places.iter_mut().zip(keys) {
-        *key = place.key_inside(0, &arena.memory);
-        *place = place.with_tag(arena.tag(*place));
+fn write_tags_and_keys(spans: &mut [Span], keys: &mut [u64], arena: &Arena) {
+    for (span, key) in spans.iter_mut().zip(keys) {
+        *key = span.key_inside(0, &arena.memory);
+        *span = span.with_tag(arena.tag(*span));
     }
 }
 
@@ -367,9 +367,9 @@ impl fmt::Debug for Listing {
 #[cfg(test)]
 mod tests {
     use super::{FileType, Listing, Order, tag};
-    use crate::place::Place;
     use crate::records::HEADER;
     use crate::sort::tests::Random;
+    use crate::span::Span;
     use std::os::fd::AsFd;
 
     /// A listing of these entries, whose inode numbers count up from 1, still in the order of the directory.
@@ -378,12 +378,12 @@ mod tests {
         for (ino, (name, file_type)) in (1_u64..).zip(entries) {
             listing.arena.memory.extend_from_slice(&ino.to_ne_bytes());
             listing.arena.memory.extend_from_slice(&[0xff; HEADER - size_of::<u64>()]);
-            listing.places.push(Place::new(listing.arena.memory.len(), name.len(), tag(*file_type)));
+            listing.spans.push(Span::new(listing.arena.memory.len(), name.len(), tag(*file_type)));
             listing.arena.memory.extend_from_slice(name);
             listing.arena.memory.push(0);
         }
         listing.len = entries.len();
-        listing.keys = listing.places.iter().map(|place| place.key(0, &listing.arena.memory)).collect();
+        listing.keys = listing.spans.iter().map(|span| span.key(0, &listing.arena.memory)).collect();
         listing
     }
 

@@ -187,7 +187,7 @@ impl ReadDir {
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
         let read = listing.read_known(directory, listing.end_marker);
-        self.phase = Phase::end(listing.removed());
+        self.phase = Phase::ended(listing.removed());
         read
     }
 

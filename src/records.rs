@@ -47,7 +47,7 @@ struct Last {
 
 impl Last {
     /// The address at which the record ends.
-    fn end(self) -> usize {
+    fn end_address(self) -> usize {
         (self.nul + 1).next_multiple_of(RECORD_ALIGN)
     }
 
@@ -71,7 +71,7 @@ impl Last {
     #[cold]
     #[inline(never)]
     fn leaves_room(self, room_until: usize) -> bool {
-        self.end() <= room_until
+        self.end_address() <= room_until
     }
 }
 
@@ -125,8 +125,8 @@ impl<'a> Records<'a> {
     }
 
     /// The address at which the last record ends, if there was one.
-    pub(crate) fn end(&self) -> Option<usize> {
-        self.has_begun().then(|| self.last.end())
+    pub(crate) fn end_address(&self) -> Option<usize> {
+        self.has_begun().then(|| self.last.end_address())
     }
 
     /// Moves `dir` to the position `cookie`, and drops what is left of the batch. After an error all is as before.
@@ -144,7 +144,7 @@ impl<'a> Records<'a> {
 
 impl Phase {
     /// The phase of a directory that something else has read to its end.
-    pub(crate) fn end(removed: bool) -> Self {
+    pub(crate) fn ended(removed: bool) -> Self {
         if removed { Self::Removed } else { Self::Ended }
     }
 }

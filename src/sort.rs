@@ -20,7 +20,7 @@
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
 
-use crate::place::Place;
+use crate::span::Span;
 use core::{cmp::Ordering, mem};
 
 /// Whether `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
@@ -70,38 +70,38 @@ const SMALL: usize = 32;
 /// Up to this many shared keys are skipped one by one, before a scan for the end of the common prefix.
 const SHARED_KEYS: u32 = 2;
 
-/// Sorts the places of NUL-free names by their names, and places of equal names as the names were stored.
+/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored.
 ///
-/// `keys` are the [keys](Place::key) of the places at depth 0. The sort overwrites them.
-pub(crate) fn sort(places: &mut [Place], keys: &mut [u64], names: &[u8], case: Case) {
+/// `keys` are the [keys](Span::key) of the spans at depth 0. The sort overwrites them.
+pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
     for key in &mut *keys {
         *key = case.fold(*key);
     }
     // The loop below looks for names in order by their keys. Names that share more than two keys take fewer visits if they
     // are compared as a whole.
-    if places.len() > FEW && keys[0] == keys[1] && places[0].len() > 2 * size_of::<u64>() {
-        let as_stored = || places.iter().map(|place| place.name(names));
+    if spans.len() > FEW && keys[0] == keys[1] && spans[0].len() > 2 * size_of::<u64>() {
+        let as_stored = || spans.iter().map(|span| span.name(names));
         if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_le()) {
             return;
         }
         if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_gt()) {
-            return places.reverse();
+            return spans.reverse();
         }
     }
-    sort_by_keys(0, places, keys, names, case);
+    sort_by_keys(0, spans, keys, names, case);
 }
 
 /// Sorts names that share their first `depth` bytes. `keys` is memory for their keys.
-fn sort_from(depth: usize, places: &mut [Place], keys: &mut [u64], names: &[u8], case: Case) {
-    if places.len() <= FEW {
-        return sort_by_comparing(places, names, case);
+fn sort_from(depth: usize, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    if spans.len() <= FEW {
+        return sort_by_comparing(spans, names, case);
     }
-    write_keys(keys, depth, places, names, case);
-    sort_by_keys(depth, places, keys, names, case);
+    write_keys(keys, depth, spans, names, case);
+    sort_by_keys(depth, spans, keys, names, case);
 }
 
 /// As [`sort_from`], for keys that are written.
-fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64], names: &[u8], mut case: Case) {
+fn sort_by_keys(mut depth: usize, mut spans: &mut [Span], mut keys: &mut [u64], names: &[u8], mut case: Case) {
     let mut shared_keys = 0;
     loop {
         let (ascend, descend, differing_bits) = compare_neighbours(keys);
@@ -109,12 +109,12 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64]
             return;
         }
         if descend {
-            return places.reverse();
+            return spans.reverse();
         }
         let shared_bits = differing_bits.leading_zeros();
         let shared_bytes = (shared_bits / u8::BITS) as usize;
         // The first name stands for all: a wrong guess costs time, not the order.
-        let goes_on = places[0].len() > depth + size_of::<u64>();
+        let goes_on = spans[0].len() > depth + size_of::<u64>();
         if differing_bits == 0 && keys[0].to_be_bytes()[7] == 0 {
             if case == Case::Sensitive {
                 return; // All names are equal.
@@ -125,16 +125,16 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64]
             depth += size_of::<u64>();
             shared_keys += 1;
             if shared_keys > SHARED_KEYS {
-                depth = common_prefix(depth, places, names, case);
+                depth = common_prefix(depth, spans, names, case);
             }
         } else if shared_bytes > 0 && goes_on {
             depth += shared_bytes;
         } else {
-            if !sort_by_indexed_keys(places, keys, shared_bits) {
+            if !sort_by_indexed_keys(spans, keys, shared_bits) {
                 return;
             }
-            let (mut longest, mut keys_of_longest): (&mut [Place], &mut [u64]) = Default::default();
-            for mut run in places.chunk_by_mut(|_, next| next.is_tied()) {
+            let (mut longest, mut keys_of_longest): (&mut [Span], &mut [u64]) = Default::default();
+            for mut run in spans.chunk_by_mut(|_, next| next.is_tied()) {
                 let mut keys_of_run;
                 (keys_of_run, keys) = keys.split_at_mut(run.len());
                 if run.len() > longest.len() {
@@ -145,13 +145,13 @@ fn sort_by_keys(mut depth: usize, mut places: &mut [Place], mut keys: &mut [u64]
                     sort_from(depth, run, keys_of_run, names, case);
                 }
             }
-            (places, keys) = (longest, keys_of_longest);
+            (spans, keys) = (longest, keys_of_longest);
             shared_keys = 0;
         }
-        if places.len() <= FEW {
-            return sort_by_comparing(places, names, case);
+        if spans.len() <= FEW {
+            return sort_by_comparing(spans, names, case);
         }
-        write_keys(keys, depth, places, names, case);
+        write_keys(keys, depth, spans, names, case);
     }
 }
 
@@ -171,24 +171,24 @@ fn compare_neighbours(keys: &[u64]) -> (bool, bool, u64) {
     (ascend, descend, differing_bits)
 }
 
-fn sort_by_comparing(places: &mut [Place], names: &[u8], case: Case) {
-    places.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
+    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
 }
 
-fn write_keys(keys: &mut [u64], depth: usize, places: &[Place], names: &[u8], case: Case) {
-    for (key, place) in keys.iter_mut().zip(places) {
-        *key = case.fold(place.key(depth, names));
+fn write_keys(keys: &mut [u64], depth: usize, spans: &[Span], names: &[u8], case: Case) {
+    for (key, span) in keys.iter_mut().zip(spans) {
+        *key = case.fold(span.key(depth, names));
     }
 }
 
 /// The length of the common prefix of all names, which is known to be at least `depth`.
-fn common_prefix(depth: usize, places: &[Place], names: &[u8], case: Case) -> usize {
-    let key = |place: &Place, depth: usize| case.fold(place.key(depth, names));
-    let mut end = places[0].len();
-    for place in &places[1..] {
+fn common_prefix(depth: usize, spans: &[Span], names: &[u8], case: Case) -> usize {
+    let key = |span: &Span, depth: usize| case.fold(span.key(depth, names));
+    let mut end = spans[0].len();
+    for span in &spans[1..] {
         let mut shared = depth;
         while shared < end {
-            let shared_bits = (key(&places[0], shared) ^ key(place, shared)).leading_zeros();
+            let shared_bits = (key(&spans[0], shared) ^ key(span, shared)).leading_zeros();
             shared += (shared_bits / u8::BITS) as usize;
             if shared_bits < u64::BITS {
                 end = end.min(shared);
@@ -198,60 +198,60 @@ fn common_prefix(depth: usize, places: &[Place], names: &[u8], case: Case) -> us
     end
 }
 
-/// Sorts the places by their keys, from which the shared bits are shifted out. Marks those that tie with the one before, and
+/// Sorts the spans by their keys, from which the shared bits are shifted out. Marks those that tie with the one before, and
 /// returns whether there are any.
-fn sort_by_indexed_keys(places: &mut [Place], keys: &mut [u64], shared_bits: u32) -> bool {
-    match places.len() {
-        0..=4 => return sort_by_network::<4>(places, keys, shared_bits),
-        5..=8 => return sort_by_network::<8>(places, keys, shared_bits),
-        9..=16 => return sort_by_network::<16>(places, keys, shared_bits),
-        17..=SMALL => return sort_by_network::<SMALL>(places, keys, shared_bits),
+fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
+    match spans.len() {
+        0..=4 => return sort_by_network::<4>(spans, keys, shared_bits),
+        5..=8 => return sort_by_network::<8>(spans, keys, shared_bits),
+        9..=16 => return sort_by_network::<16>(spans, keys, shared_bits),
+        17..=SMALL => return sort_by_network::<SMALL>(spans, keys, shared_bits),
         _ => {}
     }
-    let index_mask = u64::MAX >> (places.len() as u64 - 1).leading_zeros();
+    let index_mask = u64::MAX >> (spans.len() as u64 - 1).leading_zeros();
     for (key, index) in keys.iter_mut().zip(0..) {
         *key = *key << shared_bits & !index_mask | index;
     }
     keys.sort_unstable();
-    // Replace each index by its place.
+    // Replace each index by its span.
     let mut any_tied = false;
     let mut key_before = !keys[0];
     for key in &mut *keys {
         let tied = *key ^ key_before <= index_mask;
         any_tied |= tied;
         key_before = *key;
-        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a place")]
-        let place = places[(*key & index_mask) as usize];
-        *key = place.with_tied(tied).0;
+        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a span")]
+        let span = spans[(*key & index_mask) as usize];
+        *key = span.with_tied(tied).0;
     }
-    for (place, key) in places.iter_mut().zip(keys) {
-        *place = Place(*key);
+    for (span, key) in spans.iter_mut().zip(keys) {
+        *span = Span(*key);
     }
     any_tied
 }
 
-/// [`sort_by_indexed_keys`] for at most `N` places, a power of two.
-fn sort_by_network<const N: usize>(places: &mut [Place], keys: &[u64], shared_bits: u32) -> bool {
+/// [`sort_by_indexed_keys`] for at most `N` spans, a power of two.
+fn sort_by_network<const N: usize>(spans: &mut [Span], keys: &[u64], shared_bits: u32) -> bool {
     let index_mask = N as u64 - 1;
     let mut sorted = [u64::MAX; N];
     for ((indexed, key), index) in sorted.iter_mut().zip(keys).zip(0..) {
         *indexed = *key << shared_bits & !index_mask | index;
     }
     odd_even_merge_sort(&mut sorted);
-    let mut unsorted = [Place::default(); N];
-    unsorted[..places.len()].copy_from_slice(places);
+    let mut unsorted = [Span::default(); N];
+    unsorted[..spans.len()].copy_from_slice(spans);
     let mut any_tied = false;
     let mut key_before = !sorted[0];
-    for (place, key) in places.iter_mut().zip(&sorted) {
-        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a place")]
+    for (span, key) in spans.iter_mut().zip(&sorted) {
+        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a span")]
         let index = (*key & index_mask) as usize;
-        *place = unsorted[index];
+        *span = unsorted[index];
         any_tied |= *key ^ key_before <= index_mask;
         key_before = *key;
     }
     if any_tied {
-        for (place, pair) in places[1..].iter_mut().zip(sorted.windows(2)) {
-            *place = place.with_tied(pair[0] ^ pair[1] <= index_mask);
+        for (span, pair) in spans[1..].iter_mut().zip(sorted.windows(2)) {
+            *span = span.with_tied(pair[0] ^ pair[1] <= index_mask);
         }
     }
     any_tied
@@ -283,29 +283,29 @@ fn odd_even_merge_sort<const N: usize>(keys: &mut [u64; N]) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Case, FEW, Place, SMALL, odd_even_merge_sort, sort};
+    use super::{Case, FEW, SMALL, Span, odd_even_merge_sort, sort};
 
     /// Sorts the names, and compares the result with a stable sort of `std`.
     fn check(names: &[Vec<u8>], case: Case) {
         let mut arena = vec![0xff; 8];
-        let mut places = Vec::new();
+        let mut spans = Vec::new();
         for (tag, name) in (0..16).cycle().zip(names) {
-            places.push(Place::new(arena.len(), name.len(), tag));
+            spans.push(Span::new(arena.len(), name.len(), tag));
             arena.extend_from_slice(name);
             arena.push(0xff); // Not NUL, so a read past the end of a name changes the order.
         }
         let before = arena.clone();
-        let mut expected: Vec<_> = names.iter().zip(places.clone()).collect();
+        let mut expected: Vec<_> = names.iter().zip(spans.clone()).collect();
         expected.sort_by_cached_key(|&(name, _)| match case {
             Case::Sensitive => (None, name),
             Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
-        let mut keys: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
-        sort(&mut places, &mut keys, &arena, case);
+        let mut keys: Vec<_> = spans.iter().map(|span| span.key(0, &arena)).collect();
+        sort(&mut spans, &mut keys, &arena, case);
         assert_eq!(arena, before);
-        for ((name, place), sorted) in expected.into_iter().zip(places) {
+        for ((name, span), sorted) in expected.into_iter().zip(spans) {
             assert_eq!(sorted.name(&arena), name);
-            assert_eq!((sorted.start(), sorted.tag()), (place.start(), place.tag()));
+            assert_eq!((sorted.start(), sorted.tag()), (span.start(), span.tag()));
         }
     }
 

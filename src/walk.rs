@@ -3,7 +3,7 @@
 //! A module uses those above it:
 //!
 //! ```text
-//! options  spot  unfinished  pending  path  open  identity
+//! options  bounds  pending  path  open  identity
 //! mounts  links           how the next directory is opened
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
@@ -13,10 +13,13 @@
 //! traversal               the steps of a thread: down, up, back
 //! dir                     what is lent
 //! cursor                  a thread's traversal, and its buffer
-//! jobs  handover  share   what threads give each other
+//! jobs  handover          what threads give each other: closures, and parts of the walk
+//! split                   how such a part is split off
 //! worker                  a thread of several
+//! spread                  runs them
 //! ```
 
+mod bounds;
 mod cursor;
 mod dir;
 mod handover;
@@ -30,12 +33,11 @@ mod options;
 mod path;
 mod pending;
 mod roots;
-mod share;
 mod shared_level;
-mod spot;
+mod split;
+mod spread;
 mod stack;
 mod traversal;
-mod unfinished;
 mod way_back;
 mod worker;
 
@@ -303,7 +305,7 @@ impl<S: Clone> Walk<S> {
     where
         S: Send,
     {
-        worker::spread(self.cursor, threads, work)
+        spread::spread(self.cursor, threads, work)
     }
 
     /// Goes to the next directory. Returns whether there is one.

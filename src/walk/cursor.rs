@@ -1,8 +1,8 @@
 //! `Cursor`: where a thread is in a walk, with the memory that it reads into. It goes from directory to directory and lends them.
 
 use super::dir::Dir;
+use super::notes::{Report, Unfinished};
 use super::traversal::{Step, Traversal};
-use super::unfinished::{Tell, Unfinished};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use std::mem;
@@ -37,10 +37,10 @@ impl<S: Clone> Cursor<S> {
             Unfinished::Rest => {
                 // From the start, because a cookie may lead elsewhere. Names noted before keep what the caller said of them.
                 let read = self.lend().read_again();
-                self.traversal.notes.unfinished.end(); // if it cannot be rewound, it is not tried again
+                self.traversal.notes.unfinished.finish(); // if it cannot be rewound, it is not tried again
                 read?;
             }
-            Unfinished::Refused { errno, tell: Tell::Always } => return Err(self.traversal.error(errno)),
+            Unfinished::Refused { errno, report: Report::Due } => return Err(self.traversal.error(errno)),
             Unfinished::Nothing | Unfinished::Refused { .. } => {}
         }
         Ok(())

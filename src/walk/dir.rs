@@ -1,12 +1,11 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
+use super::bounds::Bounds;
 use super::links::Links;
-use super::notes::{Enters, Notes};
+use super::notes::{Enters, Notes, Unfinished};
 use super::pending::Kind;
-use super::spot::Spot;
 use super::stack::{Level, Visit};
 use super::traversal::Traversal;
-use super::unfinished::Unfinished;
 use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
 use crate::entries::{Entries, find};
@@ -59,7 +58,7 @@ pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// At a second visit.
     parent: Option<BorrowedFd<'a>>,
-    spot: &'a Spot,
+    bounds: &'a Bounds,
     end_marker: EndMarker,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
@@ -77,22 +76,22 @@ impl<'a, S> Dir<'a, S> {
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { options, stack, path, links, notes, .. } = traversal;
         let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
-        let Level { visit, spot, end_marker, state, .. } = top;
+        let Level { visit, bounds, end_marker, state, .. } = top;
         let visit: &Visit = visit;
         let (dir, is_second_visit, parent) = match visit {
             Visit::First(dir) => (dir, false, None),
             Visit::Second(dir) => {
-                let parent = above.last().filter(|above| above.spot.depth + 1 == spot.depth);
+                let parent = above.last().filter(|above| above.bounds.depth + 1 == bounds.depth);
                 (dir, true, parent.and_then(Level::open_dir))
             }
             Visit::Closed | Visit::Lost => panic!("BUG: the level is closed"),
         };
         let path = path.as_bytes_with_nul();
         let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker);
-        (entries.directory.path, entries.directory.depth) = (spot.path(path), spot.depth);
-        let has_entries = !is_second_visit && spot.depth < options.max_depth;
+        (entries.directory.path, entries.directory.depth) = (bounds.path(path), bounds.depth);
+        let has_entries = !is_second_visit && bounds.depth < options.max_depth;
         // At the deepest level there is nothing to find in what the caller does not read.
-        let is_dead_end = is_second_visit || spot.depth + 1 >= options.max_depth;
+        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
         entries.phase = if has_entries { Phase::Reading } else { Phase::Ended };
         match notes.unfinished {
             Unfinished::Refused { .. } if has_entries => entries.phase = Phase::Ended,
@@ -101,8 +100,19 @@ impl<'a, S> Dir<'a, S> {
         if is_dead_end {
             notes.unfinished.skip();
         }
-        notes.lend(spot.names_at, if is_dead_end { Enters::Nothing } else { Enters::Lent });
-        Self { entries, parent, spot, end_marker: *end_marker, is_second_visit, has_entries, state, path, links, notes }
+        notes.lend(bounds.names_at, if is_dead_end { Enters::Nothing } else { Enters::Lent });
+        Self {
+            entries,
+            parent,
+            bounds,
+            end_marker: *end_marker,
+            is_second_visit,
+            has_entries,
+            state,
+            path,
+            links,
+            notes,
+        }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -128,7 +138,7 @@ impl<'a, S> Dir<'a, S> {
                 self.notes.note(&entry);
                 Ok(Some(entry))
             }
-            ended => Self::end(ended.err(), *phase, self.notes, self.spot, self.path),
+            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path),
         }
     }
 
@@ -153,7 +163,7 @@ impl<'a, S> Dir<'a, S> {
         };
         match find(records, phase, || *directory, wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            ended => Self::end(ended.err(), *phase, self.notes, self.spot, self.path),
+            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path),
         }
     }
 
@@ -169,16 +179,16 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn end<T>(
+    fn finish<T>(
         error: Option<Error>,
         phase: Phase,
         notes: &mut Notes,
-        spot: &Spot,
+        bounds: &Bounds,
         path: &[u8],
     ) -> Result<Option<T>, Error> {
-        match (error, notes.end(phase == Phase::Empty)) {
+        match (error, notes.finish(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
-            (None, Some(untold)) => Err(spot.error(path, untold)),
+            (None, Some(untold)) => Err(bounds.error(path, untold)),
             (None, None) => Ok(None),
         }
     }
@@ -223,7 +233,7 @@ impl<'a, S> Dir<'a, S> {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.end_marker);
-        self.entries.phase = Phase::end(listing.removed());
+        self.entries.phase = Phase::ended(listing.removed());
         self.notes.note_all(listing);
         result
     }
@@ -233,7 +243,7 @@ impl<'a, S> Dir<'a, S> {
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
         if let Unfinished::Refused { errno, .. } = self.notes.unfinished {
-            self.notes.unfinished.end(); // `next` need not tell it again
+            self.notes.unfinished.finish(); // `next` need not report it again
             return Err(self.error(errno));
         }
         if self.has_entries {
@@ -379,7 +389,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     #[must_use]
     pub fn path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.spot.path(self.path)))
+        Path::new(OsStr::from_bytes(self.bounds.path(self.path)))
     }
 
     /// Its name, as [`Entry::name`]. For a root, the last component of its path, without slashes, or the path if that has none:
@@ -387,8 +397,8 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
-        let of_root = if self.spot.depth == 0 { self.path().file_name() } else { None };
-        of_root.map_or(&self.path[self.spot.name_at..self.spot.path_end], OsStr::as_bytes)
+        let of_root = if self.bounds.depth == 0 { self.path().file_name() } else { None };
+        of_root.map_or(&self.path[self.bounds.name_at..self.bounds.path_end], OsStr::as_bytes)
     }
 
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent. Here its name is its path as it
@@ -396,7 +406,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.path[self.spot.name_at..]).expect("BUG: a path without its NUL")
+        CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
     }
 
     /// Its name for `std`.
@@ -410,7 +420,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.spot.depth
+        self.bounds.depth
     }
 
     /// Whether this is its second visit, after everything below it, in [`second_visits`](super::WalkOptions::second_visits). It has no
@@ -424,7 +434,7 @@ impl<'a, S> Dir<'a, S> {
     /// Whether the walk came to it through a symbolic link that the caller told it to follow.
     #[must_use]
     pub fn is_link(&self) -> bool {
-        self.links.target(self.spot.depth).is_some()
+        self.links.target(self.bounds.depth).is_some()
     }
 
     /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the
@@ -453,7 +463,7 @@ impl<'a, S> Dir<'a, S> {
     /// Gives `cause`, the answer to a call of yours about this directory, its path and depth, as [`Entry::error`] does.
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
-        self.spot.error(self.path, cause)
+        self.bounds.error(self.path, cause)
     }
 
     /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for a root, at a first visit,

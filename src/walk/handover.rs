@@ -39,8 +39,8 @@ struct Queue<'env, W> {
     asleep: usize,
     /// Whether more jobs are asked for: from when a thread is idle, or few jobs are left, until the queue is full.
     lacks_jobs: bool,
-    /// Whether somebody ended it: then jobs are dropped.
-    is_ended: bool,
+    /// Whether somebody stopped it: then jobs are dropped.
+    is_stopped: bool,
 }
 
 /// The queue may hold this many jobs, and two more for each thread. With fewer, threads would be woken for one short job at a
@@ -61,7 +61,7 @@ impl<'env, W> Handover<'env, W> {
             idle: 0,
             asleep: 0,
             lacks_jobs: false,
-            is_ended: false,
+            is_stopped: false,
         };
         let [is_job_wanted, has_task, is_over] = [(); 3].map(|()| AtomicBool::new(false));
         let (asked, queue, changed) = (AtomicUsize::new(0), Mutex::new(queue), Condvar::new());
@@ -86,7 +86,7 @@ impl<'env, W> Handover<'env, W> {
         self.settle(&mut queue);
     }
 
-    /// For an idle thread: waits for work, and runs jobs meanwhile. `None` once all threads are idle, or the [end](Self::end) was
+    /// For an idle thread: waits for work, and runs jobs meanwhile. `None` once all threads are idle, or the [stop](Self::stop) was
     /// called.
     pub(crate) fn take(&self, run: impl Fn(Job<'env>)) -> Option<W> {
         let mut queue = self.lock();
@@ -161,7 +161,7 @@ impl<'env, W> Handover<'env, W> {
         // thread would be woken for one job at a time.
         queue.lacks_jobs = queue.jobs.len() < queue.most_jobs(false) && (queue.lacks_jobs || queue.idle > tasks);
         self.has_task.store(is_over || tasks > 0, Relaxed);
-        self.is_job_wanted.store(queue.is_ended || !is_over && queue.lacks_jobs, Relaxed);
+        self.is_job_wanted.store(queue.is_stopped || !is_over && queue.lacks_jobs, Relaxed);
     }
 
     /// A sleeping thread wakes for each task, as long as there is one.
@@ -187,9 +187,9 @@ impl<'env, W> JobQueue<'env> for Handover<'env, W> {
     fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>> {
         let mut queue = self.lock();
         if self.is_over() || queue.jobs.len() >= queue.most_jobs(is_in_job) {
-            let is_ended = queue.is_ended;
+            let is_stopped = queue.is_stopped;
             drop(queue); // what the job owns is dropped without the lock
-            return (!is_ended).then_some(job);
+            return (!is_stopped).then_some(job);
         }
         queue.jobs.push_back(job);
         self.wake_one(&mut queue);
@@ -198,10 +198,10 @@ impl<'env, W> JobQueue<'env> for Handover<'env, W> {
     }
 
     /// Ends it for all threads. What nobody has begun is dropped.
-    fn end(&self) {
+    fn stop(&self) {
         let mut queue = self.lock();
         self.is_over.store(true, Relaxed);
-        queue.is_ended = true;
+        queue.is_stopped = true;
         let tasks = (mem::take(&mut queue.work), mem::take(&mut queue.jobs));
         self.settle(&mut queue);
         self.changed.notify_all();
@@ -345,7 +345,7 @@ mod tests {
             let queue = handover.lock();
             assert_eq!([queue.most_jobs(true), queue.most_jobs(false)], [2, 16 + 2 * 3]);
             drop(queue);
-            handover.end();
+            handover.stop();
         });
     }
 
@@ -357,7 +357,7 @@ mod tests {
                 handover.join();
                 scope.spawn(|| assert!(take(&handover).is_none()));
             }
-            handover.end();
+            handover.stop();
         });
         assert!(handover.asked() > 0 && handover.is_over());
         assert!(handover.give_job(Box::new(|_| panic!("a job ran after the end")), false).is_none());

@@ -58,10 +58,10 @@ pub(crate) type Job<'env> = Box<dyn for<'scope> FnOnce(Jobs<'scope, 'env>) + Sen
 pub(crate) trait JobQueue<'env> {
     /// Whether to give one rather than run it. A hint.
     fn is_wanted(&self) -> &AtomicBool;
-    /// Queues `job`, or returns it if no thread is sure to run it, or enough are queued; drops it after the [end](Self::end).
+    /// Queues `job`, or returns it if no thread is sure to run it, or enough are queued; drops it after a [stop](Self::stop).
     /// `is_in_job`: a job of the queue gives it.
     fn give_job(&self, job: Job<'env>, is_in_job: bool) -> Option<Job<'env>>;
-    fn end(&self);
+    fn stop(&self);
 }
 
 impl<'scope, 'env> Jobs<'scope, 'env> {
@@ -136,7 +136,7 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn stop(self) {
-        self.queue.end();
+        self.queue.stop();
     }
 }
 

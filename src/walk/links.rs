@@ -120,7 +120,7 @@ impl Links {
             if depth <= last_link || self.ancestors.get(depth) == Some(&ancestor) {
                 break;
             }
-            reached = Some(open::path_at(here, c"..", open::THROUGH)?);
+            reached = Some(open::path_at(here, c"..", open::DIRECTORY)?);
             depth -= 1;
         }
         self.ancestors.truncate(depth);

@@ -90,7 +90,7 @@ impl Mounts {
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), refused: None }),
-            Err(Errno::XDEV) if !self.same_mount => open::at(dir, name, open::BELOW).map(Found::ask),
+            Err(Errno::XDEV) if !self.same_mount => open::at(dir, name, open::NOFOLLOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
@@ -102,7 +102,7 @@ impl Mounts {
             Ok(found) => Ok(Some(found)),
             Err(Errno::XDEV) if self.same_mount => Ok(None),
             Err(errno) => {
-                let found = Found::unreadable(errno, || open::path_at(dir, name, open::BELOW))?;
+                let found = Found::unreadable(errno, || open::path_at(dir, name, open::NOFOLLOW))?;
                 self.on_mount(dir, found)
             }
         }
@@ -111,9 +111,9 @@ impl Mounts {
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
     pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
-        let found = match open::at(dir, name, open::THROUGH) {
+        let found = match open::at(dir, name, open::DIRECTORY) {
             Ok(dir) => Found::ask(dir),
-            Err(errno) => Found::unreadable(errno, || open::path_at(dir, name, open::THROUGH))?,
+            Err(errno) => Found::unreadable(errno, || open::path_at(dir, name, open::DIRECTORY))?,
         };
         self.on_mount(dir, found)
     }
@@ -121,7 +121,7 @@ impl Mounts {
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = open::at(dir, name, open::BELOW)?;
+        let opened = open::at(dir, name, open::NOFOLLOW)?;
         if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
     }
 

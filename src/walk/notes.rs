@@ -1,15 +1,16 @@
-//! `Notes`: what the walk notes of the current directory's entries, and what the caller says of them.
+//! `Notes`, `Unfinished`: what the walk notes of the current directory's entries, and what the caller says of them; what it has still
+//! to do about this directory before it goes on.
 //!
 //! What the caller says of a name holds, before or after it is lent, and a name is noted once. The names of directories and links are
 //! noted in the order in which they are lent. A name that the caller gives before is noted at once, and an index remembers it:
 //! when the entry comes, it is not noted again.
 
 use super::pending::{Kind, Pending};
-use super::unfinished::Unfinished;
 use crate::entry::Entry;
 use crate::listing::Listing;
 use rustix::io::Errno;
 use std::ffi::CStr;
+use std::mem;
 
 /// The names of the current directory are the last ones in `pending`.
 #[derive(Default)]
@@ -44,6 +45,54 @@ pub(super) enum Enters {
     Named,
     #[default]
     Nothing,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Unfinished {
+    #[default]
+    Nothing,
+    /// To look for directories among the entries that were not lent.
+    Rest,
+    /// To report why the directory may not be read.
+    Refused { errno: Errno, report: Report },
+}
+
+/// Whether the caller gets the error of a directory that may not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    Due,
+    IfRead,
+    Done,
+}
+
+impl Unfinished {
+    /// The rest has been read, or need not be. Returns why the directory may not be read, unless that was reported.
+    #[inline]
+    pub(super) fn finish(&mut self) -> Option<Errno> {
+        match self {
+            Self::Nothing | Self::Rest => {
+                *self = Self::Nothing;
+                None
+            }
+            Self::Refused { .. } => self.take_refusal(),
+        }
+    }
+
+    #[cold]
+    fn take_refusal(&mut self) -> Option<Errno> {
+        let Self::Refused { errno, report } = self else { return None };
+        (mem::replace(report, Report::Done) != Report::Done).then_some(*errno)
+    }
+
+    /// The walk need not look for directories here.
+    #[inline]
+    pub(super) fn skip(&mut self) {
+        match self {
+            Self::Refused { report: report @ Report::Due, .. } => *report = Report::IfRead,
+            Self::Nothing | Self::Rest => *self = Self::Nothing,
+            Self::Refused { .. } => {}
+        }
+    }
 }
 
 impl Notes {
@@ -100,9 +149,9 @@ impl Notes {
     /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, the caller may have read the directory
     /// through the descriptor: then there is still something unfinished.
     #[inline]
-    pub(super) fn end(&mut self, is_empty: bool) -> Option<Errno> {
+    pub(super) fn finish(&mut self, is_empty: bool) -> Option<Errno> {
         self.last_at = self.pending.len();
-        if is_empty { None } else { self.unfinished.end() }
+        if is_empty { None } else { self.unfinished.finish() }
     }
 
     /// The directory will be read again: its names that are noted are not noted again.
@@ -118,7 +167,7 @@ impl Notes {
     /// Notes the directories of `listing`, in its order, and then what else was noted before.
     #[inline(never)]
     pub(super) fn note_all(&mut self, listing: &Listing) {
-        self.unfinished.end();
+        self.unfinished.finish();
         if matches!(self.enters, Enters::Lent | Enters::Indexed) {
             self.index_all();
             let end = self.pending.len();

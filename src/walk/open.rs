@@ -7,9 +7,9 @@ use rustix::path::Arg;
 use std::ffi::CStr;
 
 /// For [`at`]: a directory, even through symbolic links.
-pub(super) const THROUGH: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(super) use crate::open::DIRECTORY;
 /// A directory itself: a symbolic link is refused with `ENOTDIR`, or `ELOOP` by old kernels.
-pub(super) const BELOW: OFlags = THROUGH.union(OFlags::NOFOLLOW);
+pub(super) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
 
 /// Whether the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
 pub(super) fn lacks_descriptor(errno: Errno) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn lacks_descriptor(errno: Errno) -> bool {
 
 /// Opens a root, with more flags.
 pub(super) fn root(path: &[u8], follow: bool, extra: OFlags) -> Result<OwnedFd, Errno> {
-    let flags = extra | if follow { THROUGH } else { BELOW };
+    let flags = extra | if follow { DIRECTORY } else { NOFOLLOW };
     path.into_with_c_str(|path| at(CWD, path, flags))
 }
 
@@ -41,10 +41,10 @@ pub(super) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Resul
     }
 }
 
-/// As [`at`] with [`BELOW`], but refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
+/// As [`at`] with [`NOFOLLOW`], but refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
 #[inline]
 pub(super) fn below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat2(dir, name, BELOW, Mode::empty(), ResolveFlags::NO_XDEV))
+    retry_on_intr(|| rustix::fs::openat2(dir, name, NOFOLLOW, Mode::empty(), ResolveFlags::NO_XDEV))
 }
 
 /// Reopens the directory `levels` above `dir`, by `..`.
@@ -65,8 +65,8 @@ pub(super) fn again_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd,
     let mut levels = levels;
     let mut reached: Option<OwnedFd> = None;
     while levels > AT_ONCE {
-        reached = Some(path_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(AT_ONCE), THROUGH)?);
+        reached = Some(path_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(AT_ONCE), DIRECTORY)?);
         levels -= AT_ONCE;
     }
-    again_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(levels), THROUGH)
+    again_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(levels), DIRECTORY)
 }

@@ -28,7 +28,7 @@ impl Roots {
     }
 
     /// An equal part of them, for one of the `threads` that wait: even the last one, if this thread `is_busy` without it.
-    pub(super) fn give_part(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
+    pub(super) fn split_off(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let given = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
         let paths = self.paths.split_off(self.paths.len() - given);
         (!paths.is_empty()).then_some(Self { open: None, paths })

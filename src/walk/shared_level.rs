@@ -5,8 +5,8 @@
 //! unless one of them has lost the level, and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread
 //! sees all that the others did.
 
+use super::bounds::Bounds;
 use super::identity::Identity;
-use super::spot::Spot;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,7 +16,7 @@ use std::iter;
 pub(super) struct SharedLevel<S> {
     /// `None` for the root.
     pub(super) above: Option<Arc<Self>>,
-    pub(super) spot: Spot,
+    pub(super) bounds: Bounds,
     /// How to know it again, or the error of `statx`.
     pub(super) identity: Result<Identity, Errno>,
     /// For the root only: a descriptor from which to go down by names.
@@ -28,14 +28,14 @@ pub(super) struct SharedLevel<S> {
 }
 
 impl<S> SharedLevel<S> {
-    pub(super) fn root(root: OwnedFd, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
+    pub(super) fn root(root: OwnedFd, bounds: Bounds, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
         let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
-        Arc::new(Self { above: None, spot, identity, root: Some(root), is_lost, state })
+        Arc::new(Self { above: None, bounds, identity, root: Some(root), is_lost, state })
     }
 
-    pub(super) fn below(above: Arc<Self>, spot: Spot, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
+    pub(super) fn below(above: Arc<Self>, bounds: Bounds, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
         let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
-        Arc::new(Self { above: Some(above), spot, identity, root: None, is_lost, state })
+        Arc::new(Self { above: Some(above), bounds, identity, root: None, is_lost, state })
     }
 
     /// The levels from the root to this one.
@@ -83,18 +83,18 @@ impl<S> Drop for SharedLevel<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Errno, SharedLevel, Spot};
+    use super::{Bounds, Errno, SharedLevel};
     use crate::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::thread;
 
     fn root() -> Arc<SharedLevel<()>> {
         let root = std::fs::File::open("/dev/null").unwrap().into();
-        SharedLevel::root(root, Spot::default(), Err(Errno::NOENT), ())
+        SharedLevel::root(root, Bounds::default(), Err(Errno::NOENT), ())
     }
 
     fn below(above: Arc<SharedLevel<()>>) -> Arc<SharedLevel<()>> {
-        SharedLevel::below(above, Spot::default(), Err(Errno::NOENT), ())
+        SharedLevel::below(above, Bounds::default(), Err(Errno::NOENT), ())
     }
 
     /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what

@@ -11,10 +11,10 @@
 //! closed levels are those right after the base, and the walk comes back to the last of them first. A level that is not found is
 //! lost: it stays on the stack, with nothing to do, until the walk has gone up past it.
 
+use super::bounds::Bounds;
 use super::identity::Identity;
 use super::options::MIN_OPEN;
 use super::shared_level::SharedLevel;
-use super::spot::Spot;
 use super::way_back::Start;
 use crate::end_marker::EndMarker;
 use crate::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct Stack<S> {
 
 pub(super) struct Level<S> {
     pub(super) visit: Visit,
-    pub(super) spot: Spot,
+    pub(super) bounds: Bounds,
     /// Where the first of its names still to do begins.
     pub(super) next_at: usize,
     pub(super) end_marker: EndMarker,
@@ -53,8 +53,8 @@ pub(super) enum Visit {
 
 impl<S> Level<S> {
     #[inline]
-    pub(super) fn new(dir: OwnedFd, spot: Spot, end_marker: EndMarker, state: S) -> Self {
-        Self { visit: Visit::First(dir), spot, next_at: spot.names_at, end_marker, shared: None, state }
+    pub(super) fn new(dir: OwnedFd, bounds: Bounds, end_marker: EndMarker, state: S) -> Self {
+        Self { visit: Visit::First(dir), bounds, next_at: bounds.names_at, end_marker, shared: None, state }
     }
 
     #[inline]
@@ -71,7 +71,7 @@ impl<S> Level<S> {
     }
 
     fn start(&self) -> Option<Start<'_>> {
-        self.open_dir().map(|dir| Start { dir, spot: self.spot })
+        self.open_dir().map(|dir| Start { dir, bounds: self.bounds })
     }
 
     fn is_closed(&self) -> bool {
@@ -163,15 +163,15 @@ impl<S> Stack<S> {
     }
 
     /// The closed level that the walk comes back to next, and the level below it, unless that is lost.
-    pub(super) fn last_closed(&self) -> (Spot, Result<Identity, Errno>, Option<Start<'_>>) {
+    pub(super) fn last_closed(&self) -> (Bounds, Result<Identity, Errno>, Option<Start<'_>>) {
         let index = self.closed.len();
-        (self.levels[index].spot, self.closed[index - 1], self.levels[index + 1].start())
+        (self.levels[index].bounds, self.closed[index - 1], self.levels[index + 1].start())
     }
 
     /// The way down by names to the last closed level: its start, and the levels on it.
-    pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Spot, Result<Identity, Errno>)>) {
+    pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Bounds, Result<Identity, Errno>)>) {
         let start = self.levels[0].start().expect("BUG: the base is closed");
-        (start, self.levels[1..].iter().map(|level| level.spot).zip(self.closed.iter().copied()))
+        (start, self.levels[1..].iter().map(|level| level.bounds).zip(self.closed.iter().copied()))
     }
 
     /// Where the way up to a level above the base begins. The base must be the only level.
@@ -191,7 +191,7 @@ impl<S> Stack<S> {
         let index = self.closed.len();
         self.levels[index].visit = Visit::Lost;
         for level in &mut self.levels[index..] {
-            (level.spot.names_at, level.next_at) = (names_at, names_at);
+            (level.bounds.names_at, level.next_at) = (names_at, names_at);
         }
         self.closed.pop();
         self.levels[index].shared.as_ref().is_none_or(|shared| shared.lose())
@@ -206,7 +206,10 @@ impl<S> Stack<S> {
             return;
         };
         assert!(!top.is_closed(), "the current directory is closed");
-        assert!(top.spot.names_at <= top.next_at && top.next_at <= names, "the top's next name is not among its names");
+        assert!(
+            top.bounds.names_at <= top.next_at && top.next_at <= names,
+            "the top's next name is not among its names"
+        );
         assert!(closed.len() < levels.len(), "more levels are closed than there are");
         assert!(!levels[0].is_closed(), "the base is closed");
         if let [first, .., last] | [first @ last] = &levels[1..=closed.len()] {
@@ -214,12 +217,12 @@ impl<S> Stack<S> {
         }
         assert!(!levels[1 + closed.len()..].first().is_some_and(Level::is_closed), "a closed level is not counted");
         if let [.., above, top] = &levels[..] {
-            assert!(above.spot.depth < top.spot.depth, "a level is not below the one before it");
+            assert!(above.bounds.depth < top.bounds.depth, "a level is not below the one before it");
             assert!(
-                above.spot.path_end <= top.spot.path_end,
+                above.bounds.path_end <= top.bounds.path_end,
                 "the path of a level does not begin with that of the one above"
             );
-            assert!(above.next_at <= top.spot.names_at, "a level's names do not come after those of the one above");
+            assert!(above.next_at <= top.bounds.names_at, "a level's names do not come after those of the one above");
         }
     }
 }

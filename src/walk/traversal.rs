@@ -12,18 +12,17 @@
 //! as that child is open: a chain of directories is one level, however long it is. In post-order a level stays until its second
 //! visit.
 
+use super::bounds::Bounds;
 use super::links::{Followed, Links, Refusal};
 use super::mounts::{Found, Mounts};
-use super::notes::Notes;
+use super::notes::{Notes, Report, Unfinished};
 use super::open;
 use super::options::Options;
 use super::path::TreePath;
 use super::pending::{Item, Kind};
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
-use super::spot::Spot;
 use super::stack::{Level, Stack, Visit};
-use super::unfinished::{Tell, Unfinished};
 use super::way_back::{Start, WayBack};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
@@ -106,18 +105,18 @@ impl<S> Traversal<S> {
 
     /// Of the current directory, or 0.
     pub(super) fn depth(&self) -> usize {
-        self.stack.levels.last().map_or(0, |top| top.spot.depth)
+        self.stack.levels.last().map_or(0, |top| top.bounds.depth)
     }
 
     /// An error of the current directory.
     pub(super) fn error(&self, cause: impl Into<io::Error>) -> Error {
-        self.error_at(self.stack.top().spot, cause)
+        self.error_at(self.stack.top().bounds, cause)
     }
 
-    /// An error of the level at `spot`, which is the current one or above it.
+    /// An error of the level at `bounds`, which is the current one or above it.
     #[cold]
-    fn error_at(&self, spot: Spot, cause: impl Into<io::Error>) -> Error {
-        spot.error(self.path.as_bytes_with_nul(), cause)
+    fn error_at(&self, bounds: Bounds, cause: impl Into<io::Error>) -> Error {
+        bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
     pub(super) fn has_work(&self) -> bool {
@@ -128,7 +127,7 @@ impl<S> Traversal<S> {
     #[inline]
     fn pop(&mut self) {
         let level = self.stack.levels.pop().expect("BUG: there is no level");
-        self.notes.pending.truncate(level.spot.names_at);
+        self.notes.pending.truncate(level.bounds.names_at);
     }
 }
 
@@ -169,9 +168,9 @@ impl<S: Clone> Traversal<S> {
             self.path.begin(&path);
             Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
-        let spot = Spot { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        self.stack.levels.push(Level::new(found.dir, spot, found.end_marker, state));
-        self.tell(found.refused);
+        let bounds = Bounds { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
+        self.stack.levels.push(Level::new(found.dir, bounds, found.end_marker, state));
+        self.note_refusal(found.refused);
         Ok(Step::Lend)
     }
 
@@ -190,7 +189,7 @@ impl<S: Clone> Traversal<S> {
             return self.enter_otherwise(None);
         }
         // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not lost.
-        let child = Child { kind, name_at: path.enter(top.spot.path_end, name), end };
+        let child = Child { kind, name_at: path.enter(top.bounds.path_end, name), end };
         match mounts.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
                 let end_marker = mounts.pass_down(top.end_marker);
@@ -207,22 +206,22 @@ impl<S: Clone> Traversal<S> {
         let pending = &mut notes.pending;
         let takes_place = child.end == pending.len() && !options.second_visits && !stack.is_closed_above_top();
         let top = stack.top_mut();
-        let spot =
-            |names_at| Spot { depth: top.spot.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
+        let bounds =
+            |names_at| Bounds { depth: top.bounds.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
         if takes_place {
             // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its state,
             // and that level's descriptor is closed. Not in post-order, where the level is visited again. Nor right below a closed
             // level: `..` from here leads back there, whereas the child may not be searchable.
-            pending.truncate(top.spot.names_at);
-            let spot = spot(pending.len());
+            pending.truncate(top.bounds.names_at);
+            let bounds = bounds(pending.len());
             top.visit = Visit::First(dir);
-            (top.spot, top.next_at, top.end_marker) = (spot, spot.names_at, end_marker);
+            (top.bounds, top.next_at, top.end_marker) = (bounds, bounds.names_at, end_marker);
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
-            let next_at = pending.forget(top.spot.names_at, child.end);
-            let spot = spot(pending.len());
+            let next_at = pending.forget(top.bounds.names_at, child.end);
+            let bounds = bounds(pending.len());
             top.next_at = next_at;
-            stack.levels.push(Level::new(dir, spot, end_marker, state));
+            stack.levels.push(Level::new(dir, bounds, end_marker, state));
         }
         Step::Lend
     }
@@ -230,7 +229,7 @@ impl<S: Clone> Traversal<S> {
     /// Drops the item of `child`, which is not entered.
     fn forget(&mut self, child: Child) {
         let top = self.stack.top_mut();
-        top.next_at = self.notes.pending.forget(top.spot.names_at, child.end);
+        top.next_at = self.notes.pending.forget(top.bounds.names_at, child.end);
     }
 
     /// As [`enter`](Self::enter), where one call is not enough: for a name that is not plain, below a link, and after an error.
@@ -239,12 +238,12 @@ impl<S: Clone> Traversal<S> {
     fn enter_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
         let top = self.stack.top();
         let Item { kind, name, end } = self.notes.pending.at(top.next_at);
-        let child = Child { kind, name_at: self.path.enter(top.spot.path_end, name), end };
+        let child = Child { kind, name_at: self.path.enter(top.bounds.path_end, name), end };
         loop {
             match self.open_child(child, opened.take()) {
                 Ok(Some((found, link))) => {
                     let step = self.push(child, found.dir, found.end_marker);
-                    self.tell(found.refused);
+                    self.note_refusal(found.refused);
                     self.links.extend(link);
                     return Ok(step);
                 }
@@ -277,7 +276,7 @@ impl<S: Clone> Traversal<S> {
                     found => {
                         let found = found?;
                         if let Some(found) = &found {
-                            links.check(found.dir.as_fd(), top.spot.depth + 1)?;
+                            links.check(found.dir.as_fd(), top.bounds.depth + 1)?;
                         }
                         return Ok(found.map(|found| (found, None)));
                     }
@@ -286,7 +285,7 @@ impl<S: Clone> Traversal<S> {
         }
         match mounts.follow(top.dir(), name) {
             Ok(Some(found)) => {
-                let link = links.follow(top.dir(), top.spot.depth, found.dir.as_fd())?;
+                let link = links.follow(top.dir(), top.bounds.depth, found.dir.as_fd())?;
                 Ok(Some((found, Some(link))))
             }
             // It leads to another mount, to a file, or to nothing.
@@ -296,9 +295,9 @@ impl<S: Clone> Traversal<S> {
     }
 
     /// Notes why the directory that was just opened may not be read, for whoever reads it.
-    fn tell(&mut self, refused: Option<Errno>) {
+    fn note_refusal(&mut self, refused: Option<Errno>) {
         if let Some(errno) = refused {
-            self.notes.unfinished = Unfinished::Refused { errno, tell: Tell::Always };
+            self.notes.unfinished = Unfinished::Refused { errno, report: Report::Due };
         }
     }
 
@@ -306,7 +305,7 @@ impl<S: Clone> Traversal<S> {
     #[cold]
     fn refuse(&mut self, child: Child, refusal: Refusal) -> Error {
         self.forget(child);
-        let (path, depth) = (&self.path, self.stack.top().spot.depth + 1);
+        let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
         let error = |errno| Error::new(path.until(path.len()), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
@@ -321,15 +320,15 @@ impl<S: Clone> Traversal<S> {
     #[cold]
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, notes, .. } = self;
-        let (spot, identity, below) = stack.last_closed();
-        match way_back.reopen((spot, identity), below, path, links, options.same_mount, || stack.way_down()) {
+        let (bounds, identity, below) = stack.last_closed();
+        match way_back.reopen((bounds, identity), below, path, links, options.same_mount, || stack.way_down()) {
             Ok(dir) => {
                 stack.reopen(dir);
                 Ok(())
             }
             Err(errno) => {
-                notes.pending.truncate(spot.names_at);
-                if stack.lose(spot.names_at) { Err(self.error_at(spot, errno)) } else { Ok(()) }
+                notes.pending.truncate(bounds.names_at);
+                if stack.lose(bounds.names_at) { Err(self.error_at(bounds, errno)) } else { Ok(()) }
             }
         }
     }
@@ -354,9 +353,9 @@ impl<S: Clone> Traversal<S> {
         };
         top.visit = Visit::Second(dir);
         // Names that were given to other threads may still be there.
-        top.next_at = top.spot.names_at;
-        self.notes.pending.truncate(top.spot.names_at);
-        self.path.come_up(top.spot.path_end);
+        top.next_at = top.bounds.names_at;
+        self.notes.pending.truncate(top.bounds.names_at);
+        self.path.come_up(top.bounds.path_end);
         Ok(Step::Lend)
     }
 
@@ -385,20 +384,27 @@ impl<S: Clone> Traversal<S> {
     /// [`come_back`](Self::come_back).
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, .. } = self;
-        let spot = Spot { names_at: 0, ..level.spot };
+        let bounds = Bounds { names_at: 0, ..level.bounds };
         let way_down = || {
             let levels = level.all_from_root();
             let dir = levels[0].root_dir().expect("BUG: the root has no descriptor");
-            let rest = levels[1..].iter().map(|level| (level.spot, level.identity)).collect::<Vec<_>>();
-            (Start { dir, spot: levels[0].spot }, rest)
+            let rest = levels[1..].iter().map(|level| (level.bounds, level.identity)).collect::<Vec<_>>();
+            (Start { dir, bounds: levels[0].bounds }, rest)
         };
-        let found = way_back.reopen((spot, level.identity), stack.base(), path, links, options.same_mount, way_down);
+        let found = way_back.reopen((bounds, level.identity), stack.base(), path, links, options.same_mount, way_down);
         let (visit, result) = match found {
             Ok(dir) => (Visit::First(dir), Ok(())),
-            Err(errno) if level.lose() => (Visit::Lost, Err(self.error_at(spot, errno))),
+            Err(errno) if level.lose() => (Visit::Lost, Err(self.error_at(bounds, errno))),
             Err(_) => (Visit::Lost, Ok(())),
         };
-        self.stack.put_base(Level { visit, spot, next_at: 0, end_marker: EndMarker::NONE, shared: Some(level), state });
+        self.stack.put_base(Level {
+            visit,
+            bounds,
+            next_at: 0,
+            end_marker: EndMarker::NONE,
+            shared: Some(level),
+            state,
+        });
         result
     }
 }

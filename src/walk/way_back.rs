@@ -7,11 +7,11 @@
 //! the first that led elsewhere. So the number of system calls on the way back grows with the depth, whatever was moved. Only
 //! above a followed link, through which `..` does not lead back, each level takes a way by names.
 
+use super::bounds::Bounds;
 use super::identity::{FileId, Identity};
 use super::links::Links;
 use super::open;
 use super::path::TreePath;
-use super::spot::Spot;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
@@ -29,15 +29,15 @@ pub(super) struct WayBack {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start<'a> {
     pub(super) dir: BorrowedFd<'a>,
-    pub(super) spot: Spot,
+    pub(super) bounds: Bounds,
 }
 
 impl WayBack {
-    /// Opens the level at `spot`. `below` is the directory below it, unless that was lost too. `by_names` returns where the way
+    /// Opens the level at `bounds`. `below` is the directory below it, unless that was lost too. `by_names` returns where the way
     /// by names begins, and the levels from there to this one, each with its identity.
-    pub(super) fn reopen<'t, Way: IntoIterator<Item = (Spot, Result<Identity, Errno>)>>(
+    pub(super) fn reopen<'t, Way: IntoIterator<Item = (Bounds, Result<Identity, Errno>)>>(
         &mut self,
-        (spot, identity): (Spot, Result<Identity, Errno>),
+        (bounds, identity): (Bounds, Result<Identity, Errno>),
         below: Option<Start<'_>>,
         path: &TreePath,
         links: &Links,
@@ -49,19 +49,19 @@ impl WayBack {
             *self = Self::default();
         }
         let identity = identity?;
-        if let Some(dir) = self.by_dots(spot, below, links) {
+        if let Some(dir) = self.by_dots(bounds, below, links) {
             if identity.confirm(dir.as_fd(), same_mount).is_ok() {
                 return Ok(dir);
             }
-            self.reached = Some((dir, spot.depth));
+            self.reached = Some((dir, bounds.depth));
         }
-        if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= spot.path_end) {
+        if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= bounds.path_end) {
             return Err(errno);
         }
         let (base, levels) = by_names();
-        let mut names = Names { base: base.dir, reached: None, at: base.spot.path_end, depth: base.spot.depth };
+        let mut names = Names { base: base.dir, reached: None, at: base.bounds.path_end, depth: base.bounds.depth };
         for (level, identity) in levels {
-            let is_goal = level.path_end == spot.path_end;
+            let is_goal = level.path_end == bounds.path_end;
             let confirmed =
                 names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir(), same_mount));
             if let Err(errno) = confirmed {
@@ -75,15 +75,15 @@ impl WayBack {
     }
 
     /// Goes up by `..` to where the level was.
-    fn by_dots(&mut self, spot: Spot, below: Option<Start<'_>>, links: &Links) -> Option<OwnedFd> {
+    fn by_dots(&mut self, bounds: Bounds, below: Option<Start<'_>>, links: &Links) -> Option<OwnedFd> {
         let reached = self.reached.take();
         let (dir, depth) = match (below, &reached) {
-            (Some(below), _) => (below.dir, below.spot.depth),
+            (Some(below), _) => (below.dir, below.bounds.depth),
             (None, Some((dir, depth))) => (dir.as_fd(), *depth),
             (None, None) => return None,
         };
         // Below a followed link, `..` is the parent of the link's target, not of the link.
-        if links.is_between(spot.depth, depth) { None } else { open::again_above(dir, depth - spot.depth).ok() }
+        if links.is_between(bounds.depth, depth) { None } else { open::again_above(dir, depth - bounds.depth).ok() }
     }
 }
 
@@ -102,20 +102,20 @@ impl Names<'_> {
         self.reached.as_ref().map_or(self.base, AsFd::as_fd)
     }
 
-    /// Goes down to the level at `spot`, through no symbolic links but those that the walk followed, which must lead where they
+    /// Goes down to the level at `bounds`, through no symbolic links but those that the walk followed, which must lead where they
     /// led before. After an error, `at` is the end of the name that leads elsewhere.
-    fn go_to(&mut self, spot: Spot, path: &TreePath, links: &Links, is_goal: bool) -> Result<(), Errno> {
-        let path = path.until(spot.path_end);
+    fn go_to(&mut self, bounds: Bounds, path: &TreePath, links: &Links, is_goal: bool) -> Result<(), Errno> {
+        let path = path.until(bounds.path_end);
         while self.at < path.len() {
             let begin = self.at + usize::from(path[self.at] == b'/');
             let end = path[begin..].iter().position(|byte| *byte == b'/').map_or(path.len(), |slash| begin + slash);
             let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
             (self.at, self.depth) = (end, self.depth + 1);
             self.reached = Some(match links.target(self.depth) {
-                None if is_goal && end == path.len() => open::again_at(self.dir(), &name, open::BELOW)?,
-                None => open::path_at(self.dir(), &name, open::BELOW)?,
+                None if is_goal && end == path.len() => open::again_at(self.dir(), &name, open::NOFOLLOW)?,
+                None => open::path_at(self.dir(), &name, open::NOFOLLOW)?,
                 Some(target) => {
-                    let dir = open::again_at(self.dir(), &name, open::THROUGH)?;
+                    let dir = open::again_at(self.dir(), &name, open::DIRECTORY)?;
                     if FileId::of(dir.as_fd())? != target {
                         return Err(Errno::NOENT);
                     }
@@ -129,7 +129,7 @@ impl Names<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Errno, Links, Spot, Start, TreePath, WayBack};
+    use super::{Bounds, Errno, Links, Start, TreePath, WayBack};
     use rustix::fd::AsFd;
 
     /// Where the last way ended may be above the next level: it is no way back from below.
@@ -139,11 +139,11 @@ mod tests {
         let dir = crate::open("/").unwrap();
         let reached = Some((crate::open("/").unwrap(), 1));
         let mut way = WayBack { reached, ..WayBack::default() };
-        let [spot, below] = [5, 6].map(|depth| Spot { depth, ..Spot::default() });
+        let [bounds, below] = [5, 6].map(|depth| Bounds { depth, ..Bounds::default() });
         let (path, links) = (TreePath::default(), Links::default());
-        let below = Start { dir: dir.as_fd(), spot: below };
+        let below = Start { dir: dir.as_fd(), bounds: below };
         let by_names = || -> (Start<'_>, Vec<_>) { unreachable!("a level without identity is looked for") };
-        let found = way.reopen((spot, Err(Errno::IO)), Some(below), &path, &links, false, by_names);
+        let found = way.reopen((bounds, Err(Errno::IO)), Some(below), &path, &links, false, by_names);
         assert_eq!(found.unwrap_err(), Errno::IO);
         assert!(way.reached.is_none());
     }

@@ -6,9 +6,7 @@ use super::handover::Handover;
 use super::jobs::{Job, JobQueue, Jobs};
 use super::traversal::Traversal;
 use crate::error::Error;
-use crate::sync::thread;
 use std::fmt;
-use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// One of the threads of [`Walk::spread`](super::Walk::spread). It has [`next`](Self::next), as the [`Walk`](super::Walk).
@@ -28,6 +26,10 @@ pub struct Worker<'scope, 'env, S = ()> {
 }
 
 impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
+    pub(super) fn new(cursor: Cursor<S>, handover: &'scope Handover<'env, Traversal<S>>, index: usize) -> Self {
+        Self { cursor, handover, jobs: Jobs::new(handover, index) }
+    }
+
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
     /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Each call costs one more atomic
     /// load.
@@ -58,7 +60,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped, and so are
     /// those that come later.
     pub fn stop(&mut self) {
-        self.handover.end();
+        self.handover.stop();
     }
 
     /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. For memory of each
@@ -121,7 +123,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         let Self { cursor, handover, .. } = self;
         cursor.traversal.earn_path_credit();
         while !handover.is_over() {
-            let Some(work) = cursor.traversal.give(handover.asked()) else { return };
+            let Some(work) = cursor.traversal.split_off(handover.asked()) else { return };
             handover.give(work);
         }
         cursor.traversal.clear();
@@ -134,7 +136,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         // The closure may catch a panic and return. Then nobody might be left to run what is queued.
         let run = |job: Job<'env>| {
             catch_unwind(AssertUnwindSafe(|| job(jobs.in_job()))).unwrap_or_else(|panic| {
-                handover.end();
+                handover.stop();
                 resume_unwind(panic)
             });
         };
@@ -142,7 +144,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     }
 
     /// Leaves what is left to the others.
-    fn leave(self) {
+    pub(super) fn leave(self) {
         let Self { cursor, handover, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
         if cursor.traversal.has_work() {
@@ -158,56 +160,6 @@ impl<S> fmt::Debug for Worker<'_, '_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("index", &self.jobs.index()).finish_non_exhaustive()
     }
-}
-
-/// The fewest threads of `spread(0)`. On a cold disk they wait in parallel, whatever the core count.
-const MIN_THREADS: usize = 8;
-
-/// Runs `work` on several threads: see [`Walk::spread`](super::Walk::spread).
-pub(super) fn spread<'env, S: Clone + Send, R: Send>(
-    cursor: Cursor<S>,
-    threads: usize,
-    work: impl for<'scope> Fn(&mut Worker<'scope, 'env, S>) -> R + Sync,
-) -> Vec<R> {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = if threads == 0 { cores().max(MIN_THREADS) } else { threads };
-    let handover = Handover::new();
-    let run = |cursor, index| {
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let mut worker = Worker { cursor, handover: &handover, jobs: Jobs::new(&handover, index) };
-            let result = work(&mut worker);
-            worker.leave();
-            result
-        }));
-        if result.is_err() {
-            handover.end();
-            handover.leave();
-        }
-        result
-    };
-    let results: Vec<_> = thread::scope(|scope| {
-        // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
-        handover.join();
-        let run = &run;
-        let start = |index| {
-            let traversal = Traversal::new(cursor.traversal.options, cursor.traversal.root_state.clone());
-            handover.join();
-            let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
-            started.inspect_err(|_| handover.leave()).ok()
-        };
-        // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
-        let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
-            Ok(others) => others,
-            Err(panic) => {
-                handover.end();
-                return vec![Err(panic)];
-            }
-        };
-        let first = run(cursor, 0);
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        [first].into_iter().chain(others.into_iter().map(join)).collect()
-    });
-    results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
 
 /// What else of a worker the compiler refuses.

@@ -1,6 +1,6 @@
-//! `Place`: where a name is, in 8 bytes, and the key that it sorts by.
+//! `Span`: where a name is, in 8 bytes, and the key that it sorts by.
 
-/// The place of a name in a slice of all names, with a tag of 4 bits that belongs to the caller. At least 8 bytes stand before
+/// The span of a name in a slice of all names, with a tag of 4 bits that belongs to the caller. At least 8 bytes stand before
 /// each name in the slice.
 ///
 /// ```text
@@ -10,12 +10,12 @@
 /// +--------------------+------+-------+---------------+
 /// ```
 ///
-/// The start is at the top, so places compare as their names were stored.
+/// The start is at the top, so spans compare as their names were stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(pub(crate) u64);
+pub(crate) struct Span(pub(crate) u64);
 
 #[allow(clippy::cast_possible_truncation, reason = "`new` put in no more bits than come out")]
-impl Place {
+impl Span {
     const LEN_MASK: u64 = 0xffff;
     const TAG_SHIFT: u32 = 16;
     const TAG_MASK: u64 = 0xf;
@@ -43,7 +43,7 @@ impl Place {
         (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
     }
 
-    /// The same place with this tag. Its own must be 0.
+    /// The same span with this tag. Its own must be 0.
     pub(crate) fn with_tag(self, tag: u8) -> Self {
         debug_assert!(self.tag() == 0 && u64::from(tag) <= Self::TAG_MASK);
         Self(self.0 | u64::from(tag) << Self::TAG_SHIFT)
@@ -84,7 +84,7 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
+    use super::Span;
 
     #[test]
     fn places_keep_their_parts() {
@@ -92,10 +92,10 @@ mod tests {
             clippy::cast_possible_truncation,
             reason = "the start is cut on machines that cannot have so many bytes"
         )]
-        let largest = Place::new(Place::MAX_START as usize, 0xffff, 15).with_tied(true);
-        assert_eq!(largest.start() as u64, Place::MAX_START & usize::MAX as u64);
+        let largest = Span::new(Span::MAX_START as usize, 0xffff, 15).with_tied(true);
+        assert_eq!(largest.start() as u64, Span::MAX_START & usize::MAX as u64);
         assert_eq!((largest.len(), largest.tag(), largest.is_tied()), (0xffff, 15, true));
         assert!(!largest.with_tied(false).is_tied());
-        assert!(Place::new(8, 255, 4).with_tied(true) < Place::new(9, 0, 0));
+        assert!(Span::new(8, 255, 4).with_tied(true) < Span::new(9, 0, 0));
     }
 }

@@ -1,8 +1,8 @@
 //! What one thread of a walk gives to another: a traversal of a part of what it has pending, or of its roots.
 
+use super::bounds::Bounds;
 use super::open;
 use super::shared_level::SharedLevel;
-use super::spot::Spot;
 use super::stack::Level;
 use super::traversal::Traversal;
 use crate::sync::Arc;
@@ -21,7 +21,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Splits off an equal part of this thread's work for one of the `threads` that wait: of its roots, or of the directories
     /// pending at the shallowest open level. Gives a single one only if others are left.
-    pub(super) fn give(&mut self, threads: usize) -> Option<Self> {
+    pub(super) fn split_off(&mut self, threads: usize) -> Option<Self> {
         if threads == 0 {
             return None;
         }
@@ -29,14 +29,14 @@ impl<S: Clone> Traversal<S> {
         // them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.given_until);
         let given_until = match &shallowest {
-            Some((index, _)) => self.stack.levels[*index].spot.names_at,
+            Some((index, _)) => self.stack.levels[*index].bounds.names_at,
             None => self.notes.pending.len(),
         };
         self.notes.pending.given_until = given_until;
         // Roots first: each is a whole tree, and takes no descriptor.
         if !self.roots.is_empty() {
             let mut other = Self::new(self.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
-            if let Some(roots) = self.roots.give_part(threads, shallowest.is_some()) {
+            if let Some(roots) = self.roots.split_off(threads, shallowest.is_some()) {
                 other.roots = roots;
                 return Some(other);
             }
@@ -49,7 +49,7 @@ impl<S: Clone> Traversal<S> {
     fn share(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
         let is_closed = self.stack.is_closed(shallowest.0);
-        let first_open = || self.stack.levels[self.stack.first_below_closed()].spot.names_at;
+        let first_open = || self.stack.levels[self.stack.first_below_closed()].bounds.names_at;
         let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
         let end = self.notes.pending.part(names.clone(), threads + 1);
         // A last name is not given away if this thread would have nothing left: the two would pass it to and fro.
@@ -57,10 +57,10 @@ impl<S: Clone> Traversal<S> {
             return None;
         }
         let level = &self.stack.levels[index];
-        let spot = Spot { names_at: 0, ..level.spot };
-        self.path_credit.checked_sub(spot.path_end)?;
+        let bounds = Bounds { names_at: 0, ..level.bounds };
+        self.path_credit.checked_sub(bounds.path_end)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
-        let search = || open::path_at(level.dir(), c".", open::BELOW);
+        let search = || open::path_at(level.dir(), c".", open::NOFOLLOW);
         if self.options.second_visits && search().is_err_and(|errno| !open::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.given_until = names.end; // what is below it may be given
@@ -68,16 +68,16 @@ impl<S: Clone> Traversal<S> {
             return None;
         }
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
-        let first = Level::new(dir, spot, level.end_marker, level.state.clone());
+        let first = Level::new(dir, bounds, level.end_marker, level.state.clone());
         let mut other = Self::new(self.options, self.root_state.clone());
         // From now on the second visit belongs to whoever is done last, here or there.
         let shared = if self.options.second_visits { Some(self.share_levels(index)?) } else { None };
         self.stack.levels[index].next_at = end; // last: if `clone` panics, nothing is lost
-        self.path_credit -= spot.path_end;
+        self.path_credit -= bounds.path_end;
         other.stack.levels.push(Level { shared, ..first });
         other.notes.pending = self.notes.pending.copy(names.start..end);
-        other.path = self.path.copy_until(spot.path_end);
-        (other.mounts, other.links) = (self.mounts, self.links.down_to(spot.depth));
+        other.path = self.path.copy_until(bounds.path_end);
+        (other.mounts, other.links) = (self.mounts, self.links.down_to(bounds.depth));
         Some(other)
     }
 
@@ -86,8 +86,8 @@ impl<S: Clone> Traversal<S> {
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
         let levels = &self.stack.levels;
         while at < self.notes.pending.len() {
-            let below = levels.partition_point(|level| level.spot.names_at <= at);
-            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.spot.names_at);
+            let below = levels.partition_point(|level| level.bounds.names_at <= at);
+            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.bounds.names_at);
             let next_at = levels[below - 1].next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
@@ -107,8 +107,8 @@ impl<S: Clone> Traversal<S> {
             let level = &stack.levels[at];
             let state = level.state.clone();
             let shared = match at.checked_sub(1).and_then(|above| stack.levels[above].shared.clone()) {
-                Some(above) => SharedLevel::below(above, level.spot, identity, state),
-                None => SharedLevel::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.spot, identity, state),
+                Some(above) => SharedLevel::below(above, level.bounds, identity, state),
+                None => SharedLevel::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.bounds, identity, state),
             };
             stack.levels[at].shared = Some(shared);
         }
@@ -140,11 +140,11 @@ mod tests {
             if traversal.depth() < LEVELS {
                 continue;
             }
-            while traversal.give(1).is_some() {
+            while traversal.split_off(1).is_some() {
                 given += 1;
             }
             let (searched_from, levels) = (traversal.notes.pending.given_until, &traversal.stack.levels);
-            let searched = levels.iter().filter(|level| level.spot.names_at >= searched_from).count();
+            let searched = levels.iter().filter(|level| level.bounds.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }
         assert_eq!(given, LEVELS);

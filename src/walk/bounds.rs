@@ -1,10 +1,10 @@
-//! `Spot`: where a level is in the tree, in the path, and among the pending names.
+//! `Bounds`: where a level is in the tree, in the path, and among the pending names.
 
 use crate::error::Error;
 use std::io;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spot {
+pub(super) struct Bounds {
     pub(super) depth: usize,
     /// Where its name begins in the path.
     pub(super) name_at: usize,
@@ -14,7 +14,7 @@ pub(super) struct Spot {
     pub(super) names_at: usize,
 }
 
-impl Spot {
+impl Bounds {
     /// Its path. `path` is its own, or that of a directory below it.
     #[inline]
     pub(super) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
