@@ -184,16 +184,6 @@ impl<'a> Entries<'a> {
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
     }
-
-    /// Whether all entries have been lent.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.records.has_ended(self.phase)
-    }
-
-    /// Whether nothing has been read of it.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.phase == Phase::Reading && !self.records.has_begun()
-    }
 }
 
 /// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` is a closure because the compiler

@@ -150,8 +150,8 @@ mod tests {
         let error = error.with_loop_ancestor("a".into());
         assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
         assert_eq!(error.to_string(), "a/link: leads back to a");
-        let error = Error::new(b"link", 1, Errno::LOOP).with_loop_ancestor("".into());
-        assert_eq!(error.to_string(), "link: leads back to .");
+        let of_root = Error::new(b"link", 1, Errno::LOOP).with_loop_ancestor("".into());
+        assert_eq!(of_root.to_string(), "link: leads back to .");
         assert!(Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP).to_string().starts_with("a?[31m?\u{fffd}: "));
 
         let known = Error::at("b".into(), 1, error);

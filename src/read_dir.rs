@@ -161,16 +161,12 @@ impl ReadDir {
         mut f: impl FnMut(Entry<'_>) -> Option<T>,
     ) -> impl Iterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
-            loop {
-                match self.next() {
-                    Ok(Some(entry)) => {
-                        if let Some(made) = f(entry) {
-                            return Some(Ok(made));
-                        }
-                    }
-                    ended => return ended.err().map(Err),
+            while let Some(entry) = self.next().transpose() {
+                if let Some(made) = entry.map(&mut f).transpose() {
+                    return Some(made);
                 }
             }
+            None
         })
     }
 

@@ -16,7 +16,6 @@
 //! jobs  handover          what threads give each other: closures, and parts of the walk
 //! split                   how such a part is split off
 //! worker                  a thread of several
-//! spread                  runs them
 //! ```
 
 mod bounds;
@@ -35,7 +34,6 @@ mod pending;
 mod roots;
 mod shared_level;
 mod split;
-mod spread;
 mod stack;
 mod traversal;
 mod way_back;
@@ -47,14 +45,19 @@ pub use options::WalkOptions;
 pub use worker::Worker;
 
 use crate::error::Error;
+use crate::sync::thread;
 use cursor::Cursor;
+use handover::Handover;
+use jobs::JobQueue;
 use mounts::Found;
 use roots::Roots;
 use rustix::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use std::ffi::OsStr;
 use std::fmt;
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use traversal::Traversal;
 
@@ -135,6 +138,9 @@ impl Walk {
         Self::options().open(path)
     }
 }
+
+/// The fewest threads of `spread(0)`. On a cold disk they wait in parallel, whatever the core count.
+const MIN_THREADS: usize = 8;
 
 /// How a walk begins.
 impl<S> WalkOptions<S> {
@@ -305,7 +311,47 @@ impl<S: Clone> Walk<S> {
     where
         S: Send,
     {
-        spread::spread(self.cursor, threads, work)
+        let cursor = self.cursor;
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = if threads == 0 { cores().max(MIN_THREADS) } else { threads };
+        let handover = Handover::new();
+        let run = |cursor, index| {
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let mut worker = Worker::new(cursor, &handover, index);
+                let result = work(&mut worker);
+                worker.leave();
+                result
+            }));
+            if result.is_err() {
+                handover.stop();
+                handover.leave();
+            }
+            result
+        };
+        let results: Vec<_> = thread::scope(|scope| {
+            // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
+            handover.join();
+            let run = &run;
+            let start = |index| {
+                let traversal = Traversal::new(cursor.traversal.options, cursor.traversal.root_state.clone());
+                handover.join();
+                let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
+                started.inspect_err(|_| handover.leave()).ok()
+            };
+            // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
+            let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
+                Ok(others) => others,
+                Err(panic) => {
+                    handover.stop();
+                    return vec![Err(panic)];
+                }
+            };
+            let first = run(cursor, 0);
+            let join =
+                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            [first].into_iter().chain(others.into_iter().map(join)).collect()
+        });
+        results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
 
     /// Goes to the next directory. Returns whether there is one.

@@ -7,7 +7,6 @@ use super::pending::Kind;
 use super::stack::{Level, Visit};
 use super::traversal::Traversal;
 use crate::buffer::Buffer;
-use crate::end_marker::EndMarker;
 use crate::entries::{Entries, find};
 use crate::entry::Entry;
 use crate::error::Error;
@@ -59,7 +58,6 @@ pub struct Dir<'a, S = ()> {
     /// At a second visit.
     parent: Option<BorrowedFd<'a>>,
     bounds: &'a Bounds,
-    end_marker: EndMarker,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
     has_entries: bool,
@@ -101,18 +99,7 @@ impl<'a, S> Dir<'a, S> {
             notes.unfinished.skip();
         }
         notes.lend(bounds.names_at, if is_dead_end { Enters::Nothing } else { Enters::Lent });
-        Self {
-            entries,
-            parent,
-            bounds,
-            end_marker: *end_marker,
-            is_second_visit,
-            has_entries,
-            state,
-            path,
-            links,
-            notes,
-        }
+        Self { entries, parent, bounds, is_second_visit, has_entries, state, path, links, notes }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -138,7 +125,7 @@ impl<'a, S> Dir<'a, S> {
                 self.notes.note(&entry);
                 Ok(Some(entry))
             }
-            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path),
+            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
         }
     }
 
@@ -163,7 +150,7 @@ impl<'a, S> Dir<'a, S> {
         };
         match find(records, phase, || *directory, wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path),
+            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
         }
     }
 
@@ -179,17 +166,17 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn finish<T>(
+    fn finish(
         error: Option<Error>,
         phase: Phase,
         notes: &mut Notes,
         bounds: &Bounds,
         path: &[u8],
-    ) -> Result<Option<T>, Error> {
+    ) -> Result<(), Error> {
         match (error, notes.finish(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
-            (None, Some(untold)) => Err(bounds.error(path, untold)),
-            (None, None) => Ok(None),
+            (None, Some(refused)) => Err(bounds.error(path, refused)),
+            (None, None) => Ok(()),
         }
     }
 
@@ -229,10 +216,11 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         self.notes.is_listed = true;
-        if !self.entries.is_fresh() && !self.prepare_to_read_again(listing)? {
+        let Entries { records, phase, .. } = &self.entries;
+        if (*phase != Phase::Reading || records.has_begun()) && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
-        let result = listing.read_known(self.entries.directory, self.end_marker);
+        let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
         self.entries.phase = Phase::ended(listing.removed());
         self.notes.note_all(listing);
         result
@@ -289,7 +277,8 @@ impl<'a, S> Dir<'a, S> {
     /// comes then, log2(n) comparisons with the n names noted before. For a name that was lent or listed right after the one named
     /// last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the order of the listing.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.skip(name.as_ref(), !self.entries.has_ended())
+        let Entries { records, phase, .. } = &self.entries;
+        self.notes.skip(name.as_ref(), !records.has_ended(*phase))
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It does

@@ -53,16 +53,9 @@ const PATIENCE: u32 = 32;
 impl<'env, W> Handover<'env, W> {
     /// Without any thread yet.
     pub(crate) fn new() -> Self {
-        let queue = Queue {
-            work: Vec::new(),
-            jobs: VecDeque::new(),
-            threads: 0,
-            taking: 0,
-            idle: 0,
-            asleep: 0,
-            lacks_jobs: false,
-            is_stopped: false,
-        };
+        let (work, jobs) = (Vec::new(), VecDeque::new());
+        let queue =
+            Queue { work, jobs, threads: 0, taking: 0, idle: 0, asleep: 0, lacks_jobs: false, is_stopped: false };
         let [is_job_wanted, has_task, is_over] = [(); 3].map(|()| AtomicBool::new(false));
         let (asked, queue, changed) = (AtomicUsize::new(0), Mutex::new(queue), Condvar::new());
         Self { asked, is_job_wanted, has_task, is_over, queue, changed }

@@ -70,11 +70,11 @@ impl Unfinished {
     #[inline]
     pub(super) fn finish(&mut self) -> Option<Errno> {
         match self {
-            Self::Nothing | Self::Rest => {
+            Self::Refused { .. } => self.take_refusal(),
+            _ => {
                 *self = Self::Nothing;
                 None
             }
-            Self::Refused { .. } => self.take_refusal(),
         }
     }
 
@@ -89,8 +89,8 @@ impl Unfinished {
     pub(super) fn skip(&mut self) {
         match self {
             Self::Refused { report: report @ Report::Due, .. } => *report = Report::IfRead,
-            Self::Nothing | Self::Rest => *self = Self::Nothing,
             Self::Refused { .. } => {}
+            _ => *self = Self::Nothing,
         }
     }
 }
@@ -268,20 +268,15 @@ impl Notes {
         self.begin(if self.enters == Enters::Nothing { Enters::Nothing } else { Enters::Named });
     }
 
-    /// What holds between two calls, in a debug build. Of the index it looks at a few names, because there may be any number.
+    /// What holds between two calls. Of the index it looks at a few names, because there may be any number.
     fn check(&self) {
-        if cfg!(debug_assertions) {
-            let Self { pending, names_at, lent_at, last_at, link_at, search_at, .. } = self;
-            for at in [names_at, lent_at, last_at, link_at, search_at] {
-                assert!(names_at <= at && pending.is_boundary(*at), "{at} is where no name of this directory begins");
-            }
-            assert!(lent_at <= search_at, "the search begins among names that the index has");
-            if self.enters == Enters::Indexed {
-                let few = &self.index[..self.index.len().min(4)];
-                assert!(few.iter().all(|at| pending.is_boundary(*at)), "the index points into a name");
-                assert!(few.is_sorted_by_key(|at| pending.at(*at).name), "the index is not in order");
-            }
-        }
+        let Self { pending, names_at, lent_at, search_at, index, .. } = self;
+        let is_name = |at: &usize| names_at <= at && pending.is_boundary(*at);
+        let all = [lent_at, search_at, &self.last_at, &self.link_at];
+        debug_assert!(all.into_iter().all(is_name), "no name of this directory begins there: {all:?}");
+        debug_assert!(lent_at <= search_at, "a search begins among names that the index has");
+        let mut few = index[..index.len().min(4)].iter().filter(|_| self.enters == Enters::Indexed);
+        debug_assert!(few.all(is_name), "the index points elsewhere: {index:?}");
     }
 }
 

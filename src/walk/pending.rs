@@ -15,7 +15,7 @@ use std::{iter, slice};
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     items: Vec<u8>,
-    /// All names before this have been given to other threads. A search for names to give begins here.
+    /// All names before this have been given to other threads, or cannot be. A search for names to give begins here.
     pub(super) given_until: usize,
 }
 
