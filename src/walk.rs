@@ -317,7 +317,7 @@ impl<S: Clone> Walk<S> {
         let handover = Handover::new();
         let run = |cursor, index| {
             let result = catch_unwind(AssertUnwindSafe(|| {
-                let mut worker = Worker::new(cursor, &handover, index);
+                let mut worker = Worker { cursor, handover: &handover, jobs: Jobs::new(&handover, index) };
                 let result = work(&mut worker);
                 worker.leave();
                 result
@@ -369,6 +369,6 @@ impl<S> fmt::Debug for Walk<S> {
         let traversal = &self.cursor.traversal;
         let mut shown = f.debug_struct("Walk");
         shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.until(traversal.path.len()))));
-        shown.field("depth", &traversal.depth()).field("options", &traversal.options).finish_non_exhaustive()
+        shown.field("options", &traversal.options).finish_non_exhaustive()
     }
 }

@@ -166,16 +166,10 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn finish(
-        error: Option<Error>,
-        phase: Phase,
-        notes: &mut Notes,
-        bounds: &Bounds,
-        path: &[u8],
-    ) -> Result<(), Error> {
+    fn finish(error: Option<Error>, phase: Phase, notes: &mut Notes, at: &Bounds, path: &[u8]) -> Result<(), Error> {
         match (error, notes.finish(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
-            (None, Some(refused)) => Err(bounds.error(path, refused)),
+            (None, Some(refused)) => Err(at.error(path, refused)),
             (None, None) => Ok(()),
         }
     }

@@ -137,7 +137,7 @@ mod tests {
             dir.read_into(&mut listing).unwrap();
             let traversal = &mut walk.cursor.traversal;
             traversal.earn_path_credit();
-            if traversal.depth() < LEVELS {
+            if traversal.stack.top().bounds.depth < LEVELS {
                 continue;
             }
             while traversal.split_off(1).is_some() {

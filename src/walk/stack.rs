@@ -70,7 +70,8 @@ impl<S> Level<S> {
         self.open_dir().expect("BUG: the level is closed")
     }
 
-    fn start(&self) -> Option<Start<'_>> {
+    /// Where a way back can begin, if it is open.
+    pub(super) fn start(&self) -> Option<Start<'_>> {
         self.open_dir().map(|dir| Start { dir, bounds: self.bounds })
     }
 
@@ -174,11 +175,6 @@ impl<S> Stack<S> {
         (start, self.levels[1..].iter().map(|level| level.bounds).zip(self.closed.iter().copied()))
     }
 
-    /// Where the way up to a level above the base begins. The base must be the only level.
-    pub(super) fn base(&self) -> Option<Start<'_>> {
-        self.levels[0].start()
-    }
-
     /// The last closed level is open again.
     pub(super) fn reopen(&mut self, dir: OwnedFd) {
         self.levels[self.closed.len()].visit = Visit::First(dir);
@@ -206,10 +202,7 @@ impl<S> Stack<S> {
             return;
         };
         assert!(!top.is_closed(), "the current directory is closed");
-        assert!(
-            top.bounds.names_at <= top.next_at && top.next_at <= names,
-            "the top's next name is not among its names"
-        );
+        assert!(top.bounds.names_at <= top.next_at && top.next_at <= names, "the top's next name is elsewhere");
         assert!(closed.len() < levels.len(), "more levels are closed than there are");
         assert!(!levels[0].is_closed(), "the base is closed");
         if let [first, .., last] | [first @ last] = &levels[1..=closed.len()] {

@@ -103,11 +103,6 @@ impl<S> Traversal<S> {
         self.roots = roots;
     }
 
-    /// Of the current directory, or 0.
-    pub(super) fn depth(&self) -> usize {
-        self.stack.levels.last().map_or(0, |top| top.bounds.depth)
-    }
-
     /// An error of the current directory.
     pub(super) fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.error_at(self.stack.top().bounds, cause)
@@ -391,20 +386,15 @@ impl<S: Clone> Traversal<S> {
             let rest = levels[1..].iter().map(|level| (level.bounds, level.identity)).collect::<Vec<_>>();
             (Start { dir, bounds: levels[0].bounds }, rest)
         };
-        let found = way_back.reopen((bounds, level.identity), stack.base(), path, links, options.same_mount, way_down);
+        let below = stack.levels[0].start();
+        let found = way_back.reopen((bounds, level.identity), below, path, links, options.same_mount, way_down);
         let (visit, result) = match found {
             Ok(dir) => (Visit::First(dir), Ok(())),
             Err(errno) if level.lose() => (Visit::Lost, Err(self.error_at(bounds, errno))),
             Err(_) => (Visit::Lost, Ok(())),
         };
-        self.stack.put_base(Level {
-            visit,
-            bounds,
-            next_at: 0,
-            end_marker: EndMarker::NONE,
-            shared: Some(level),
-            state,
-        });
+        let shared = Some(level);
+        self.stack.put_base(Level { visit, bounds, next_at: 0, end_marker: EndMarker::NONE, shared, state });
         result
     }
 }

@@ -20,16 +20,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 pub struct Worker<'scope, 'env, S = ()> {
-    cursor: Cursor<S>,
-    handover: &'scope Handover<'env, Traversal<S>>,
-    jobs: Jobs<'scope, 'env>,
+    pub(super) cursor: Cursor<S>,
+    pub(super) handover: &'scope Handover<'env, Traversal<S>>,
+    pub(super) jobs: Jobs<'scope, 'env>,
 }
 
 impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
-    pub(super) fn new(cursor: Cursor<S>, handover: &'scope Handover<'env, Traversal<S>>, index: usize) -> Self {
-        Self { cursor, handover, jobs: Jobs::new(handover, index) }
-    }
-
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
     /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Each call costs one more atomic
     /// load.
