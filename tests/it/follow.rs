@@ -5,6 +5,7 @@ use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Plan, Visit, What, by_std, directories, in_one_order, walked};
+use lendir::Walk;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -136,4 +137,16 @@ fn links_lead_where_find_says() {
         found.sort_unstable_by_key(|path| path.as_os_str());
         assert_eq!(directories(&followed(PLAIN, &root)), found, "seed {seed}");
     }
+}
+
+#[test]
+fn loop_to_a_root_without_a_path_says_where_it_leads() {
+    let tree = Tree::of(&["a/"]);
+    symlink("..", tree.path().join("a/up")).unwrap();
+    let mut walk = Walk::options().from_fd(lendir::open(tree.path()).unwrap(), "");
+    let mut errors = Vec::new();
+    while let Some(mut dir) = walk.next_ok(|error| errors.push(error.to_string())) {
+        dir.follow_name("up");
+    }
+    assert_eq!(errors, ["a/up: leads back to ."]);
 }
