@@ -229,7 +229,7 @@ impl<S: Clone> Walk<S> {
     /// first error too, and returns it. [`next_ok`](Self::next_ok) is the usual loop.
     ///
     /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It allocates
-    /// only while its memory grows, for an error, and to read such a directory again.
+    /// only while its memory grows, and for an error.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ use std::{fmt, io};
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
 /// If it is dropped before its end, the walk reads it from the start, to find the directories that it has not seen yet: one
-/// `lseek`, and memory for the names of those that it has.
+/// `lseek`, and 8 bytes for each directory that it has.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond its turn:
 ///
@@ -251,8 +251,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts, here
-    /// and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if there is no directory or link
-    /// of this name, and none can come any more.
+    /// and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if nothing is noted
+    /// of this name, and no entry can come any more.
     ///
     /// If a broken file system gives a name twice, a name that was skipped before is skipped both times; afterwards, each call
     /// skips one of the two.

@@ -4,22 +4,30 @@ use crate::costs::{NOTHING, allocated};
 use crate::fixture::numbered;
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
-use lendir::{Buffer, Listing, Walk};
+use lendir::{Buffer, Dir, Listing, Walk};
 use std::hint::black_box;
 use std::path::Path;
 
-/// Walks to the end, and returns the number of directories. Each is read into the `listing`, if there is one.
-fn walk_all(walk: &mut Walk, mut listing: Option<&mut Listing>) -> usize {
-    let mut count = 0;
+/// What a caller does in each directory.
+const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
+    |dir, listing| dir.read_into(listing).unwrap(),
+    |dir, _| while black_box(dir.next().unwrap()).is_some() {},
+    |dir, _| _ = dir.next().unwrap(), // dropped midway
+    |dir, listing| {
+        dir.skip_name("nothing");
+        dir.enter("also nothing");
+        dir.skip_name("also nothing");
+        _ = dir.next().unwrap();
+        dir.read_into(listing).unwrap();
+    },
+];
+
+/// Walks to the end.
+fn walk_all(walk: &mut Walk, listing: &mut Listing, look: fn(&mut Dir<'_>, &mut Listing)) {
     while let Some(mut dir) = walk.next().unwrap() {
         black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent()));
-        match &mut listing {
-            Some(listing) => dir.read_into(listing).unwrap(),
-            None => while black_box(dir.next().unwrap()).is_some() {},
-        }
-        count += 1;
+        look(&mut dir, listing);
     }
-    count
 }
 
 #[test]
@@ -38,15 +46,13 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
             let mut rounds = |rounds: usize| {
                 for round in 0..rounds {
                     walk.reopen(trees[round % 4].path()).unwrap();
-                    let listing = (round / 4 % 2 == 0).then_some(&mut listing);
-                    if round / 8 % 2 == 0 {
-                        walk_all(&mut walk, listing);
-                    } else {
-                        assert!(walk.next().unwrap().is_some()); // abandoned
+                    match LOOKS.get(round / 4 % 5) {
+                        Some(look) => walk_all(&mut walk, &mut listing, *look),
+                        None => assert!(walk.next().unwrap().is_some()), // abandoned
                     }
                 }
             };
-            rounds(16);
+            rounds(20);
             assert_eq!(allocated(|| rounds(160)), NOTHING, "post order {is_post_order}, {max_open} open");
         }
     }
@@ -88,7 +94,7 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         let costs = allocated(|| {
             let options = Walk::options().max_open(max_open).second_visits(is_post_order);
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
-            walk_all(&mut new, None);
+            walk_all(&mut new, &mut Listing::new(), LOOKS[1]);
             walk = Some(new);
         });
         costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
