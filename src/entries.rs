@@ -8,7 +8,8 @@ use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
 
-/// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next turn.
+/// A lending iterator over an open directory: each [`Entry`] borrows its name from the [`Buffer`] until the next call of
+/// `next`.
 ///
 /// It owns neither the buffer nor the descriptor, which stays usable while an entry lives: for [`openat`](crate::openat)
 /// above all.
@@ -99,7 +100,7 @@ impl<'a> Entries<'a> {
         self.find(|_| true)
     }
 
-    /// As [`next`](Self::next). `on_error` gets the error, of which there is at most one, after the entries that came before it.
+    /// The next entry, or `None` at the end and after an error. `on_error` gets that error: at most one, and it comes last.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)

@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// One entry of a directory, lent by [`Entries::next`](crate::Entries::next) until its next turn.
+/// One entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and [`Dir`](crate::Dir) lend it until the
+/// next call of their `next`.
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask
@@ -175,8 +176,8 @@ impl Entry<'_> {
         open(self.directory.fd, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
-    /// Gives `cause`, the answer to a call of yours about this entry, its [`path`](Self::path) and [`depth`](Self::depth). It can
-    /// be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that it has.
+    /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
+    /// yourself. `cause` can be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that it has.
     ///
     /// ```
     /// use lendir::{Entry, Error};

@@ -1,6 +1,6 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
-//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next turn.
+//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next call of `next`.
 //! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused.
 //! - [`Entries`] reads directories into your own [`Buffer`]: for many that do not form a tree.

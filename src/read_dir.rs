@@ -121,7 +121,8 @@ impl ReadDir {
         self.find(|_| true)
     }
 
-    /// As [`next`](Self::next), but `on_error` gets the error, at most one, after the entries that came before it.
+    /// The next entry, or `None` at the end and after an error, which `on_error` gets:
+    /// [`Entries::next_ok`](crate::Entries::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)

@@ -1,5 +1,5 @@
 //! The sort of names, by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names
-//! with equal keys are sorted by the 8 bytes after these, a [`FEW`] of them by comparing.
+//! with equal keys are sorted by the 8 bytes after these, at most [`FEW`] of them by comparing.
 //!
 //! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
 //! - **The index of the name replaces the lowest bits of its key.** `core` sorts plain integers without branches, and moves

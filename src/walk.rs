@@ -105,7 +105,8 @@ use traversal::Traversal;
 /// |---|---|
 /// | a directory that fits into the [`Buffer`](crate::Buffer), with an [`EndMarker`](crate::EndMarker) on its file system | 3: `openat2`, `getdents64`, `close` |
 /// | one where it has none, or without `openat2` | 4: a second `getdents64` |
-/// | a root, or a directory on another mount | one more `openat` and `fstatfs`, for its `EndMarker` |
+/// | a root | `openat` instead of `openat2`, and `fstatfs` for its `EndMarker` |
+/// | a directory on another mount | one more `openat`, and `fstatfs` for its `EndMarker` |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
 /// | an entry of unknown type that is no directory | 1: `openat2` |
 /// | a level, a directory above the current one, that is closed early | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |
@@ -247,7 +248,7 @@ impl<S: Clone> Walk<S> {
         Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
     }
 
-    /// As [`next`](Self::next). `on_error` gets each error before the next directory, and none of them ends the walk.
+    /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         loop {
@@ -263,10 +264,9 @@ impl<S: Clone> Walk<S> {
     /// [`Worker::index`].
     ///
     /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because
-    /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where
-    /// calls wait, take as many as the server answers at once: 32 if a call takes 1 ms, 256 if it takes 20 ms, where 11,111
-    /// directories took 7.4 s on 128 threads and 3.9 s on 256 (`cargo run --release --manifest-path benches/peers/Cargo.toml --
-    /// 'slow network'`). More than there are directories on a level only wait.
+    /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where calls
+    /// wait for a server, pass as many as it answers at once, which can be hundreds. Threads beyond the number of directories on
+    /// a level only wait.
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it. In

@@ -25,7 +25,7 @@ use std::{fmt, io};
 /// If it is dropped before its end, the walk reads it from the start, to find the directories that it has not seen yet: one
 /// `lseek`, and 8 bytes for each directory that it has.
 ///
-/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond its turn:
+/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of `next`:
 ///
 /// ```compile_fail,E0499
 /// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
@@ -129,7 +129,7 @@ impl<'a, S> Dir<'a, S> {
         }
     }
 
-    /// As [`next`](Self::next), but `on_error` gets the error, at most one.
+    /// The next entry, or `None` at the end and after an error, which `on_error` gets: [`Entries::next_ok`].
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
         self.next().map_err(on_error).unwrap_or(None)
@@ -443,7 +443,7 @@ impl<'a, S> Dir<'a, S> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
     }
 
-    /// Gives `cause`, the answer to a call of yours about this directory, its path and depth, as [`Entry::error`] does.
+    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself: [`Entry::error`].
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.bounds.error(self.path, cause)

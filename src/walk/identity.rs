@@ -8,7 +8,7 @@ use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 use std::thread;
 use std::time::Duration;
 
-/// Device and inode number. No two directories have the same while both exist.
+/// Device and inode number. On file systems that keep numbers unique, no two directories have the same while both exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId {
     device: (u32, u32),

@@ -3,8 +3,8 @@
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::fmt;
 
-/// Hands closures to threads of a [`Walk::spread`](super::Walk::spread) that have no directories left; if there is none, the
-/// caller runs them.
+/// Hands closures to threads of a [`Walk::spread`](super::Walk::spread) that have no directories left; if no thread is
+/// idle, the caller runs them.
 ///
 /// Threads share directories. Where the entries of one directory are the work (2,000 files to search), they share jobs:
 ///
@@ -54,7 +54,7 @@ pub struct Jobs<'scope, 'env> {
 
 pub(crate) type Job<'env> = Box<dyn for<'scope> FnOnce(Jobs<'scope, 'env>) + Send + 'env>;
 
-/// A [`Handover`](super::handover::Handover), whatever else is handed over there. Not `Sync`, so [`Jobs`] is not `Send`.
+/// The job half of a [`Handover`](super::handover::Handover). Not `Sync`, so [`Jobs`] is not `Send`.
 pub(crate) trait JobQueue<'env> {
     /// Whether to give one rather than run it. A hint.
     fn is_wanted(&self) -> &AtomicBool;

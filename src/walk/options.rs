@@ -16,7 +16,8 @@ pub(super) struct Options {
     pub(super) follow_roots: bool,
 }
 
-/// How to walk, set before the walk begins, as with [`std::fs::OpenOptions`]. [`Walk::options`](super::Walk::options) makes it.
+/// How to walk, set before the walk begins. [`Walk::options`](super::Walk::options) has the defaults; each method takes the options,
+/// and returns them changed.
 ///
 /// ```
 /// use lendir::Walk;

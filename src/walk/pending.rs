@@ -219,7 +219,7 @@ mod tests {
             names.push(item.name.to_str().unwrap().to_owned());
             at = item.end;
         }
-        assert_eq!(at, run.end, "a run ends where a item does");
+        assert_eq!(at, run.end, "a run ends where an item does");
         names
     }
 
