@@ -21,15 +21,14 @@ characters are printed as ?. Exit status: 0, or 1 for an error.
 use lendir::{Error, FileType, Walk};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn main() -> ExitCode {
-    match find(std::env::args_os().skip(1), io::stdout()) {
+    match find(std::env::args_os().skip(1)) {
         Ok(is_complete) => ExitCode::from(u8::from(!is_complete)),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -39,13 +38,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs with these arguments, and returns whether it could read everything. The error is one of `out` or of usage.
-pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write + Send) -> io::Result<bool> {
+/// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
+fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let (mut types, mut globs, mut end, mut roots) = (Vec::new(), Vec::new(), b'\n', Vec::new());
     let (mut options, mut threads) = (Walk::options().follow_roots(false), 1);
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
-            b"--help" => return out.write_all(HELP.as_bytes()).map(|()| true),
+            b"--help" => return io::stdout().write_all(HELP.as_bytes()).map(|()| true),
             b"--" if roots.is_empty() => {}
             b"-xdev" => options = options.same_mount(true),
             b"-maxdepth" => options = options.max_depth(number("-maxdepth", b"", &mut args)?),
@@ -66,23 +65,30 @@ pub(crate) fn find(mut args: impl Iterator<Item = OsString>, mut out: impl Write
     }
     let roots = if roots.is_empty() { vec![".".into()] } else { roots };
 
-    let (out, terminal) = (BufWriter::with_capacity(1 << 16, out).into(), end == b'\n' && io::stdout().is_terminal());
-    let find = Find { types, globs, end, terminal, out, failed: false.into() };
+    let terminal = end == b'\n' && io::stdout().is_terminal();
+    let find = Find { types, globs, end, terminal, failed: false.into() };
     let parts = options.open_all(roots).spread(threads, |walk| {
-        while let Some(mut dir) = walk.next_ok(|error| find.error(&error)) {
+        let (mut lines, jobs) = (Vec::new(), walk.jobs());
+        while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
             let path = dir.path().as_os_str().as_bytes();
             if dir.depth() == 0 {
-                find.entry([path, b"", b""], &name(path), || Ok(FileType::Directory))?;
+                let name = CString::new(dir.name())?;
+                find.entry(&mut lines, [path, b"", b""], &name, || Ok(FileType::Directory));
             }
             let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
             while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
-                find.entry([path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type())?;
+                find.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type());
+                // Threads that locked standard output for each line would wait for each other.
+                if lines.len() >= 32 << 10 {
+                    io::stdout().write_all(&lines).inspect_err(|_| jobs.stop())?;
+                    lines.clear();
+                }
             }
         }
-        Ok(())
+        io::stdout().write_all(&lines)
     });
     parts.into_iter().collect::<io::Result<()>>()?;
-    find.out.into_inner().unwrap().flush().map(|()| !find.failed.into_inner())
+    io::stdout().flush().map(|()| !find.failed.into_inner())
 }
 
 /// The rest of the option, as in -j2, or else the next argument.
@@ -95,40 +101,42 @@ fn usage(error: impl Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, format!("{error}; try --help"))
 }
 
-struct Find<W: Write> {
+struct Find {
     types: Vec<FileType>,
     globs: Vec<CString>,
     end: u8,
     terminal: bool,
-    out: Mutex<BufWriter<W>>,
     failed: AtomicBool,
 }
 
-impl<W: Write> Find<W> {
+impl Find {
     /// Asks for the type only if it matters: where a file system does not list types, that takes a system call.
-    fn entry(&self, path: [&[u8]; 3], name: &CStr, kind: impl Fn() -> Result<FileType, Error>) -> io::Result<()> {
+    fn entry(&self, lines: &mut Vec<u8>, path: [&[u8]; 3], name: &CStr, kind: impl Fn() -> Result<FileType, Error>) {
         // SAFETY: both strings end in a NUL and live until the call returns. It keeps neither, and is thread-safe.
         let matches = |glob: &CString| unsafe { libc::fnmatch(glob.as_ptr(), name.as_ptr(), 0) == 0 };
         let has_type = |wanted: &FileType| kind().map_err(|error| self.complain(error)) == Ok(*wanted);
         if !(self.globs.iter().all(matches) && self.types.iter().all(has_type)) {
-            return Ok(());
+            return;
         }
-        let mut out = self.out.lock().unwrap();
         if self.terminal {
             // Control characters in a name could be terminal commands.
-            out.write_all(String::from_utf8_lossy(&path.concat()).replace(char::is_control, "?").as_bytes())?;
+            lines.extend(String::from_utf8_lossy(&path.concat()).replace(char::is_control, "?").as_bytes());
         } else {
-            path.iter().try_for_each(|part| out.write_all(part))?;
+            for part in path {
+                lines.extend_from_slice(part);
+            }
         }
-        out.write_all(&[self.end])
+        lines.push(self.end);
     }
 
-    /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
-    fn error(&self, error: &Error) {
-        let path = error.path().as_os_str().as_bytes();
-        match error.path().symlink_metadata() {
+    /// A root that is not a directory is printed, not reported as an error.
+    fn error(&self, lines: &mut Vec<u8>, error: &Error) {
+        let path = error.path();
+        match path.symlink_metadata() {
             Ok(found) if error.depth() == 0 && !found.is_dir() => {
-                let _ = self.entry([path, b"", b""], &name(path), || Ok(FileType::from_raw_mode(found.mode())));
+                let name = CString::new(path.file_name().unwrap_or_default().as_bytes()).unwrap_or_default();
+                let kind = || Ok(FileType::from_raw_mode(found.mode()));
+                self.entry(lines, [path.as_os_str().as_bytes(), b"", b""], &name, kind);
             }
             _ => self.complain(error),
         }
@@ -138,10 +146,4 @@ impl<W: Write> Find<W> {
         self.failed.store(true, Relaxed);
         let _ = writeln!(io::stderr(), "find: {error}");
     }
-}
-
-/// The last component of the path, without slashes at its end. That of / is /.
-fn name(path: &[u8]) -> CString {
-    let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or(b"/");
-    CString::new(name).expect("BUG: a path with a NUL inside")
 }

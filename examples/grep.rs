@@ -21,7 +21,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::process::{ExitCode, exit};
+use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn main() -> ExitCode {
@@ -54,15 +55,16 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let text = paths.remove(0).into_vec();
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
-    let grep = &Grep { text, terminal: io::stdout().is_terminal(), found: false.into(), failed: false.into() };
+    let (found, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+    let grep = Grep { text, terminal: io::stdout().is_terminal(), found, failed, written: Ok(()).into() };
     Walk::options().open_all(paths).spread(threads, |walk| {
-        let jobs = walk.jobs();
+        let (grep, jobs) = (&grep, walk.jobs());
         while let Some(mut dir) = walk.next_ok(|error| grep.error(jobs, error)) {
             while let Some(entry) = dir.next_ok(|error| grep.complain(error)) {
                 let path = entry.path();
                 match entry.resolve_file_type() {
                     Ok(FileType::RegularFile) => match entry.open(OFlags::RDONLY) {
-                        Ok(file) => jobs.run(move |_| grep.search(file.into(), &path)),
+                        Ok(file) => jobs.run(move |jobs| grep.search(jobs, file.into(), &path)),
                         Err(error) => grep.complain(error),
                     },
                     Ok(_) => {}
@@ -71,7 +73,8 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
             }
         }
     });
-    Ok(if grep.failed.load(Relaxed) { 2 } else { u8::from(!grep.found.load(Relaxed)) })
+    grep.written.into_inner().unwrap()?;
+    Ok(if grep.failed.into_inner() { 2 } else { u8::from(!grep.found.into_inner()) })
 }
 
 /// The rest of the option, as in -j2, or else the next argument.
@@ -89,30 +92,27 @@ struct Grep {
     terminal: bool,
     found: AtomicBool,
     failed: AtomicBool,
+    written: Mutex<io::Result<()>>,
 }
 
 impl Grep {
     /// A PATH that is not a directory is a file to search.
     fn error<'env>(&'env self, jobs: Jobs<'_, 'env>, error: Error) {
         match File::open(error.path()) {
-            Ok(file) if error.depth() == 0 => jobs.run(move |_| self.search(file, error.path())),
+            Ok(file) if error.depth() == 0 => jobs.run(move |jobs| self.search(jobs, file, error.path())),
             _ => self.complain(error),
         }
     }
 
-    /// Prints the lines of a file at once, because other threads print too. If nobody reads them, the program ends.
-    fn search(&self, file: File, path: &Path) {
+    /// Prints the lines of a file at once, because other threads print too. If it cannot, all threads end.
+    fn search(&self, jobs: Jobs<'_, '_>, file: File, path: &Path) {
         match self.lines(file, path) {
             Ok(lines) if lines.is_empty() => {}
             Ok(lines) => {
                 self.found.store(true, Relaxed);
-                match io::stdout().write_all(&lines) {
-                    Ok(()) => {}
-                    Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
-                    Err(error) => {
-                        self.complain(error);
-                        exit(2);
-                    }
+                if let Err(error) = io::stdout().write_all(&lines) {
+                    *self.written.lock().unwrap() = Err(error);
+                    jobs.stop();
                 }
             }
             Err(error) => self.complain(format_args!("{}: {error}", path.display())),

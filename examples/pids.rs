@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs with these arguments, and returns whether it listed a process.
-pub(crate) fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<bool> {
+fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::Result<bool> {
     let (mut exact, mut quiet, mut root, mut names) = (false, false, PathBuf::from("/proc"), Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {

@@ -138,7 +138,7 @@ impl Rm {
 
 /// The path above the root may lead elsewhere by now, so this checks that the root is still there.
 fn remove_root(root: &Dir<'_, Option<Errno>>) -> Result<(), Errno> {
-    let (above, name) = (root.path().parent().unwrap_or(Path::new("")), root.path().file_name().unwrap_or_default());
+    let (above, name) = (root.path().parent().unwrap_or(Path::new("")), root.name_os());
     let above = openat(CWD, Path::new(".").join(above), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let (here, there) = (fstat(root.fd())?, statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?);
     let is_there = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino);
