@@ -49,7 +49,6 @@ const TASKS: [Task; 2] = [
             "fdf -HI -j1 .",
             "fdf -HI -j2 .",
             "fdf -HI -j8 .",
-            "fdf -HI -j32 .",
         ],
     },
     Task {

@@ -107,7 +107,6 @@ fn measure(
         fastest.shape(2, Names::Source),
         fastest.shape(8, Names::Source),
         fastest.shape(32, Names::Source),
-        fastest.shape(128, Names::Source),
         fastest.shape(1024, Names::Source),
         fastest.shape(1024, Names::Photos).shuffled(),
         fastest.shape(100_000, Names::Hex),

@@ -106,7 +106,7 @@ fn calls(root: &Path, threads: usize) -> u64 {
 pub fn tables(arguments: &Arguments) -> String {
     let is_test = arguments.has("--test");
     let sizes: &[(u32, &[usize], &[usize])] =
-        if is_test { &[(1, &[8], &[])] } else { &[(3, &[32, 64, 128, 256], &[8]), (4, &[256], &[8, 32, 64, 128])] };
+        if is_test { &[(1, &[8], &[])] } else { &[(3, &[32, 64, 128, 256], &[8]), (4, &[256], &[128])] };
     let mut rows = String::new();
     for &(levels, short, long) in sizes {
         let shape = Shape { levels };
