@@ -85,7 +85,9 @@ fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> 
                 path.clone_from(name);
                 match is_shallow(known, id, 2).then(|| unopened(known, &dir, &mut path, id)).flatten() {
                     Some(bytes) => count += bytes,
-                    None => dir.enter(name),
+                    None => {
+                        dir.enter(name);
+                    }
                 }
             }
             continue;

@@ -1,5 +1,6 @@
-//! Whole programs that list a tree or add it up: the examples of `lendir`, and installed programs. They run on /usr, with warm
-//! caches and with cold ones, and on a file system that takes a millisecond for each request.
+//! Whole programs that list a tree or add it up: the examples of `lendir`, programs of other crates, which are built too, and
+//! installed ones. They run on /usr, with warm caches and with cold ones, and on a file system that takes a millisecond for each
+//! request.
 
 use crate::fuse::{POINT, Server, Shape};
 use crate::programs::{directory, run};
@@ -8,7 +9,9 @@ use lendir_benches::contender::{Contender, Oracle, Work};
 use lendir_benches::ratio::{Bench, cell, time};
 use lendir_benches::trees::{Answer, Fixture, Tree};
 use std::fmt::Write;
+use std::fs::DirEntry;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -17,16 +20,21 @@ use std::time::{Duration, Instant};
 /// The commands that begin with this are examples of `lendir`, which are built first.
 const OWN: &str = "examples/";
 
+/// Where the programs of other crates are built.
+const PEERS: &str = "peers";
+
 /// Commands that do the same work; the path of a tree is appended to each.
 struct Task {
     name: &'static str,
+    /// The crate whose program is built, and its version.
+    peer: &'static str,
     commands: &'static [&'static str],
-    answer: fn(&[u8], &Path) -> u64,
 }
 
 const TASKS: [Task; 2] = [
     Task {
         name: "find",
+        peer: "fdf@0.9.8",
         commands: &[
             "examples/find -j 1",
             "examples/find -j 2",
@@ -38,21 +46,35 @@ const TASKS: [Task; 2] = [
             "fdfind -u -j2 .",
             "fdfind -u -j8 .",
             "fdfind -u -j32 .",
+            "fdf -HI -j1 .",
+            "fdf -HI -j2 .",
+            "fdf -HI -j8 .",
         ],
-        answer: bytes_of_names,
     },
     Task {
         name: "du",
+        peer: "fdu@0.5.0",
         commands: &[
             "examples/du -s -j 1",
             "examples/du -s -j 2",
             "examples/du -s -j 8",
             "examples/du -s -j 32",
             "du -sk",
+            // It has no option for its threads: here it begins with one for each core.
+            "fdu --no-gitignore --view=summary --format=json",
         ],
-        answer: |output, _| kibibytes(output),
     },
 ];
+
+/// What a command prints.
+#[derive(Clone, Copy)]
+enum Output {
+    Paths,
+    /// What the tree takes on disk, in KiB.
+    Usage,
+    /// What the contents of its files take: without directories and links, and a file with two links twice.
+    UsageOfFiles,
+}
 
 /// A table in Markdown for each task.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
@@ -63,6 +85,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let mut all = String::new();
     for task in TASKS.iter().filter(|task| arguments.ask_for(TITLE, task.name)) {
         build_examples();
+        let peer = task.build_peer();
         let tree = tree.make();
         let warm = task.on_warm_caches(bench, &tree);
         let cold = task.on_cold_caches(&tree, is_test);
@@ -71,10 +94,11 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         let (place, directories, files) = (&tree.label, shape.directories(), shape.files());
         write!(
             all,
-            "\n### {TITLE}: {}\n\nSlow: {directories} directories and {files} files on FUSE, 1 ms a request\n\n\
+            "\n### {TITLE}: {}\n\n{}Slow: {directories} directories and {files} files on FUSE, {LATENCY:?} a request\n\n\
              | | {place} | system calls | peak memory | cold caches | slow | requests waited for | at once |\n\
              |---|---|---|---|---|---|---|---|\n",
-            task.name
+            task.name,
+            peer.err().unwrap_or_default()
         )
         .expect(TO_STRING);
         for (((name, warm), cold), slow) in task.commands.iter().zip(warm).zip(cold).zip(slow) {
@@ -97,7 +121,71 @@ fn build_examples() {
     run(cargo.arg("--target-dir").arg(directory().join(".."))).expect("cannot build the examples");
 }
 
+impl Output {
+    fn of(name: &str) -> Self {
+        match name.split(' ').next() {
+            Some("examples/du" | "du") => Self::Usage,
+            Some("fdu") => Self::UsageOfFiles,
+            _ => Self::Paths,
+        }
+    }
+
+    /// The bytes of all names, or the KiB.
+    fn answer(self, output: &[u8], root: &Path) -> u64 {
+        match self {
+            Self::Paths => bytes_of_names(output, root),
+            Self::Usage => number(output, ""),
+            Self::UsageOfFiles => number(output, "\"allocated\": ") / 1024,
+        }
+    }
+
+    fn oracle(self, tree: &Tree) -> Oracle<'_> {
+        match self {
+            Self::Paths => tree.oracle(Answer::Bytes),
+            Self::Usage => Oracle::new(&tree.label, false, || {
+                number(&run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout, "")
+            }),
+            Self::UsageOfFiles => Oracle::new(&tree.label, false, || blocks_of_files(tree.path()) / 2),
+        }
+    }
+
+    /// The answer for [`POINT`].
+    fn on_slow(self, shape: Shape) -> u64 {
+        match self {
+            Self::Paths => shape.bytes_of_names(),
+            Self::Usage => shape.kibibytes(),
+            Self::UsageOfFiles => shape.kibibytes_of_files(),
+        }
+    }
+}
+
+/// Of 512 bytes.
+fn blocks_of_files(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).expect("cannot open the directory");
+    let blocks = |entry: std::io::Result<DirEntry>| {
+        let entry = entry.expect("cannot read the directory");
+        let file_type = entry.file_type().expect("cannot tell its type");
+        if file_type.is_dir() {
+            return blocks_of_files(&entry.path());
+        }
+        if file_type.is_file() { entry.metadata().expect("cannot stat the file").blocks() } else { 0 }
+    };
+    entries.map(blocks).sum()
+}
+
 impl Task {
+    /// As its author compiles it, though `.ci/run` saves that time for ours. It takes a minute or two, but only once.
+    ///
+    /// The error says which rows are missing, and why.
+    fn build_peer(&self) -> Result<(), String> {
+        let mut cargo = Command::new("cargo");
+        cargo.env_remove("CARGO_PROFILE_RELEASE_LTO").env_remove("CARGO_PROFILE_RELEASE_CODEGEN_UNITS");
+        cargo.args(["install", "--quiet", "--locked", self.peer, "--root"]).arg(directory().join(PEERS));
+        run(&mut cargo)
+            .map(drop)
+            .map_err(|failure| format!("Without {} its rows are SKIPPED: {failure}\n\n", self.peer))
+    }
+
     /// The commands that run here. Those that are not installed, or lack an option, fail.
     fn installed(&self, root: &Path) -> Vec<&'static str> {
         let runs = |name: &&str| match run(&mut command(name, root)) {
@@ -107,19 +195,9 @@ impl Task {
         self.commands.iter().copied().filter(runs).collect()
     }
 
-    fn oracle<'t>(&self, tree: &'t Tree) -> Oracle<'t> {
-        match self.name {
-            "du" => Oracle::new(&tree.label, false, || {
-                kibibytes(&run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout)
-            }),
-            _ => tree.oracle(Answer::Bytes),
-        }
-    }
-
     /// For each command: its time, as a ratio to that of the first one, its system calls, and its peak memory.
     fn on_warm_caches(&self, bench: &mut Bench, tree: &Tree) -> Vec<[String; 3]> {
-        let contender =
-            |name: &&'static str| Contender::new(name, self.oracle(tree), Whole { name, tree, answer: self.answer });
+        let contender = |name: &&'static str| Contender::new(name, Output::of(name).oracle(tree), Whole { name, tree });
         let installed = self.installed(tree.path());
         let row = bench.measure(TITLE, self.name, installed.iter().map(contender).collect());
         let cells = |name: &&'static str| {
@@ -144,7 +222,7 @@ impl Task {
                 rustix::fs::sync();
                 let is_cold = is_test || std::fs::write("/proc/sys/vm/drop_caches", "3").is_ok();
                 if is_cold && installed.contains(name) {
-                    seconds.push(Whole { name, tree, answer: self.answer }.time(1).as_secs_f64());
+                    seconds.push(Whole { name, tree }.time(1).as_secs_f64());
                 }
             }
         }
@@ -159,11 +237,12 @@ impl Task {
     /// not mount, or there is no FUSE.
     fn on_slow(&self, shape: Shape) -> Vec<[String; 3]> {
         let server = Server::mount(shape, LATENCY);
-        let right = if self.name == "du" { shape.kibibytes() } else { shape.bytes_of_names() };
         let cells = |name: &&'static str| {
             let server = server.as_ref().ok()?;
             let (output, seen) = server.observe(|| run(&mut command(name, POINT.as_ref())));
-            assert_eq!((self.answer)(&output.ok()?.stdout, POINT.as_ref()), right, "{name} gives a wrong answer");
+            let printed = Output::of(name);
+            let answer = printed.answer(&output.ok()?.stdout, POINT.as_ref());
+            assert_eq!(answer, printed.on_slow(shape), "{name} gives a wrong answer");
             Some([time(seen.seconds), seen.requests.to_string(), format!("{:.1}", seen.at_once)])
         };
         self.commands.iter().map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from))).collect()
@@ -185,8 +264,11 @@ fn last_line(observer: &str, name: &str, tree: &Tree) -> Option<String> {
 fn command(name: &str, root: &Path) -> Command {
     let mut words = name.split(' ');
     let program = words.next().expect("BUG: `split` gave nothing");
-    let is_own = program.starts_with(OWN);
-    let mut command = if is_own { Command::new(directory().join(program)) } else { Command::new(program) };
+    let mut command = match program {
+        "fdf" | "fdu" => Command::new(directory().join(PEERS).join("bin").join(program)),
+        _ if program.starts_with(OWN) => Command::new(directory().join(program)),
+        _ => Command::new(program),
+    };
     command.args(words).arg(root);
     command
 }
@@ -194,7 +276,6 @@ fn command(name: &str, root: &Path) -> Command {
 struct Whole<'a> {
     name: &'static str,
     tree: &'a Tree,
-    answer: fn(&[u8], &Path) -> u64,
 }
 
 impl Work for Whole<'_> {
@@ -210,7 +291,8 @@ impl Work for Whole<'_> {
 
     fn answer(&mut self) -> u64 {
         let root = self.tree.path();
-        (self.answer)(&run(&mut command(self.name, root)).expect("the command failed").stdout, root)
+        let output = run(&mut command(self.name, root)).expect("the command failed");
+        Output::of(self.name).answer(&output.stdout, root)
     }
 }
 
@@ -221,8 +303,9 @@ pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
     below.map(|path| path.rsplit(|byte| *byte == b'/').next().map_or(0, |name| name.len() as u64)).sum()
 }
 
-/// The number that `du -sk` prints.
-fn kibibytes(output: &[u8]) -> u64 {
+/// The number that stands after the first `label`.
+fn number(output: &[u8], label: &str) -> u64 {
     let text = String::from_utf8_lossy(output);
-    text.split_whitespace().next().and_then(|number| number.parse().ok()).expect("`du` printed no number")
+    let digits = text.split_once(label).and_then(|(_, after)| after.split(|it: char| !it.is_ascii_digit()).next());
+    digits.and_then(|digits| digits.parse().ok()).expect("the command printed no number")
 }

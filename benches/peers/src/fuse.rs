@@ -53,7 +53,11 @@ impl Shape {
     }
 
     pub fn kibibytes(self) -> u64 {
-        KIBIBYTES * (self.directories() + self.files())
+        KIBIBYTES * self.directories() + self.kibibytes_of_files()
+    }
+
+    pub fn kibibytes_of_files(self) -> u64 {
+        KIBIBYTES * self.files()
     }
 }
 

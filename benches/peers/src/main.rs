@@ -5,8 +5,8 @@
 //! `g++`; they run in processes of their own, and time themselves. Further tables are about process monitors, about whole
 //! programs that list a tree or add it up, and about many threads on a slow network.
 //!
-//! After `--`: `--draw` measures only what the pictures in `.github/pictures` show, and draws them. `--test` checks the answers and
-//! measures nothing. Words select the rows with one of them in their title or label, or pictures.
+//! After `--`: `--draw` also draws the pictures in `.github/pictures`, of the rows that the tables show. `--test` checks the answers
+//! and measures nothing. Words select the rows with one of them in their title or label.
 
 mod again;
 mod answers;
@@ -26,8 +26,8 @@ mod work;
 
 use criterion::Criterion;
 use lendir_benches::contender::Contender;
-use lendir_benches::directories::{Directory, Fixture, Names, Root, fastest_root, roots};
-use lendir_benches::ratio::{Bench, Table};
+use lendir_benches::directories::{Directory, Fixture, Names, Root, Shape, fastest_root, roots};
+use lendir_benches::ratio::{Bench, Table, cell};
 use lendir_benches::trees::{self, Tree};
 use lendir_benches::{Arguments, machine, readers as own, walkers as own_walkers};
 use picture::{Group, Picture};
@@ -44,36 +44,36 @@ fn main() {
         _ => {}
     }
     let arguments = Arguments::read();
-    let (is_test, draws) = (arguments.has("--test"), arguments.has("--draw"));
-    let mut bench = Bench::new(Criterion::default(), is_test);
+    let mut bench = Bench::new(Criterion::default(), arguments.has("--test"));
     let (programs, missing) = programs::build();
-    if !draws {
-        let tables = tables(&arguments, &mut bench, &programs);
-        println!("\nThis is {}.", machine());
-        for sentence in missing {
-            println!("\n{sentence}");
-        }
-        print!("{tables}");
+    let (tables, pictures) = measure(&arguments, &mut bench, &programs);
+    println!("\nThis is {}.", machine());
+    for sentence in missing {
+        println!("\n{sentence}");
     }
-    if draws || is_test {
-        draw("readers.svg", &arguments, || picture_of_readers(&mut bench, &programs));
-        draw("walkers.svg", &arguments, || picture_of_walkers(&mut bench));
+    print!("{tables}");
+    for (file, picture) in pictures {
+        if let Some(picture) = picture {
+            draw(file, &picture, &arguments);
+        }
     }
 }
 
-fn draw(file: &str, arguments: &Arguments, picture: impl FnOnce() -> Picture) {
-    if !arguments.ask_for("Drawn", file) {
-        return;
-    }
-    let svg = picture().svg().expect("cannot draw the picture");
-    if !arguments.has("--test") {
+fn draw(file: &str, picture: &Picture, arguments: &Arguments) {
+    let svg = picture.svg().expect("cannot draw the picture");
+    if arguments.has("--draw") {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.github/pictures").join(file);
         std::fs::write(&path, svg).expect("cannot write the picture");
         println!("\ndrawn: {}", path.display());
     }
 }
 
-fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> String {
+/// The tables, and each picture whose rows were all asked for.
+fn measure(
+    arguments: &Arguments,
+    bench: &mut Bench,
+    programs: &[Program],
+) -> (String, [(&'static str, Option<Picture>); 2]) {
     let (fastest, first) = (fastest_root(), &roots()[0]);
     let asked = |table: &Table, label: &str| arguments.ask_for(table.title, label);
 
@@ -81,6 +81,7 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
     let mut pids = Table::new("PIDs");
     for fixture in [
         Fixture::Made(first.shape(32, Names::Sixteen)),
+        Fixture::Made(first.shape(1000, Names::Sixteen)),
         Fixture::Made(fastest.shape(1024, Names::Pids)),
         Fixture::Proc(300),
     ] {
@@ -92,7 +93,7 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
         }
         let Some(dir) = fixture.make_many() else { continue };
         if read_asked {
-            read.measure(bench, &label, reading(&dir).chain([readers::walkdir(&dir, false)]).collect());
+            read.measure(bench, &label, reading(&dir));
         }
         if pids_asked {
             pids.measure(bench, &label, [own::bare_loop(&dir)].into_iter().chain(processes::pids()).collect());
@@ -102,17 +103,17 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
     let mut sort = Table::new("Sorted, other crates and languages");
     for shape in [
         first.shape(32, Names::Sixteen),
+        first.shape(1000, Names::Sixteen).shuffled(),
         fastest.shape(2, Names::Source),
         fastest.shape(8, Names::Source),
         fastest.shape(32, Names::Source),
-        fastest.shape(128, Names::Source),
         fastest.shape(1024, Names::Source),
         fastest.shape(1024, Names::Photos).shuffled(),
         fastest.shape(100_000, Names::Hex),
     ] {
         if asked(&sort, &shape.label()) {
             let dir = shape.make_many();
-            sort.measure(bench, &dir.label, sorting(&dir, programs).chain([readers::walkdir(&dir, true)]).collect());
+            sort.measure(bench, &dir.label, sorting(&dir, programs));
         }
     }
 
@@ -128,17 +129,41 @@ fn tables(arguments: &Arguments, bench: &mut Bench, programs: &[Program]) -> Str
         let tree = trees::Fixture::System("/usr").make();
         again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::lendir(&tree), again::std(&tree)]);
     }
+    let figures_of_readme = figures_of_readme(&walk);
     let work = work::table(arguments, bench);
-    let tables = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();
-    tables + &monitors::tables(arguments, bench) + &commands::tables(arguments, bench) + &network::tables(arguments)
+    let pictures = [("readers.svg", picture_of_readers(&read, &sort)), ("walkers.svg", picture_of_walkers(&walk))];
+    let mut text = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();
+    text += &monitors::tables(arguments, bench);
+    text += &commands::tables(arguments, bench);
+    text += &network::tables(arguments);
+    text += &figures_of_readme.unwrap_or_default();
+    (text, pictures)
 }
 
-fn reading(dir: &Directory) -> impl Iterator<Item = Contender<'_>> {
-    own::all(dir).into_iter().chain(readers::all(dir))
+/// The two figures in the first sentence of README.md.
+fn figures_of_readme(walk: &Table) -> Option<String> {
+    let row = walk.row("/usr")?;
+    let [one, all] = [("lendir", "walkdir"), ("lendir, all cores", "ignore, all cores")]
+        .map(|(ours, other)| Some(row.ratio(ours)? / row.ratio(other)?))
+        .map(cell);
+    let threads = own_walkers::cores();
+    Some(format!(
+        "\n### The figures of README.md\n\n/usr in {one} of walkdir's time, and on {threads} threads in {all} of ignore's.\n"
+    ))
 }
 
-fn sorting<'a>(dir: &'a Directory, programs: &[Program]) -> impl Iterator<Item = Contender<'a>> {
-    own::sorted(dir).into_iter().chain(programs.iter().map(|program| program.contender(dir)))
+fn reading(dir: &Directory) -> Vec<Contender<'_>> {
+    let mut all = own::all(dir);
+    all.extend(readers::all(dir));
+    all.push(readers::walkdir(dir, false));
+    all
+}
+
+fn sorting<'a>(dir: &'a Directory, programs: &[Program]) -> Vec<Contender<'a>> {
+    let mut all = own::sorted(dir);
+    all.extend(programs.iter().map(|program| program.contender(dir)));
+    all.push(readers::walkdir(dir, true));
+    all
 }
 
 fn walking(tree: &Tree) -> Vec<Contender<'_>> {
@@ -148,34 +173,35 @@ fn walking(tree: &Tree) -> Vec<Contender<'_>> {
 }
 
 /// A small directory, a large one and a sorted one, in the directory for temporary files.
-fn picture_of_readers(bench: &mut Bench, programs: &[Program]) -> Picture {
+fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
     let root: &Root = &roots()[0];
-    let mut group = |heading: &str, contenders: Vec<Contender<'_>>| {
-        Group::new(heading, &bench.measure("Drawn", heading, contenders).ratios)
+    let (small, large) = (root.shape(32, Names::Sixteen), root.shape(1000, Names::Sixteen));
+    let group = |heading: &str, table: &Table, shape: &Shape| {
+        let mut bars = table.row(&shape.label())?.ratios.clone();
+        bars.retain(|(name, _)| !name.starts_with("walkdir")); // a walker, and so slow that it would shrink the others
+        Some(Group::new(heading, &bars))
     };
-    let (small, large) = (root.shape(32, Names::Sixteen).make_many(), root.shape(1000, Names::Sixteen).make_many());
-    let shuffled = root.shape(1000, Names::Sixteen).shuffled().make_many();
-    Picture {
+    Some(Picture {
         title: "How long it takes to read a directory",
         place: format!("{}, {}", root.file_system, machine()),
         legend: "The bare loop makes the system calls and looks at nothing. Orange is what a reader adds to it.",
         base: "bare loop",
         groups: vec![
-            group("32 files", reading(&small).collect()),
-            group("1000 files", reading(&large).collect()),
-            group("1000 files, sorted by name", sorting(&shuffled, programs).collect()),
+            group("32 files", read, &small)?,
+            group("1000 files", read, &large)?,
+            group("1000 files, sorted by name", sort, &large.shuffled())?,
         ],
-    }
+    })
 }
 
-fn picture_of_walkers(bench: &mut Bench) -> Picture {
-    let tree = trees::Fixture::System("/usr").make();
-    let ratios = bench.measure("Drawn", &tree.label, walking(&tree)).ratios;
+fn picture_of_walkers(walk: &Table) -> Option<Picture> {
+    let tree = trees::Fixture::System("/usr");
+    let ratios = walk.row(&tree.label())?.ratios.clone();
     let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().partition(|it| it.0.ends_with(", sorted"));
     let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
-    Picture {
+    Some(Picture {
         title: "How long it takes to walk /usr",
-        place: format!("{}, {}", tree.file_system(), machine()),
+        place: format!("{}, {}", tree.make().file_system(), machine()),
         legend: "The bare walk knows all directories beforehand. Orange is what a walker adds to it.",
         base: "bare walk",
         groups: vec![
@@ -183,5 +209,5 @@ fn picture_of_walkers(bench: &mut Bench) -> Picture {
             Group::new("one thread, sorted by name", &sorted),
             Group::new(&format!("{} threads", own_walkers::cores()), &on_all_cores),
         ],
-    }
+    })
 }

@@ -25,39 +25,42 @@ struct Way {
     write: fn(&Path, &mut Vec<u8>),
 }
 
+/// The columns of the table.
+const WAYS: [&str; 4] = ["std", "walkdir", "procfs", "lendir"];
+
 /// The first way of each is that of `std`.
 const QUESTIONS: [Question; 4] = [
     Question {
         title: "threads by name",
         ways: &[
-            Way { name: "std, read_to_string", write: answers::threads_by_std },
-            Way { name: "walkdir, all of /proc/PID", write: answers::threads_by_walkdir },
-            Way { name: "procfs, tasks and stat", write: answers::threads_by_procfs },
+            Way { name: "std", write: answers::threads_by_std },
+            Way { name: "walkdir", write: answers::threads_by_walkdir },
+            Way { name: "procfs", write: answers::threads_by_procfs },
             Way { name: "lendir", write: answers::threads_by_lendir },
         ],
     },
     Question {
         title: "descriptors",
         ways: &[
-            Way { name: "std, read_link", write: answers::descriptors_by_std },
-            Way { name: "procfs, fd", write: answers::descriptors_by_procfs },
+            Way { name: "std", write: answers::descriptors_by_std },
+            Way { name: "procfs", write: answers::descriptors_by_procfs },
             Way { name: "lendir", write: answers::descriptors_by_lendir },
         ],
     },
     Question {
         title: "stat of each process",
         ways: &[
-            Way { name: "std, read_to_string", write: answers::stat_by_std },
-            Way { name: "procfs, stat", write: answers::stat_by_procfs },
+            Way { name: "std", write: answers::stat_by_std },
+            Way { name: "procfs", write: answers::stat_by_procfs },
             Way { name: "lendir", write: answers::stat_by_lendir },
         ],
     },
     Question {
         title: "processes of a cgroup tree",
         ways: &[
-            Way { name: "std, recursive, read_to_string", write: answers::cgroups_by_std },
-            Way { name: "walkdir, read_to_string", write: answers::cgroups_by_walkdir },
-            Way { name: "lendir::Walk", write: answers::cgroups_by_lendir },
+            Way { name: "std", write: answers::cgroups_by_std },
+            Way { name: "walkdir", write: answers::cgroups_by_walkdir },
+            Way { name: "lendir", write: answers::cgroups_by_lendir },
         ],
     },
 ];
@@ -72,13 +75,15 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
     let pids = sleepers.pids();
     let mut text = format!(
         "\n### {TITLE}\n\n{PROCESSES} processes more, each with {THREADS} threads and {DESCRIPTORS} descriptors more\n\n\
-         | | | time | system calls |\n|---|---|---|---|\n"
+         | | {} |\n|---|{}\n",
+        WAYS.join(" | "),
+        "---|".repeat(WAYS.len())
     );
     for question in asked {
         let root = if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
         match root {
-            Ok(root) => text += &question.rows(bench, root, &pids),
-            Err(error) => writeln!(text, "| {} | SKIPPED: {error} | | |", question.title).expect(TO_STRING),
+            Ok(root) => text += &question.row(bench, root, &pids),
+            Err(error) => writeln!(text, "| {} | SKIPPED: {error} | | | |", question.title).expect(TO_STRING),
         }
     }
     text
@@ -102,7 +107,7 @@ impl Question {
     }
 
     /// Other processes come and go, so only the lines of `pids`, which stay, are compared with those of the first way.
-    fn rows(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
+    fn row(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
         let answer = |lines: &Vec<u8>| {
             let mut lines: Vec<_> =
                 lines.split(|byte| *byte == b'\n').filter(|line| pids.contains(pid(line))).collect();
@@ -126,14 +131,15 @@ impl Question {
         };
         let row = bench.measure(TITLE, self.title, self.ways.iter().map(contender).collect());
 
-        let mut text = String::new();
-        for Way { name, .. } in self.ways {
-            let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
-            let calls = self.system_calls(name, root).map_or_else(|| "–".into(), |calls| calls.to_string());
-            let title = if *name == first.name { self.title } else { "" };
-            writeln!(text, "| {title} | {name} | {time} | {calls} |").expect(TO_STRING);
-        }
-        text
+        let cells = WAYS.map(|name| {
+            if !self.ways.iter().any(|way| way.name == name) {
+                return cell(None);
+            }
+            let time = if name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
+            let calls = self.system_calls(name, root).map_or_else(|| "not counted".into(), |calls| calls.to_string());
+            format!("{time}, {calls}")
+        });
+        format!("| {} | {} |\n", self.title, cells.join(" | "))
     }
 
     /// Those of a child that answers twice, less those of one that answers once. `None` without strace.

@@ -1,10 +1,12 @@
 //! Walking a tree with other crates.
 
+use fdf::walk::Finder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::trees::{Answer, Order, Tree};
 use lendir_benches::walkers::{cores, lendir_spread};
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,6 +25,8 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
         Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
         Contender::reading("jwalk, all cores", unsorted(), Jwalk { root, threads: Parallelism::RayonNewPool(threads) }),
+        Contender::counting("fdf, 1 + 1 threads", tree.oracle(Answer::Bytes), move || fdf(root, 1)),
+        Contender::counting("fdf, all cores", tree.oracle(Answer::Bytes), move || fdf(root, threads)),
     ]
 }
 
@@ -95,4 +99,12 @@ impl Reader for Jwalk<'_> {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
+}
+
+/// The bytes of all names. `threads` threads walk, and send what they find to this one. Errors are ignored, as by default.
+fn fdf(root: &Path, threads: usize) -> u64 {
+    let all = Finder::init(root).keep_hidden(false); // whose argument is whether to hide them
+    let all = all.respect_gitignore(false).thread_count(NonZero::new(threads));
+    let entries = all.build().expect("cannot prepare the walk").traverse().expect("cannot open the root");
+    entries.map(|entry| entry.file_name().len() as u64).sum()
 }
