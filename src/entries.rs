@@ -12,7 +12,7 @@ use std::fmt;
 /// `next`.
 ///
 /// It owns neither the buffer nor the descriptor, which stays usable while an entry lives: for [`openat`](crate::openat)
-/// above all.
+/// above all. It knows no path: entries of [`ReadDir::from_fd`](crate::ReadDir::from_fd) have one.
 ///
 /// ```
 /// use lendir::{Buffer, Entries};
@@ -106,8 +106,9 @@ impl<'a> Entries<'a> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end. Each entry passed over costs a [`next`](Self::next), and the errors
-    /// are those of `next`.
+    /// The next entry that is `wanted`, or `None` at the end. It goes on from the entry lent last, so it is no filter, which is
+    /// [`ReadDir::filter_map`](crate::ReadDir::filter_map), and no lookup, which is [`Listing::by_name`](crate::Listing::by_name).
+    /// Each entry passed over costs a [`next`](Self::next), and the errors are those of `next`.
     ///
     /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
     /// in a loop of its own.

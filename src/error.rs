@@ -8,12 +8,12 @@ use std::{fmt, io};
 /// What the kernel answered, and the path that it belongs to.
 ///
 /// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`. Control
-/// characters in a path, which a terminal would obey, display as `?`. The cause is part of that text, so
+/// characters in a path, which a terminal would obey, display as `?`. Print no path before it. The cause is part of that text, so
 /// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
-/// `?` turns it into an [`io::Error`] of the same [kind](io::Error::kind) that displays the same, but has no
-/// [`raw_os_error`](io::Error::raw_os_error): ask for [that of this one](Self::raw_os_error) before, or take the cause by
-/// [`into_io_error`](Self::into_io_error).
+/// **`?` into an [`io::Error`] keeps path and [kind](io::Error::kind), and loses the
+/// [`raw_os_error`](io::Error::raw_os_error)**: code that then asks for `ESRCH` compiles and is wrong.
+/// [`into_io_error`](Self::into_io_error) keeps the number and has no path.
 ///
 /// ```
 /// let error = lendir::Walk::open("/no/such/directory").unwrap_err();

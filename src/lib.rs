@@ -6,11 +6,18 @@
 //! - [`Entries`] reads directories into your own [`Buffer`]: for many that do not form a tree.
 //!
 //! ```
-//! let mut proc = lendir::read_dir("/proc")?;
-//! while let Some(entry) = proc.next()? {
-//!     if let Some(pid) = entry.numeric_name() {
-//!         println!("{pid}");
-//!     }
+//! for pid in lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()) {
+//!     println!("{}", pid?);
+//! }
+//! # Ok::<(), lendir::Error>(())
+//! ```
+//!
+//! That loop gets what [`filter_map`](ReadDir::filter_map) makes of each entry. This one gets the entries themselves:
+//!
+//! ```
+//! let mut etc = lendir::read_dir("/etc")?;
+//! while let Some(entry) = etc.next()? {
+//!     println!("{:8} {:?}", entry.stat()?.st_size, entry.name_os());
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
@@ -27,10 +34,10 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! An [`Iterator`] cannot lend, so there is no `for` and no `collect`: copy what you keep (`entry.name().to_vec()`). **While an
-//! entry is in use, its [`Dir`] and [`Worker`] are borrowed**: take [`path`](Dir::path), [`depth`](Dir::depth) and
-//! [`jobs`](Worker::jobs) before the inner loop, and call [`skip_entry`](Dir::skip_entry) after the last use of the entry. Types
-//! and flags of [`rustix`] are in the signatures; it is re-exported as `lendir::rustix`.
+//! An [`Iterator`] cannot lend, so over entries there is no `for` and no `collect`: copy what you keep
+//! (`entry.name().to_vec()`). **While an entry is in use, its [`Dir`] and [`Worker`] are borrowed**: [`Dir::next`] says what to
+//! take before the inner loop. Types and flags of [`rustix`] are in the signatures; it is re-exported as `lendir::rustix`. Use
+//! only its `fs`, `io`, `fd` and `path`: the crate may stop asking for its other modules.
 //!
 //! # Which call do I want?
 //!
@@ -39,6 +46,8 @@
 //! | return the first entry that matches | [`ReadDir::find`], [`Dir::find`] |
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
+//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
+//! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
 //! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] if it must be certain |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
@@ -51,7 +60,7 @@
 //! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
 //! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
 //! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
-//! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; drop the walk, or [`Dir::stop`] |
+//! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`], [`Jobs::stop`] |
 //! | walk several trees | [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
@@ -69,6 +78,7 @@
 //! A small directory takes `openat`, two `getdents64` and `close`, in a [`Walk`] often [one less](Walk#what-it-costs), and
 //! nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`] and a [`Walk`] stop allocating once
 //! they are large enough. `cargo bench` measures time, and `cargo bench --bench counts` counts system calls and allocations.
+//! Costs, here and at each item, are those of this version, and no promises.
 //!
 //! # Under `LD_PRELOAD`
 //!

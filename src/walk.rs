@@ -153,7 +153,8 @@ impl<S> WalkOptions<S> {
     /// # Errors
     ///
     /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO. A
-    /// root that may not be read is lent all the same, and [`Dir::next`] returns the error.
+    /// program that takes files too asks about them itself, as the example `find` does. A root that may not be read is lent all the
+    /// same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
         let mut walk = self.begin(Roots::default(), b"");
         walk.reopen(path)?;
@@ -234,7 +235,7 @@ impl<S: Clone> Walk<S> {
     ///
     /// # Errors
     ///
-    /// With the path of the directory concerned. The next call continues.
+    /// With the path of the directory concerned, and without its state. The next call continues.
     ///
     /// - `EACCES` if the parent may not be searched, `ENOENT` for a directory that was removed, `ENOTDIR` for one that was
     ///   replaced, `ELOOP` for a [followed link](Dir::follow_entry) that leads back; `EMFILE` or `ENFILE` if no descriptor is
@@ -291,8 +292,8 @@ impl<S: Clone> Walk<S> {
     /// ```
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
-    /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. [`Worker::stop`] ends the walk
-    /// for all. So does a panic, which is passed on once all have returned.
+    /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. **The error of that `?` is in the
+    /// results**, and no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open)
     /// descriptors, and one more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024:

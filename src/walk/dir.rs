@@ -22,8 +22,9 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
-/// If it is dropped before its end, the walk reads it from the start, to find the directories that it has not seen yet: one
-/// `lseek`, and 8 bytes for each directory that it has.
+/// **A `break` hides nothing**: the walk goes below the directories that were not lent, too. If it is not to, use
+/// [`skip_name`](Self::skip_name) before the loop, or [`skip_all`](Self::skip_all). To find them it reads the directory from the
+/// start: one `lseek`, and 8 bytes for each directory that was lent.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of `next`:
 ///
@@ -103,7 +104,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
-    /// [`path`](Self::path) and [`depth`](Self::depth) before the loop, and call [`skip_entry`](Self::skip_entry) last.
+    /// [`path`](Self::path), [`depth`](Self::depth), a clone of the [`state`](Self::state), and on several threads the
+    /// [`jobs`](super::Worker::jobs), before the loop, and call [`skip_entry`](Self::skip_entry) after the last use of the entry.
     ///
     /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
     ///
@@ -302,6 +304,8 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
+    /// Panics as [`skip_entry`](Self::skip_entry): after [`read_into`](Self::read_into), use [`follow_name`](Self::follow_name).
+    ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
     /// `close`, of each ancestor that was not asked before; meanwhile two descriptors more than
     /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
@@ -376,7 +380,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Its name, as [`Entry::name`]. For a root, the last component of its path, without slashes, or the path if that has none:
-    /// `/`, `..`, or an empty one.
+    /// `/`, `.`, `..`, or an empty one.
     #[inline]
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
@@ -423,8 +427,9 @@ impl<'a, S> Dir<'a, S> {
     /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the
     /// walk, as [`path`](Self::path) does.
     ///
-    /// **Reading through it moves the position that [`next`](Self::next) reads from**: open `c"."` in it to read the directory
-    /// yourself.
+    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what it did
+    /// not get: open `c"."` in it to read the directory yourself. One that you have read to its end before the first `next` loses
+    /// nothing: `next` then lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
     #[must_use]

@@ -28,7 +28,7 @@ use std::fmt;
 ///             if entry.file_type() == FileType::RegularFile {
 ///                 match entry.open(OFlags::RDONLY | OFlags::NONBLOCK) {
 ///                     Ok(file) => {
-///                         let search = &search;
+///                         let search = &search; // this is what `move` moves
 ///                         jobs.run(move |_| search(file.into()));
 ///                     }
 ///                     Err(error) => eprintln!("{error}"),
@@ -74,13 +74,14 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         Self { is_in_job: true, ..self }
     }
 
-    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and fewer than 16
-    /// jobs, and two for each thread, are queued. Otherwise runs it here and now, so hold no lock that it takes. A job started
-    /// by a job is queued only if a thread is waiting for it.
+    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and the queue, which is
+    /// bounded, has room. Otherwise runs it here and now, so hold no lock that it takes. A job started by a job is queued only if a
+    /// thread is waiting for it.
     ///
     /// A closure may wait for the results of its jobs, and a job for those of its own, because what is queued runs even if the
-    /// caller does nothing more. A job must not wait for jobs that it did not start, or for anything that its starter does after
-    /// this call. The second visit of a directory does not wait for jobs.
+    /// caller does nothing more. **Who waits for a job holds nothing that any job takes**: the only thread that takes jobs may be
+    /// running another one. A job must not wait for jobs that it did not start, or for anything that its starter does after this
+    /// call.
     ///
     /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued. Every
     /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that have

@@ -73,7 +73,7 @@ impl<S> WalkOptions<S> {
     /// [`Dir::is_second_visit`](crate::Dir::is_second_visit) and [`Dir::parent`](crate::Dir::parent). First and second visits
     /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open). On several threads
     /// too, the second visits of all directories below have ended before that of a directory begins, and it sees what their
-    /// closures wrote.
+    /// closures wrote. It does not wait for [jobs](crate::Jobs).
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -124,9 +124,10 @@ impl<S> WalkOptions<S> {
     }
 
     /// Carries a state down the tree. Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
-    /// [`Dir::state`](crate::Dir::state), as the caller left it there. At its second visit a directory has its own state again. In
-    /// an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last clone
-    /// is dropped, as in [a recipe](crate::recipes#trees).
+    /// [`Dir::state`](crate::Dir::state), as the caller left it there: all directories in one begin with the same. At its second
+    /// visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a state do not count
+    /// for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the
+    /// example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees).
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
