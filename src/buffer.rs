@@ -47,20 +47,17 @@ impl Buffer {
     pub const DEFAULT_CAPACITY: usize = 32 * 1024;
 
     /// A buffer of [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) bytes.
-    #[must_use]
     pub fn new() -> Self {
         Self::with_capacity(Self::DEFAULT_CAPACITY)
     }
 
     /// A buffer of `bytes` bytes, clamped to the sizes that `getdents64` works with: from
     /// [`MIN_CAPACITY`](Self::MIN_CAPACITY) to `i32::MAX`, above which it answers `EINVAL`.
-    #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Box::new_uninit_slice(bytes.clamp(Self::MIN_CAPACITY, i32::MAX as usize)).into_vec())
     }
 
     /// The size in bytes.
-    #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.len()
     }

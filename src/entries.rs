@@ -171,7 +171,6 @@ impl<'a> Entries<'a> {
     /// the entries read may not be all it had.
     ///
     /// The `task` and `fd` directories of a process that is killed end normally until it has been reaped.
-    #[must_use]
     pub fn removed(&self) -> bool {
         self.phase == Phase::Removed
     }
@@ -182,7 +181,6 @@ impl<'a> Entries<'a> {
     /// [`Listing::read`](crate::Listing::read) takes.
     #[doc(alias = "as_fd")]
     #[inline]
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
     }

@@ -60,21 +60,18 @@ impl Entry<'_> {
     /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
     #[doc(alias("d_name", "file_name"))]
     #[inline]
-    #[must_use]
     pub fn name(&self) -> &[u8] {
         self.record.file_name().to_bytes()
     }
 
     /// The name with its NUL, which goes straight into `openat`, `statat`, `unlinkat` or `readlinkat`: no copy.
     #[inline]
-    #[must_use]
     pub fn name_cstr(&self) -> &CStr {
         self.record.file_name()
     }
 
     /// The name for `std`: `Path::new(entry.name_os())`.
     #[inline]
-    #[must_use]
     pub fn name_os(&self) -> &OsStr {
         OsStr::from_bytes(self.name())
     }
@@ -83,7 +80,6 @@ impl Entry<'_> {
     /// and the name. **From [`Entries`](crate::Entries) it is the name alone**, because a descriptor has no path.
     ///
     /// Costs: one allocation.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         join(self.directory.path, self.name())
     }
@@ -91,7 +87,6 @@ impl Entry<'_> {
     /// How many levels it is below the root of the walk: 1 in the root. Without a walk it is 1.
     #[doc(alias = "min_depth")]
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.directory.depth + 1
     }
@@ -100,7 +95,6 @@ impl Entry<'_> {
     ///
     /// No sign, no leading zero, at most `u32::MAX`; `None` for any other name.
     #[inline]
-    #[must_use]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
@@ -111,7 +105,6 @@ impl Entry<'_> {
     /// mount point it is the type of the mount point itself, not of what is mounted there.
     #[doc(alias = "d_type")]
     #[inline]
-    #[must_use]
     pub fn file_type(&self) -> FileType {
         self.record.file_type()
     }
@@ -126,7 +119,6 @@ impl Entry<'_> {
     /// }
     /// ```
     #[inline]
-    #[must_use]
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.directory.fd
     }
@@ -197,7 +189,6 @@ impl Entry<'_> {
     /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> u64 {
         self.record.ino()
     }
@@ -206,7 +197,6 @@ impl Entry<'_> {
     /// dense, and on some file systems a hash.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
-    #[must_use]
     pub fn cookie(&self) -> u64 {
         self.record.next_entry_cookie()
     }

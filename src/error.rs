@@ -60,44 +60,37 @@ impl Error {
     }
 
     /// The directory or entry that the call was about. It is empty for a descriptor whose path is not known.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.known.as_deref().map_or(Path::new(""), |known| &known.path)
     }
 
     /// How many levels the [path](Self::path) is below what was opened: 0 for the root of a walk, or for the directory of a
     /// [`ReadDir`](crate::ReadDir), and 1 for its entries.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.known.as_deref().map_or(0, |known| known.depth)
     }
 
     /// The cause, as the kernel gave it.
-    #[must_use]
     pub fn io_error(&self) -> &io::Error {
         &self.io_error
     }
 
     /// The kind of the cause: [`io::Error::kind`].
-    #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
         self.io_error.kind()
     }
 
     /// The `errno` of the cause. `None` for [`OutOfMemory`](io::ErrorKind::OutOfMemory), which is not the kernel's.
-    #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.io_error.raw_os_error()
     }
 
     /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
-    #[must_use]
     pub fn loop_ancestor(&self) -> Option<&Path> {
         self.known.as_ref()?.loop_ancestor.as_deref()
     }
 
     /// The cause alone, without the path.
-    #[must_use]
     pub fn into_io_error(self) -> io::Error {
         self.io_error
     }

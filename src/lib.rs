@@ -87,6 +87,7 @@
 #![deny(unsafe_code)]
 #![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
+#![allow(clippy::must_use_candidate, reason = "an answer that nobody looks at does no harm")]
 #![allow(clippy::missing_panics_doc, reason = "a panic is a bug, and says so")]
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]

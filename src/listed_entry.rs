@@ -23,7 +23,6 @@ pub struct ListedEntry<'a> {
 impl<'a> ListedEntry<'a> {
     /// As [`Entry::name`](crate::Entry::name).
     #[inline]
-    #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.span.name(&self.arena.memory)
     }
@@ -32,14 +31,12 @@ impl<'a> ListedEntry<'a> {
     ///
     /// Costs: one scan of the name for its NUL.
     #[inline]
-    #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..]).expect("BUG: a name without its NUL")
     }
 
     /// As [`Entry::name_os`](crate::Entry::name_os).
     #[inline]
-    #[must_use]
     pub fn name_os(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
@@ -48,28 +45,24 @@ impl<'a> ListedEntry<'a> {
     /// descriptor has no path.
     ///
     /// Costs: one allocation.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         join(&self.arena.path, self.name())
     }
 
     /// As [`Entry::depth`](crate::Entry::depth).
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.arena.depth + 1
     }
 
     /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
     #[inline]
-    #[must_use]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
     /// As [`Entry::file_type`](crate::Entry::file_type). In [`Order::Path`](crate::Order::Path), the file system's where the
     /// record does not have it.
-    #[must_use]
     pub fn file_type(&self) -> FileType {
         file_type(self.span)
     }
@@ -81,7 +74,6 @@ impl<'a> ListedEntry<'a> {
 
     /// As [`Entry::ino`](crate::Entry::ino).
     #[inline]
-    #[must_use]
     pub fn ino(&self) -> u64 {
         self.arena.ino(self.span)
     }

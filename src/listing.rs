@@ -85,13 +85,11 @@ impl Order {
 
 impl Listing {
     /// An empty listing in [`Order::Bytes`], without memory yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// An empty listing in the order given.
-    #[must_use]
     pub fn with_order(order: Order) -> Self {
         Self { order, ..Self::default() }
     }
@@ -258,32 +256,27 @@ impl Listing {
     }
 
     /// The order that it sorts in.
-    #[must_use]
     pub fn order(&self) -> Order {
         self.order
     }
 
     /// Whether the directory was removed before or while it was read: see [`Entries::removed`](crate::Entries::removed).
-    #[must_use]
     pub fn removed(&self) -> bool {
         self.removed
     }
 
     /// The number of entries.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no entry.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The entry at `index` in the order of the listing, if there are that many.
     #[inline]
-    #[must_use]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
@@ -291,7 +284,6 @@ impl Listing {
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
-    #[must_use]
     pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
         let name = name.as_ref();
         match self.order {

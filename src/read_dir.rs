@@ -207,7 +207,6 @@ impl ReadDir {
     }
 
     /// Its path, as [`read_dir`] or [`from_fd`](Self::from_fd) was given it.
-    #[must_use]
     pub fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
     }
@@ -215,13 +214,11 @@ impl ReadDir {
     /// The descriptor of the directory, for `*at` calls: [`Entries::fd`](crate::Entries::fd).
     #[doc(alias = "as_fd")]
     #[inline]
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
 
     /// Whether the end came because the directory itself is gone: [`Entries::removed`](crate::Entries::removed).
-    #[must_use]
     pub fn removed(&self) -> bool {
         self.phase == Phase::Removed
     }

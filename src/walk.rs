@@ -116,9 +116,7 @@ use traversal::Traversal;
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 64 bytes and the state, or 112
 /// if it was closed early, for each level above that has directories left to do, in post-order for each level. Once this has
 /// grown to what the tree takes, only a followed link allocates, once. [`reopen`](Self::reopen) keeps it for the next tree.
-#[doc(alias = "fts")]
-#[doc(alias = "nftw")]
-#[doc(alias = "walkdir")]
+#[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
     cursor: Cursor<S>,
@@ -302,8 +300,7 @@ impl<S: Clone> Walk<S> {
     /// level's descriptor. In post-order a share takes an `openat` and a `close` too; the first of a level takes a `statx`, an
     /// `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock if one was [just
     /// made](WalkOptions::max_open). If a thread cannot be started, there are fewer threads and fewer results.
-    #[doc(alias = "build_parallel")]
-    #[doc(alias = "threads")]
+    #[doc(alias("build_parallel", "threads"))]
     pub fn spread<'env, R: Send>(
         self,
         threads: usize,

@@ -242,9 +242,7 @@ impl<'a, S> Dir<'a, S> {
     /// # Panics
     ///
     /// After [`read_into`](Self::read_into), where no entry is the one just lent: use [`skip_name`](Self::skip_name).
-    #[doc(alias = "hidden")]
-    #[doc(alias = "prune")]
-    #[doc(alias = "filter_entry")]
+    #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     #[track_caller]
     pub fn skip_entry(&mut self) {
@@ -359,7 +357,6 @@ impl<'a, S> Dir<'a, S> {
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).
     #[inline]
-    #[must_use]
     pub fn state(&self) -> &S {
         self.state
     }
@@ -374,7 +371,6 @@ impl<'a, S> Dir<'a, S> {
     /// (4096 bytes), which no system call takes: use the descriptor. It borrows from the walk, not from this `Dir`: take it before
     /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
     #[inline]
-    #[must_use]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.bounds.path(self.path)))
     }
@@ -382,7 +378,6 @@ impl<'a, S> Dir<'a, S> {
     /// Its name, as [`Entry::name`]. For a root, the last component of its path, without slashes, or the path if that has none:
     /// `/`, `.`, `..`, or an empty one.
     #[inline]
-    #[must_use]
     pub fn name(&self) -> &'a [u8] {
         let of_root = if self.bounds.depth == 0 { self.path().file_name() } else { None };
         of_root.map_or(&self.path[self.bounds.name_at..self.bounds.path_end], OsStr::as_bytes)
@@ -391,21 +386,18 @@ impl<'a, S> Dir<'a, S> {
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent. Here its name is its path as it
     /// was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
-    #[must_use]
     pub fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
     }
 
     /// Its name for `std`.
     #[inline]
-    #[must_use]
     pub fn name_os(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 
     /// How many levels it is below the root, whose depth is 0.
     #[inline]
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.bounds.depth
     }
@@ -413,13 +405,11 @@ impl<'a, S> Dir<'a, S> {
     /// Whether this is its second visit, after everything below it, in [`second_visits`](super::WalkOptions::second_visits). It has no
     /// entries then.
     #[inline]
-    #[must_use]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
     }
 
     /// Whether the walk came to it through a symbolic link that the caller told it to follow.
-    #[must_use]
     pub fn is_link(&self) -> bool {
         self.links.target(self.bounds.depth).is_some()
     }
@@ -432,7 +422,6 @@ impl<'a, S> Dir<'a, S> {
     /// nothing: `next` then lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
-    #[must_use]
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.entries.directory.fd
     }
@@ -457,13 +446,11 @@ impl<'a, S> Dir<'a, S> {
     /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for a root, at a first visit,
     /// and if the parent could not be reopened, which was an error of [`Walk::next`](super::Walk::next) before.
     #[inline]
-    #[must_use]
     pub fn parent(&self) -> Option<BorrowedFd<'a>> {
         self.parent
     }
 
     /// Whether it turned out to be removed while it was read: see [`Entries::removed`].
-    #[must_use]
     pub fn removed(&self) -> bool {
         self.entries.removed()
     }

@@ -114,7 +114,6 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     /// });
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    #[must_use]
     pub fn index(self) -> usize {
         self.index
     }

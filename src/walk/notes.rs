@@ -69,13 +69,11 @@ impl Unfinished {
     /// The rest has been read, or need not be. Returns why the directory may not be read, unless that was reported.
     #[inline]
     pub(super) fn finish(&mut self) -> Option<Errno> {
-        match self {
-            Self::Refused { .. } => self.take_refusal(),
-            _ => {
-                *self = Self::Nothing;
-                None
-            }
+        if let Self::Refused { .. } = self {
+            return self.take_refusal();
         }
+        *self = Self::Nothing;
+        None
     }
 
     #[cold]

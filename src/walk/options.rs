@@ -62,8 +62,7 @@ impl<S> WalkOptions<S> {
     /// same file system are entered.
     ///
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
-    #[doc(alias = "xdev")]
-    #[doc(alias = "same_file_system")]
+    #[doc(alias("xdev", "same_file_system"))]
     pub fn same_mount(mut self, yes: bool) -> Self {
         self.options.same_mount = yes;
         self
@@ -77,9 +76,7 @@ impl<S> WalkOptions<S> {
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
-    #[doc(alias = "depth_first")]
-    #[doc(alias = "contents_first")]
-    #[doc(alias = "post_order")]
+    #[doc(alias("depth_first", "contents_first", "post_order"))]
     pub fn second_visits(mut self, yes: bool) -> Self {
         self.options.second_visits = yes;
         self

@@ -75,13 +75,11 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// });
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    #[must_use]
     pub fn index(&self) -> usize {
         self.jobs.index()
     }
 
     /// The [`Jobs`] of this thread, which hand closures over to idle ones.
-    #[must_use]
     pub fn jobs(&self) -> Jobs<'scope, 'env> {
         self.jobs
     }

@@ -141,9 +141,8 @@ fn last_word_counts_for_a_link_too() {
 #[test]
 fn after_a_listing_no_entry_is_the_one_just_lent() {
     let tree = Tree::of(&["a/"]);
-    let sayings: [(fn(&mut Dir<'_>), &str); 2] =
-        [(|dir| dir.skip_entry(), "skip_name"), (|dir| dir.follow_entry(), "follow_name")];
-    for (say, instead) in sayings {
+    let sayings: [fn(&mut Dir<'_>); 2] = [|dir| dir.skip_entry(), |dir| dir.follow_entry()];
+    for (say, instead) in sayings.into_iter().zip(["skip_name", "follow_name"]) {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut dir = walk.next().unwrap().unwrap();
         say(&mut dir); // before the first entry
