@@ -156,8 +156,8 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Reads to the end and counts the remaining entries: a little cheaper than [`next`](Self::next), with its errors. The count up
-    /// to an error is lost.
+    /// Reads to the end and counts the remaining entries. Costs and errors are those of [`next`](Self::next). The count up to an
+    /// error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;

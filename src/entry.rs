@@ -130,7 +130,8 @@ impl Entry<'_> {
     }
 
     /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, so in `/proc/PID/fd` each
-    /// entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is mounted there: `st_ino` is not [`ino`](Self::ino).
+    /// entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is mounted
+    /// there: `st_ino` is not [`ino`](Self::ino).
     ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///

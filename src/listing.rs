@@ -95,7 +95,7 @@ impl Listing {
     }
 
     /// Takes the cookie `marker` as the end of each directory: see
-    /// [`Entries::with_end_marker`](crate::Entries::with_end_marker). A [`Walk`](crate::Walk) has markers of its own.
+    /// [`Entries::with_end_marker`](crate::Entries::with_end_marker). A [`Walk`](crate::Walk) asks for them by itself.
     #[must_use]
     pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
         self.end_marker = marker;

@@ -291,7 +291,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
     /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. **The error of that `?` is in the
-    /// results**, and no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
+    /// results**, and no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is
+    /// passed on once all have returned.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open)
     /// descriptors, and one more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024:

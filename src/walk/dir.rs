@@ -22,8 +22,8 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
-/// **A `break` hides nothing**: the walk goes below the directories that were not lent, too. If it is not to, use
-/// [`skip_name`](Self::skip_name) before the loop, or [`skip_all`](Self::skip_all). To find them it reads the directory from the
+/// **After a `break`, the walk also goes below directories that you never saw.** If it is not to, call
+/// [`skip_name`](Self::skip_name) before the loop, or [`skip_all`](Self::skip_all). To find them, it reads the directory from the
 /// start: one `lseek`, and 8 bytes for each directory that was lent.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of `next`:
@@ -417,9 +417,9 @@ impl<'a, S> Dir<'a, S> {
     /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the
     /// walk, as [`path`](Self::path) does.
     ///
-    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what it did
-    /// not get: open `c"."` in it to read the directory yourself. One that you have read to its end before the first `next` loses
-    /// nothing: `next` then lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
+    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you read
+    /// so: open `c"."` in it to read the directory yourself. Only if you read it to the end before the first `next`, nothing is
+    /// lost: `next` lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
@@ -437,7 +437,7 @@ impl<'a, S> Dir<'a, S> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
     }
 
-    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself: [`Entry::error`].
+    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as [`Entry::error`].
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.bounds.error(self.path, cause)

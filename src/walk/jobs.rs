@@ -28,7 +28,7 @@ use std::fmt;
 ///             if entry.file_type() == FileType::RegularFile {
 ///                 match entry.open(OFlags::RDONLY | OFlags::NONBLOCK) {
 ///                     Ok(file) => {
-///                         let search = &search; // this is what `move` moves
+///                         let search = &search; // what `move` moves: not the closure
 ///                         jobs.run(move |_| search(file.into()));
 ///                     }
 ///                     Err(error) => eprintln!("{error}"),
