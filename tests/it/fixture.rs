@@ -1,9 +1,9 @@
 //! Directories to read, and the examples that read them.
 
-use crate::machine::{runs_long, skip};
+use crate::machine::skip;
 use crate::support::process::in_thread;
 use crate::support::scratch::Scratch;
-use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 use std::ffi::OsStr;
@@ -14,8 +14,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::{TryRecvError, channel};
-use std::{str, thread};
+use std::str;
 
 /// A directory with `count` empty files, named by numbers as processes are.
 pub fn numbered(count: usize) -> Scratch {
@@ -94,25 +93,6 @@ pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output
     can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("the path is not UTF-8")]))
 }
 
-/// The standard output of all `run`s while another thread keeps exchanging `root` and `link` in `dir`.
-pub fn while_root_is_swapped(dir: &Path, run: impl Fn() -> Output) -> String {
-    let (root, link) = (&dir.join("root"), &dir.join("link"));
-    let mut text = String::new();
-    thread::scope(|scope| {
-        let (running, ended) = channel::<()>();
-        scope.spawn(move || {
-            while ended.try_recv() == Err(TryRecvError::Empty) {
-                renameat_with(CWD, root, CWD, link, RenameFlags::EXCHANGE).unwrap();
-            }
-        });
-        for _ in 0..if runs_long() { 3000 } else { 300 } {
-            text += str::from_utf8(&run().stdout).unwrap(); // if it panics, `running` is dropped too
-        }
-        drop(running);
-    });
-    text
-}
-
 /// What the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
 pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -155,25 +135,4 @@ fn full_device() -> File {
 
 fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
     command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
-}
-
-/// Checks that `--help` prints the text at the head of the example's source.
-pub fn check_help(name: &str) {
-    let output = run(example(name).arg("--help"));
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
-    let help = String::from_utf8(output.stdout).unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name).with_extension("rs");
-    let source = fs::read_to_string(source).unwrap();
-    assert!(help.starts_with(&format!("Usage: {name} ")) && help.contains("Exit status: 0"), "{help}");
-    assert!(source.contains(&format!("\n\nconst HELP: &str = \"\\\n{help}\";\n\nuse ")), "{help}");
-}
-
-/// Checks that for `args` the example prints only one line: `complaint`, and a hint at `--help`.
-pub fn check_usage_error(name: &str, args: &[&str], complaint: &str) {
-    let output = run(example(name).args(args));
-    assert!(matches!(output.status.code(), Some(1 | 2)) && output.stdout.is_empty(), "{args:?}: {output:?}");
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}; try --help\n"));
-
-    let status = example(name).args(args).stderr(full_device()).status().unwrap();
-    assert_eq!(status.code(), output.status.code(), "{args:?}: another exit status when the error cannot be written");
 }

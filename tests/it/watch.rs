@@ -1,6 +1,6 @@
 //! The example `watch`, as a program: it reports processes that the test starts and ends.
 
-use crate::fixture::{example, run};
+use crate::fixture::example;
 use crate::machine::watchdog;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
@@ -31,14 +31,4 @@ fn reports_a_process_that_appears_and_vanishes() {
     let vanished = format!("- {}", appeared.split(' ').nth(1).unwrap());
     assert!(lines.any(|line| line == vanished));
     assert!(shell.0.wait().unwrap().success());
-}
-
-#[test]
-fn ends_after_a_number_of_scans_and_says_their_cost() {
-    for (args, begin, end) in [(["-c", "1"], "1 scan took ", "s\n"), (["-c3", "-n.01"], "3 scans took ", "s each\n")] {
-        let output = run(example("watch").args(args));
-        assert!(output.status.success() && output.stdout.starts_with(b"watching "), "{output:?}");
-        let cost = String::from_utf8(output.stderr).unwrap();
-        assert!(cost.starts_with(begin) && cost.ends_with(end) && cost.lines().count() == 1, "{cost}");
-    }
 }
