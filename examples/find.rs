@@ -79,7 +79,7 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
             while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
                 find.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type());
                 // Threads that locked standard output for each line would wait for each other.
-                if lines.len() >= 32 << 10 {
+                if find.terminal || lines.len() >= 32 << 10 {
                     io::stdout().write_all(&lines).inspect_err(|_| jobs.stop())?;
                     lines.clear();
                 }

@@ -368,6 +368,7 @@ impl<S> fmt::Debug for Walk<S> {
         let traversal = &self.cursor.traversal;
         let mut shown = f.debug_struct("Walk");
         shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.until(traversal.path.len()))));
+        shown.field("depth", &traversal.stack.levels.last().map_or(0, |top| top.bounds.depth));
         shown.field("options", &traversal.options).finish_non_exhaustive()
     }
 }
