@@ -102,8 +102,9 @@ impl Listing {
         self
     }
 
-    /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which are
-    /// all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of them come.
+    /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which
+    /// are all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of
+    /// them come.
     ///
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///

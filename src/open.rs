@@ -54,8 +54,8 @@ pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Costs: one system call. A `&CStr` is not copied; another path takes an allocation for its NUL. In the error of a path with a NUL
-/// inside, bytes that are not UTF-8 are replaced.
+/// Costs: one system call. A `&CStr` is not copied; another path takes an allocation for its NUL. In the error of a path with a
+/// NUL inside, bytes that are not UTF-8 are replaced.
 #[inline]
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
     openat_with(dirfd, path, OFlags::empty())

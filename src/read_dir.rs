@@ -146,7 +146,8 @@ impl ReadDir {
         Ok(count)
     }
 
-    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Here lending ends, and `for` begins.
+    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Here lending ends, and `for`
+    /// begins.
     ///
     /// ```
     /// let mut pids: Vec<u32> = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()).collect::<Result<_, _>>()?;
@@ -171,8 +172,8 @@ impl ReadDir {
         })
     }
 
-    /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end. Only if
-    /// nothing was read, and the descriptor came from outside, it begins [where that stands](Listing::read).
+    /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end.
+    /// Only if nothing was read, and the descriptor came from outside, it begins [where that stands](Listing::read).
     ///
     /// Costs and errors are those of [`Listing::read`], with the path of the directory, and where something was read, those of
     /// [`rewind`](Self::rewind).

@@ -88,9 +88,9 @@ use traversal::Traversal;
 ///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
 ///   an error of `next`.
 /// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
-///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one.
-///   A level that was [closed early](WalkOptions::max_open) is recognised by device, inode number and birth time. Another directory
-///   can pass for it only where the birth time does not count, as on servers, or after the clock was set back.
+///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one. A
+///   level that was [closed early](WalkOptions::max_open) is recognised by device, inode number and birth time. Another
+///   directory can pass for it only where the birth time does not count, as on servers, or after the clock was set back.
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
@@ -150,9 +150,9 @@ impl<S> WalkOptions<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a FIFO. A
-    /// program that takes files too asks about them itself, as the example `find` does. A root that may not be read is lent all the
-    /// same, and [`Dir::next`] returns the error.
+    /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a
+    /// FIFO. A program that takes files too asks about them itself, as the example `find` does. A root that may not be read is
+    /// lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
         let mut walk = self.begin(Roots::default(), b"");
         walk.reopen(path)?;
@@ -180,8 +180,8 @@ impl<S> WalkOptions<S> {
     /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
     /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
     ///
-    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open). A descriptor that cannot
-    /// be read is lent all the same, and [`Dir::next`](Dir::next) returns the error.
+    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open). A descriptor that
+    /// cannot be read is lent all the same, and [`Dir::next`](Dir::next) returns the error.
     pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
         let root = root.into();
         // What cannot be rewound cannot be read, and reading it tells why.
@@ -228,8 +228,8 @@ impl<S: Clone> Walk<S> {
     /// **`while let Ok(Some(dir)) = walk.next()`, which rustc suggests, silently takes an error for the end.** `?` ends at the
     /// first error too, and returns it. [`next_ok`](Self::next_ok) is the usual loop.
     ///
-    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It allocates
-    /// only while its memory grows, and for an error.
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It
+    /// allocates only while its memory grows, and for an error.
     ///
     /// # Errors
     ///
@@ -269,8 +269,9 @@ impl<S: Clone> Walk<S> {
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it. In
-    /// [`second_visits`](WalkOptions::second_visits), the second visits of all directories below it have ended before its own begins, and
-    /// what they wrote is visible to it. One huge directory is read by one thread: [`Jobs`] share the work on its entries.
+    /// [`second_visits`](WalkOptions::second_visits), the second visits of all directories below it have ended before its own
+    /// begins, and what they wrote is visible to it. One huge directory is read by one thread: [`Jobs`] share the work on its
+    /// entries.
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -290,9 +291,9 @@ impl<S: Clone> Walk<S> {
     /// ```
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
-    /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. **The error of that `?` is in the
-    /// results**, and no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is
-    /// passed on once all have returned.
+    /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. **The error of that `?` is in
+    /// the results**, and no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic,
+    /// which is passed on once all have returned.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open)
     /// descriptors, and one more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024:

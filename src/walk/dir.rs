@@ -250,9 +250,9 @@ impl<'a, S> Dir<'a, S> {
         self.notes.say_of_last(|_| Kind::SKIPPED);
     }
 
-    /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts, here
-    /// and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if nothing is noted
-    /// of this name, and no entry can come any more.
+    /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts,
+    /// here and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if nothing is noted of
+    /// this name, and no entry can come any more.
     ///
     /// If a broken file system gives a name twice, a name that was skipped before is skipped both times; afterwards, each call
     /// skips one of the two.
@@ -267,16 +267,17 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: for a name that is not noted yet, a scan of the directories lent so far and a copy, and for each directory or link that
-    /// comes then, log2(n) comparisons with the n names noted before. For a name that was lent or listed right after the one named
-    /// last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the order of the listing.
+    /// Costs: for a name that is not noted yet, a scan of the directories lent so far and a copy, and for each directory or
+    /// link that comes then, log2(n) comparisons with the n names noted before. For a name that was lent or listed right after
+    /// the one named last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the
+    /// order of the listing.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         let Entries { records, phase, .. } = &self.entries;
         self.notes.skip(name.as_ref(), !records.has_ended(*phase))
     }
 
-    /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It does
-    /// nothing before the first entry, after the end, and after [`skip_all`](Self::skip_all).
+    /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It
+    /// does nothing before the first entry, after the end, and after [`skip_all`](Self::skip_all).
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another
@@ -316,20 +317,21 @@ impl<'a, S> Dir<'a, S> {
         self.notes.say_of_last(Kind::followed);
     }
 
-    /// As [`follow_entry`](Self::follow_entry), by name, before or after the entry is lent. Returns whether it is noted, which it
-    /// is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. A name that is never lent is tried as well, and
-    /// [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter), but neither `ENOENT` nor `ENOTDIR`. So with
-    /// [`skip_all`](Self::skip_all), a caller can walk in an order of its own: then nothing is looked up, a file's name costs a failed
-    /// `openat`, and a name that is given twice is walked twice.
+    /// As [`follow_entry`](Self::follow_entry), by name, before or after the entry is lent. Returns whether it is noted, which
+    /// it is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. A name that is never lent is tried
+    /// as well, and [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter), but neither `ENOENT` nor
+    /// `ENOTDIR`. So with [`skip_all`](Self::skip_all), a caller can walk in an order of its own: then nothing is looked up, a
+    /// file's name costs a failed `openat`, and a name that is given twice is walked twice.
     ///
     /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) a copy of the name.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.enter(name.as_ref(), Kind::followed)
     }
 
-    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns whether it is noted, which it
-    /// is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. With [`skip_all`](Self::skip_all), a walk need
-    /// not read a directory whose entries are already known; then a name that is given twice is walked twice.
+    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns whether it is noted,
+    /// which it is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. With
+    /// [`skip_all`](Self::skip_all), a walk need not read a directory whose entries are already known; then a name that is
+    /// given twice is walked twice.
     ///
     /// ```
     /// # let mut walk = lendir::Walk::open("/sys/class")?;
@@ -340,9 +342,9 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: as [`follow_name`](Self::follow_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
-    /// there is no such entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have the name: empty,
-    /// `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
+    /// Costs: as [`follow_name`](Self::follow_name). [`Walk::next`](super::Walk::next) returns the errors, with the path:
+    /// `ENOENT` if there is no such entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have
+    /// the name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.enter(name.as_ref(), |_| Kind::ENTERED)
     }
@@ -383,8 +385,8 @@ impl<'a, S> Dir<'a, S> {
         of_root.map_or(&self.path[self.bounds.name_at..self.bounds.path_end], OsStr::as_bytes)
     }
 
-    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent. Here its name is its path as it
-    /// was given, up to the first NUL, for calls relative to the current directory.
+    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent. Here its name is its
+    /// path as it was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
@@ -402,8 +404,8 @@ impl<'a, S> Dir<'a, S> {
         self.bounds.depth
     }
 
-    /// Whether this is its second visit, after everything below it, in [`second_visits`](super::WalkOptions::second_visits). It has no
-    /// entries then.
+    /// Whether this is its second visit, after everything below it, in [`second_visits`](super::WalkOptions::second_visits). It
+    /// has no entries then.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
@@ -417,9 +419,9 @@ impl<'a, S> Dir<'a, S> {
     /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the
     /// walk, as [`path`](Self::path) does.
     ///
-    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you read
-    /// so: open `c"."` in it to read the directory yourself. Only if you read it to the end before the first `next`, nothing is
-    /// lost: `next` lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
+    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
+    /// read so: open `c"."` in it to read the directory yourself. Only if you read it to the end before the first `next`,
+    /// nothing is lost: `next` lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
@@ -437,7 +439,8 @@ impl<'a, S> Dir<'a, S> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
     }
 
-    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as [`Entry::error`].
+    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as
+    /// [`Entry::error`].
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.bounds.error(self.path, cause)

@@ -79,8 +79,8 @@ impl<'env, W> Handover<'env, W> {
         self.settle(&mut queue);
     }
 
-    /// For an idle thread: waits for work, and runs jobs meanwhile. `None` once all threads are idle, or the [stop](Self::stop) was
-    /// called.
+    /// For an idle thread: waits for work, and runs jobs meanwhile. `None` once all threads are idle, or the [stop](Self::stop)
+    /// was called.
     pub(crate) fn take(&self, run: impl Fn(Job<'env>)) -> Option<W> {
         let mut queue = self.lock();
         queue.taking += 1;

@@ -74,9 +74,9 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         Self { is_in_job: true, ..self }
     }
 
-    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and the queue, which is
-    /// bounded, has room. Otherwise runs it here and now, so hold no lock that it takes. A job started by a job is queued only if a
-    /// thread is waiting for it.
+    /// Queues `job` if another thread waits in [`Worker::next`](super::Worker::next), or runs a job there, and the queue, which
+    /// is bounded, has room. Otherwise runs it here and now, so hold no lock that it takes. A job started by a job is queued
+    /// only if a thread is waiting for it.
     ///
     /// A closure may wait for the results of its jobs, and a job for those of its own, because what is queued runs even if the
     /// caller does nothing more. **Who waits for a job holds nothing that any job takes**: the only thread that takes jobs may be

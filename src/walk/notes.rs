@@ -1,9 +1,9 @@
-//! `Notes`, `Unfinished`: what the walk notes of the current directory's entries, and what the caller says of them; what it has still
-//! to do about this directory before it goes on.
+//! `Notes`, `Unfinished`: what the walk notes of the current directory's entries, and what the caller says of them; what it has
+//! still to do about this directory before it goes on.
 //!
-//! What the caller says of a name holds, before or after it is lent, and a name is noted once. The names of directories and links are
-//! noted in the order in which they are lent. A name that the caller gives before is noted at once, and an index remembers it:
-//! when the entry comes, it is not noted again.
+//! What the caller says of a name holds, before or after it is lent, and a name is noted once. The names of directories and
+//! links are noted in the order in which they are lent. A name that the caller gives before is noted at once, and an index
+//! remembers it: when the entry comes, it is not noted again.
 
 use super::pending::{Kind, Pending};
 use crate::entry::Entry;
@@ -144,8 +144,8 @@ impl Notes {
         })
     }
 
-    /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, the caller may have read the directory
-    /// through the descriptor: then there is still something unfinished.
+    /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, the caller may have read the
+    /// directory through the descriptor: then there is still something unfinished.
     #[inline]
     pub(super) fn finish(&mut self, is_empty: bool) -> Option<Errno> {
         self.last_at = self.pending.len();

@@ -16,8 +16,8 @@ pub(super) struct Options {
     pub(super) follow_roots: bool,
 }
 
-/// How to walk, set before the walk begins. [`Walk::options`](super::Walk::options) has the defaults; each method takes the options,
-/// and returns them changed.
+/// How to walk, set before the walk begins. [`Walk::options`](super::Walk::options) has the defaults; each method takes the
+/// options, and returns them changed.
 ///
 /// ```
 /// use lendir::Walk;
@@ -86,10 +86,10 @@ impl<S> WalkOptions<S> {
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do (in post-order, for
     /// each level). Beyond the limit, or when the process (`EMFILE`) or the system (`ENFILE`) has no more, it closes the
-    /// shallowest levels, and reopens them by `..` on the way back, or else by names from the root's level, which stays open. It
-    /// accepts only the directory that it closed: the same device, inode number and, where the file system fixes it, birth time,
-    /// and under [`same_mount`](Self::same_mount) the same mount. `SECURITY.md` lists the file systems that do not fix it: there, a
-    /// directory that was removed and replaced by one of the same inode number is taken for the same.
+    /// shallowest levels, and reopens them by `..` on the way back, or else by names from the root's level, which stays open.
+    /// It accepts only the directory that it closed: the same device, inode number and, where the file system fixes it, birth
+    /// time, and under [`same_mount`](Self::same_mount) the same mount. `SECURITY.md` lists the file systems that do not fix
+    /// it: there, a directory that was removed and replaced by one of the same inode number is taken for the same.
     ///
     /// If neither leads there, the level was moved or removed. The rest of it is skipped, including its second visit, with one
     /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be searched, or
@@ -112,8 +112,8 @@ impl<S> WalkOptions<S> {
     /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
     /// or `ELOOP` on old kernels.
     ///
-    /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find -P`. A
-    /// program that removes files should strip them first: `path.components().as_path()`.
+    /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find
+    /// -P`. A program that removes files should strip them first: `path.components().as_path()`.
     #[doc(alias = "follow_root_links")]
     pub fn follow_roots(mut self, yes: bool) -> Self {
         self.options.follow_roots = yes;

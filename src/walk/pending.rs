@@ -120,7 +120,8 @@ impl Pending {
         Item { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
 
-    /// Splits the names in `run` into this many parts of about equal size. Returns where the first one, of at least one name, ends.
+    /// Splits the names in `run` into this many parts of about equal size. Returns where the first one, of at least one name,
+    /// ends.
     pub(super) fn part(&self, run: Range<usize>, parts: usize) -> usize {
         let wanted = run.start + run.len() / parts;
         let is_nul = |byte: &u8| *byte == 0;

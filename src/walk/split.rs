@@ -25,8 +25,8 @@ impl<S: Clone> Traversal<S> {
         if threads == 0 {
             return None;
         }
-        // Levels before `given_until` have no names to give. In a deep tree whose levels were given away one by one, looking at each of
-        // them again for every directory would take time quadratic in the depth.
+        // Levels before `given_until` have no names to give. In a deep tree whose levels were given away one by one, looking at
+        // each of them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.given_until);
         let given_until = match &shallowest {
             Some((index, _)) => self.stack.levels[*index].bounds.names_at,

@@ -183,7 +183,8 @@ impl<S: Clone> Traversal<S> {
         if !kind.is_plain() {
             return self.enter_otherwise(None);
         }
-        // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not lost.
+        // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not
+        // lost.
         let child = Child { kind, name_at: path.enter(top.bounds.path_end, name), end };
         match mounts.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {

@@ -9,8 +9,8 @@ use crate::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// One of the threads of [`Walk::spread`](super::Walk::spread). It lends directories as the [`Walk`](super::Walk) does, each of them
-/// to one thread only.
+/// One of the threads of [`Walk::spread`](super::Walk::spread). It lends directories as the [`Walk`](super::Walk) does, each of
+/// them to one thread only.
 ///
 /// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`. So
 /// it can neither be kept nor replaced by another.
