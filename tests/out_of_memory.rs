@@ -104,8 +104,9 @@ fn one_refusal_and_two_readings() -> usize {
     let order = Order::Bytes;
     let mut cases = 0;
     for before in [None, Some(&dirs[1]), Some(&dirs[7])] {
-        for first in &dirs {
-            for second in &dirs {
+        for (at, first) in dirs.iter().enumerate() {
+            let neighbours = at.saturating_sub(1)..dirs.len().min(at + 2); // they are enough in the short form
+            for second in &dirs[if machine::runs_long() { 0..dirs.len() } else { neighbours }] {
                 for number in 1.. {
                     let mut listing = Listing::with_order(order);
                     if let Some(before) = before {

@@ -185,7 +185,6 @@ fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usiz
     });
     let Some(mut parts) = parts else { return };
     let totals = &mut parts[0];
-    totals.remove("clock_nanosleep"); // while a level is too young to be closed
     let reads = reads(Tree::new(|_| ()).path());
     let (dirs, closed) = (totals["getdents64"] / reads, totals["statx"] / 2);
     let again = closed + hops;
