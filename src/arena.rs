@@ -114,7 +114,7 @@ mod tests {
     use std::io;
 
     #[test]
-    fn memory_that_no_place_can_point_to_is_refused() {
+    fn memory_that_no_span_can_point_to_is_refused() {
         if let Ok(len) = usize::try_from(Span::MAX_START + 1) {
             let error = grow(&mut Vec::<u8>::new(), len).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);

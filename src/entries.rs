@@ -63,7 +63,8 @@ pub struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     /// Reads `dir` from its current position, which is the beginning if it has just been opened, and the end if it has been
-    /// read: [`rewind`](Self::rewind) before a second reading. Makes no system call.
+    /// read: [`rewind`](Self::rewind) before a second reading. Makes no system call. `dir` is borrowed: bind what
+    /// [`Dir::fd`](crate::Dir::fd) returns to a name first.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
         Self { records, phase: Phase::Reading, directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 } }
@@ -107,8 +108,9 @@ impl<'a> Entries<'a> {
     }
 
     /// The next entry that is `wanted`, or `None` at the end. It goes on from the entry lent last, so it is no filter, which is
-    /// [`ReadDir::filter_map`](crate::ReadDir::filter_map), and no lookup, which is [`Listing::by_name`](crate::Listing::by_name).
-    /// Each entry passed over costs a [`next`](Self::next), and the errors are those of `next`.
+    /// [`ReadDir::filter_map`](crate::ReadDir::filter_map), and no lookup, which is
+    /// [`Listing::by_name`](crate::Listing::by_name). Each entry passed over costs a [`next`](Self::next), and the errors are
+    /// those of `next`.
     ///
     /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
     /// in a loop of its own.

@@ -129,9 +129,9 @@ impl Entry<'_> {
         resolved(self.file_type(), self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
 
-    /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, so in `/proc/PID/fd` each
-    /// entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is mounted
-    /// there: `st_ino` is not [`ino`](Self::ino).
+    /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, so in `/proc/PID/fd`
+    /// each entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is
+    /// mounted there: `st_ino` is not [`ino`](Self::ino).
     ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
@@ -163,7 +163,7 @@ impl Entry<'_> {
     /// # Errors
     ///
     /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with [`OFlags::DIRECTORY`], `ENXIO`
-    /// for a socket, `ENOENT` if the entry is gone by now.
+    /// for a socket, `ENOENT` if the entry is gone by now, `EACCES` if you may not.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[doc(alias = "openat")]
@@ -171,8 +171,9 @@ impl Entry<'_> {
         open(self.directory.fd, self.name_cstr(), flags).map_err(|error| self.error(error))
     }
 
-    /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
-    /// yourself. `cause` can be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that it has.
+    /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you
+    /// make yourself. `cause` can be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that
+    /// it has, if any.
     ///
     /// ```
     /// use lendir::{Entry, Error};

@@ -47,8 +47,9 @@ impl Error {
     pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
         let is_known = depth > 0 || !path.as_os_str().is_empty();
         let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
-        // One of this crate has its path already.
-        cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known })
+        let error = cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
+        // One of this crate may have its path already.
+        Self { known: error.known.or(known), ..error }
     }
 
     /// Notes the [ancestor](Self::loop_ancestor) that a link leads back to.
@@ -70,7 +71,7 @@ impl Error {
         self.known.as_deref().map_or(0, |known| known.depth)
     }
 
-    /// The cause, as the kernel gave it.
+    /// The cause.
     pub fn io_error(&self) -> &io::Error {
         &self.io_error
     }
@@ -80,7 +81,8 @@ impl Error {
         self.io_error.kind()
     }
 
-    /// The `errno` of the cause. `None` for [`OutOfMemory`](io::ErrorKind::OutOfMemory), which is not the kernel's.
+    /// The `errno` of the cause. `None` if that is not the kernel's: [`OutOfMemory`](io::ErrorKind::OutOfMemory), or one of
+    /// yours.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.io_error.raw_os_error()
     }
@@ -134,6 +136,7 @@ impl From<Error> for io::Error {
 mod tests {
     use super::Error;
     use rustix::io::Errno;
+    use std::io;
     use std::path::Path;
 
     #[test]
@@ -153,6 +156,7 @@ mod tests {
         let unknown = Error::new(b"", 0, Errno::BADF);
         assert_eq!((unknown.path(), unknown.depth(), unknown.loop_ancestor()), (Path::new(""), 0, None));
         assert_eq!(unknown.to_string(), unknown.io_error().to_string());
+        assert_eq!(Error::at("b".into(), 1, unknown).to_string(), format!("b: {}", io::Error::from(Errno::BADF)));
         assert_eq!(Error::new(b"", 1, Errno::BADF).depth(), 1);
     }
 }

@@ -94,8 +94,8 @@ impl Listing {
         Self { order, ..Self::default() }
     }
 
-    /// Takes the cookie `marker` as the end of each directory: see
-    /// [`Entries::with_end_marker`](crate::Entries::with_end_marker). A [`Walk`](crate::Walk) asks for them by itself.
+    /// Takes the cookie `marker` as the end of each directory, as [`Entries::with_end_marker`](crate::Entries::with_end_marker).
+    /// [`Dir::read_into`](crate::Dir::read_into) has the marker from the walk.
     #[must_use]
     pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
         self.end_marker = marker;

@@ -18,8 +18,8 @@ use std::{fmt, iter};
 
 /// Opens the directory `path`, to read its entries.
 ///
-/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]; a path of 256 bytes or more takes a third. Nothing
-/// is read yet. The errors are those of [`open`], with the path.
+/// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]; a path of 256 bytes or more takes a third.
+/// Nothing is read yet. The errors are those of [`open`], with the path.
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
@@ -84,8 +84,9 @@ pub struct ReadDir {
 }
 
 impl ReadDir {
-    /// Reads the directory `dir` from the current position of the descriptor, which is the beginning if it has just been opened.
-    /// Its entries and errors have paths that begin with `path`, which nothing looks up; with `""` entries have their names alone.
+    /// Reads the directory `dir` from the current position of the descriptor, which is the beginning if it has just been
+    /// opened. Its entries and errors have paths that begin with `path`, which nothing looks up; with `""` entries have their
+    /// names alone.
     ///
     /// Costs: the two allocations of [`read_dir`].
     pub fn from_fd(dir: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {

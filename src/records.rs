@@ -53,9 +53,9 @@ impl Last {
 
     /// Whether the directory ends with this record, if its batch does.
     ///
-    /// Where the compiler knows that there is no marker, it inlines this, and no call is left. Elsewhere the two calls make it too
-    /// long to inline. The same condition in the caller, or inlined, costs 3 to 12 instructions an entry. So does `&Records` for
-    /// the argument: all of the reader would stay in memory.
+    /// Where the compiler knows that there is no marker, it inlines this, and no call is left. Elsewhere the two calls make it
+    /// too long to inline. The same condition in the caller, or inlined, costs 3 to 12 instructions an entry. So does
+    /// `&Records` for the argument: all of the reader would stay in memory.
     #[cold]
     fn is_end(self, end_marker: EndMarker, room_until: usize) -> bool {
         end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_until)
@@ -83,8 +83,8 @@ impl<'a> Records<'a> {
         Self { raw: RawDir::new(dir, memory), end_marker, room_until, last: Last::default() }
     }
 
-    /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call again),
-    /// and at the end, which `phase` then says. An error is an end too.
+    /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call
+    /// again), and at the end, which `phase` then says. An error is an end too.
     #[inline(always)]
     pub(crate) fn step(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
         let (end, answer) = match self.raw.next() {

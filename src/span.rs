@@ -87,7 +87,7 @@ mod tests {
     use super::Span;
 
     #[test]
-    fn places_keep_their_parts() {
+    fn spans_keep_their_parts() {
         #[allow(
             clippy::cast_possible_truncation,
             reason = "the start is cut on machines that cannot have so many bytes"

@@ -83,7 +83,8 @@ use traversal::Traversal;
 ///
 /// - **Order.** A directory is lent before those below it, depth first. Its entries come consecutively, in the kernel's order or,
 ///   after [`Dir::read_into`], in that of the [`Listing`](crate::Listing).
-/// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first.
+/// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first. A root is
+///   open already.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
 ///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
 ///   an error of `next`.
@@ -94,10 +95,10 @@ use traversal::Traversal;
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
-/// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors. Only
-///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
-/// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent exactly
-///   once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
+/// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors, and
+///   two more while it follows a link. Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+/// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
+///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///
 /// # What it costs
 ///
@@ -114,8 +115,8 @@ use traversal::Traversal;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 64 bytes and the state, or 112
-/// if it was closed early, for each level above that has directories left to do, in post-order for each level. Once this has
-/// grown to what the tree takes, only a followed link allocates, once. [`reopen`](Self::reopen) keeps it for the next tree.
+/// if it was closed early, for each level above that has directories left to do, with second visits for each level. Once this
+/// has grown to what the tree takes, only followed links allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -180,8 +181,8 @@ impl<S> WalkOptions<S> {
     /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
     /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
     ///
-    /// Costs: one `lseek`, as the root is read from its beginning, and the memory of [`open`](Self::open). A descriptor that
-    /// cannot be read is lent all the same, and [`Dir::next`](Dir::next) returns the error.
+    /// Costs: one `lseek`, as the root is read from its beginning, one `fstatfs`, and the memory of [`open`](Self::open). A
+    /// descriptor that cannot be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
         let root = root.into();
         // What cannot be rewound cannot be read, and reading it tells why.
@@ -240,7 +241,7 @@ impl<S: Clone> Walk<S> {
     ///   left.
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
     /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end.
-    /// - Those of [`WalkOptions::open`] but `EACCES`, for a root of [`open_all`](WalkOptions::open_all).
+    /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all), and of [`Dir::enter`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
@@ -268,10 +269,9 @@ impl<S: Clone> Walk<S> {
     /// a level only wait.
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
-    /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it. In
-    /// [`second_visits`](WalkOptions::second_visits), the second visits of all directories below it have ended before its own
-    /// begins, and what they wrote is visible to it. One huge directory is read by one thread: [`Jobs`] share the work on its
-    /// entries.
+    /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
+    /// [second visit](WalkOptions::second_visits) after theirs. One huge directory is read by one thread: [`Jobs`] share the
+    /// work on its entries.
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -299,9 +299,9 @@ impl<S: Clone> Walk<S> {
     /// descriptors, and one more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024:
     /// lower `max_open`. While others wait, a busy thread gives each of them an equal share of its roots, or of the directories
     /// left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate of that
-    /// level's descriptor. In post-order a share takes an `openat` and a `close` too; the first of a level takes a `statx`, an
-    /// `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock if one was [just
-    /// made](WalkOptions::max_open). If a thread cannot be started, there are fewer threads and fewer results.
+    /// level's descriptor. With second visits a share takes an `openat` and a `close` too; the first of a level takes a
+    /// `statx`, an `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock
+    /// if one was [just made](WalkOptions::max_open). If a thread cannot be started, there are fewer threads and fewer results.
     #[doc(alias("build_parallel", "threads"))]
     pub fn spread<'env, R: Send>(
         self,

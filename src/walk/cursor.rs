@@ -40,8 +40,8 @@ impl<S: Clone> Cursor<S> {
                 self.traversal.notes.unfinished.finish(); // if it cannot be rewound, it is not tried again
                 read?;
             }
-            Unfinished::Refused { errno, report: Report::Due } => return Err(self.traversal.error(errno)),
-            Unfinished::Nothing | Unfinished::Refused { .. } => {}
+            Unfinished::Unreadable { errno, report: Report::Due } => return Err(self.traversal.error(errno)),
+            Unfinished::Nothing | Unfinished::Unreadable { .. } => {}
         }
         Ok(())
     }

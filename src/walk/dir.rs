@@ -22,11 +22,12 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
-/// **After a `break`, the walk also goes below directories that you never saw.** If it is not to, call
-/// [`skip_name`](Self::skip_name) before the loop, or [`skip_all`](Self::skip_all). To find them, it reads the directory from the
-/// start: one `lseek`, and 8 bytes for each directory that was lent.
+/// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory from the
+/// start: one `lseek`, and 8 bytes for each directory that was lent. If it is not to, call [`skip_name`](Self::skip_name) before
+/// the loop, or [`skip_all`](Self::skip_all).
 ///
-/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of `next`:
+/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
+/// `next`:
 ///
 /// ```compile_fail,E0499
 /// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
@@ -93,7 +94,7 @@ impl<'a, S> Dir<'a, S> {
         let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
         entries.phase = if has_entries { Phase::Reading } else { Phase::Ended };
         match notes.unfinished {
-            Unfinished::Refused { .. } if has_entries => entries.phase = Phase::Ended,
+            Unfinished::Unreadable { .. } if has_entries => entries.phase = Phase::Ended,
             _ => notes.unfinished = Unfinished::Rest,
         }
         if is_dead_end {
@@ -171,7 +172,7 @@ impl<'a, S> Dir<'a, S> {
     fn finish(error: Option<Error>, phase: Phase, notes: &mut Notes, at: &Bounds, path: &[u8]) -> Result<(), Error> {
         match (error, notes.finish(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
-            (None, Some(refused)) => Err(at.error(path, refused)),
+            (None, Some(errno)) => Err(at.error(path, errno)),
             (None, None) => Ok(()),
         }
     }
@@ -226,7 +227,7 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        if let Unfinished::Refused { errno, .. } = self.notes.unfinished {
+        if let Unfinished::Unreadable { errno, .. } = self.notes.unfinished {
             self.notes.unfinished.finish(); // `next` need not report it again
             return Err(self.error(errno));
         }
@@ -252,7 +253,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts,
     /// here and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if nothing is noted of
-    /// this name, and no entry can come any more.
+    /// this name, and no entry of this name can come any more.
     ///
     /// If a broken file system gives a name twice, a name that was skipped before is skipped both times; afterwards, each call
     /// skips one of the two.
@@ -318,10 +319,10 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// As [`follow_entry`](Self::follow_entry), by name, before or after the entry is lent. Returns whether it is noted, which
-    /// it is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. A name that is never lent is tried
-    /// as well, and [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter), but neither `ENOENT` nor
-    /// `ENOTDIR`. So with [`skip_all`](Self::skip_all), a caller can walk in an order of its own: then nothing is looked up, a
-    /// file's name costs a failed `openat`, and a name that is given twice is walked twice.
+    /// it is not at a second visit, and where [`max_depth`](super::WalkOptions::max_depth) allows nothing below. A name that is
+    /// never lent is tried as well, and [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter), but
+    /// neither `ENOENT` nor `ENOTDIR`. So with [`skip_all`](Self::skip_all), a caller can walk in an order of its own: then
+    /// nothing is looked up, a file's name costs a failed `openat`, and a name that is given twice is walked twice.
     ///
     /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) a copy of the name.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
@@ -329,7 +330,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns whether it is noted,
-    /// which it is not below [`max_depth`](super::WalkOptions::max_depth) and at a second visit. With
+    /// as [`follow_name`](Self::follow_name). With
     /// [`skip_all`](Self::skip_all), a walk need not read a directory whose entries are already known; then a name that is
     /// given twice is walked twice.
     ///
@@ -343,8 +344,8 @@ impl<'a, S> Dir<'a, S> {
     /// ```
     ///
     /// Costs: as [`follow_name`](Self::follow_name). [`Walk::next`](super::Walk::next) returns the errors, with the path:
-    /// `ENOENT` if there is no such entry, `ENOTDIR` if it is no directory, or a symbolic link, `EINVAL` if no entry can have
-    /// the name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
+    /// `ENOENT` if there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no
+    /// entry can have the name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.enter(name.as_ref(), |_| Kind::ENTERED)
     }
@@ -369,9 +370,9 @@ impl<'a, S> Dir<'a, S> {
         self.state
     }
 
-    /// Its path: that of the root, as it was given to the walk, and the names from there to here. It may be longer than `PATH_MAX`
-    /// (4096 bytes), which no system call takes: use the descriptor. It borrows from the walk, not from this `Dir`: take it before
-    /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
+    /// Its path: that of the root, as it was given to the walk, and the names from there to here. It may be longer than
+    /// `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor. It borrows from the walk, not from this `Dir`:
+    /// take it before the inner loop, where an entry borrows the `Dir`. Costs nothing.
     #[inline]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.bounds.path(self.path)))
@@ -404,20 +405,20 @@ impl<'a, S> Dir<'a, S> {
         self.bounds.depth
     }
 
-    /// Whether this is its second visit, after everything below it, in [`second_visits`](super::WalkOptions::second_visits). It
+    /// Whether this is its second visit, after everything below it, with [`second_visits`](super::WalkOptions::second_visits). It
     /// has no entries then.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
     }
 
-    /// Whether the walk came to it through a symbolic link that the caller told it to follow.
+    /// Whether its own entry is a symbolic link that the caller told the walk to follow. Never for a root.
     pub fn is_link(&self) -> bool {
         self.links.target(self.bounds.depth).is_some()
     }
 
-    /// Its descriptor, for `*at` calls on its entries; one with `O_PATH` if the directory may not be read. It borrows from the
-    /// walk, as [`path`](Self::path) does.
+    /// Its descriptor, for `*at` calls on its entries; one with `O_PATH`, which `fchmod` refuses, if the directory may not be
+    /// read. It borrows from the walk, as [`path`](Self::path) does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
     /// read so: open `c"."` in it to read the directory yourself. Only if you read it to the end before the first `next`,

@@ -57,12 +57,14 @@ impl Identity {
     }
 }
 
-/// Waits until no birth can be stamped like this one. `false` where a clock is refused, so that nothing tells.
+/// Waits until no birth can be stamped like this one. `false` where a clock is refused, so nothing tells.
 ///
-/// Births are stamped by the coarse clock, which stands still between two ticks. From Linux 6.13 on a stamp can be finer and later
-/// than that clock, but none is earlier than one given before. So a stamp comes again only until the coarse clock is past it.
+/// Births are stamped by the coarse clock, which stands still between two ticks. From Linux 6.13 on a stamp can be finer and
+/// later than that clock, but none is earlier than one given before. So a stamp comes again only until the coarse clock is past
+/// it.
 ///
-/// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited for.
+/// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited
+/// for.
 fn wait_until_past(birth: Duration, time_by: impl Fn(ClockId) -> Option<Duration>) -> bool {
     while let (Some(coarse), Some(fine)) = (time_by(ClockId::RealtimeCoarse), time_by(ClockId::Realtime)) {
         if !(coarse..=fine).contains(&birth) {

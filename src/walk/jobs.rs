@@ -41,8 +41,8 @@ use std::fmt;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// It borrows from the `spread`, not from the [`Worker`](super::Worker), so it can be used while a [`Dir`](super::Dir) is lent. It
-/// belongs to one thread, so it is not `Send`: a job gets the `Jobs` of the thread that runs it.
+/// It borrows from the `spread`, not from the [`Worker`](super::Worker), so it can be used while a [`Dir`](super::Dir) is lent.
+/// It belongs to one thread, so it is not `Send`: a job gets the `Jobs` of the thread that runs it.
 #[derive(Clone, Copy)]
 pub struct Jobs<'scope, 'env> {
     queue: &'scope (dyn JobQueue<'env> + 'scope),
@@ -83,9 +83,9 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
     /// running another one. A job must not wait for jobs that it did not start, or for anything that its starter does after this
     /// call.
     ///
-    /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued. Every
-    /// job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those that have
-    /// not begun, and those that come later. A panic in a job is one in the closure of the thread that runs it.
+    /// The job may borrow what outlives the `spread`, and own descriptors and buffers, which stay open while it is queued.
+    /// Every job has run when [`spread`](super::Walk::spread) returns, except that [`stop`](Self::stop) and a panic drop those
+    /// that have not begun, and those that come later. A panic in a job is one in the closure of the thread that runs it.
     ///
     /// Costs: an atomic load; where a thread wants jobs also an allocation, a lock, and a system call if that thread sleeps.
     #[inline]
@@ -118,8 +118,8 @@ impl<'scope, 'env> Jobs<'scope, 'env> {
         self.index
     }
 
-    /// Ends the walk for all threads, as [`Worker::stop`](super::Worker::stop), from a job or while a [`Dir`](super::Dir) is lent.
-    /// A `Dir` that is lent still lends its entries.
+    /// Ends the walk for all threads, as [`Worker::stop`](super::Worker::stop), from a job or while a [`Dir`](super::Dir) is
+    /// lent. A `Dir` that is lent still lends its entries.
     ///
     /// ```
     /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {

@@ -47,10 +47,10 @@ impl Links {
         self.followed.is_empty()
     }
 
-    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link. Below a followed link, `dir` can be
-    /// an ancestor of that link.
+    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link. Below a followed link, `dir` can
+    /// be an ancestor of that link.
     #[cold]
-    pub(super) fn check(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
+    pub(super) fn check_loop(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
         // From the link's target down to `dir` there is no link, so `dir` is none of these. What is above the link remains.
@@ -183,9 +183,9 @@ mod tests {
         links.extend(Some(link));
         assert_eq!(links.down_to(3).followed.len(), 1);
         // Below the links, a directory that is above itself.
-        assert_eq!(links.check(b.as_fd(), 5), Err(Refusal::Loop(2)));
-        assert_eq!(links.check(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
-        links.check(b.as_fd(), 2).unwrap();
+        assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));
+        assert_eq!(links.check_loop(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
+        links.check_loop(b.as_fd(), 2).unwrap();
         assert!(links.is_empty() && links.target(3).is_none());
     }
 }

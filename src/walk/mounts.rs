@@ -30,14 +30,14 @@ pub(super) struct Found {
     pub(super) dir: OwnedFd,
     pub(super) end_marker: EndMarker,
     /// Why it may not be read: then `dir` is a descriptor with `O_PATH`.
-    pub(super) refused: Option<Errno>,
+    pub(super) unreadable: Option<Errno>,
 }
 
 impl Found {
     /// A directory with the end marker of its file system, or without one where the file system cannot be asked.
     pub(super) fn ask(dir: OwnedFd) -> Self {
         let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
-        Self { dir, end_marker, refused: None }
+        Self { dir, end_marker, unreadable: None }
     }
 
     pub(super) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
@@ -54,7 +54,7 @@ impl Found {
             return Err(errno);
         }
         let dir = path().map_err(|second| if open::lacks_descriptor(second) { second } else { errno })?;
-        Ok(Self { dir, end_marker: EndMarker::NONE, refused: Some(errno) })
+        Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
     }
 }
 
@@ -80,8 +80,8 @@ impl Mounts {
         if self.has_openat2 { end_marker } else { EndMarker::NONE }
     }
 
-    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None` for
-    /// another mount under `same_mount`.
+    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None`
+    /// for another mount under `same_mount`.
     pub(super) fn look_again(
         &mut self,
         opened: Result<OwnedFd, Errno>,
@@ -89,12 +89,12 @@ impl Mounts {
         name: &CStr,
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
-            Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), refused: None }),
+            Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
             Err(Errno::XDEV) if !self.same_mount => open::at(dir, name, open::NOFOLLOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
-                opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, refused: None })
+                opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, unreadable: None })
             }
             Err(errno) => Err(errno),
         };

@@ -54,7 +54,7 @@ pub(super) enum Unfinished {
     /// To look for directories among the entries that were not lent.
     Rest,
     /// To report why the directory may not be read.
-    Refused { errno: Errno, report: Report },
+    Unreadable { errno: Errno, report: Report },
 }
 
 /// Whether the caller gets the error of a directory that may not be read.
@@ -69,16 +69,16 @@ impl Unfinished {
     /// The rest has been read, or need not be. Returns why the directory may not be read, unless that was reported.
     #[inline]
     pub(super) fn finish(&mut self) -> Option<Errno> {
-        if let Self::Refused { .. } = self {
-            return self.take_refusal();
+        if let Self::Unreadable { .. } = self {
+            return self.take_errno();
         }
         *self = Self::Nothing;
         None
     }
 
     #[cold]
-    fn take_refusal(&mut self) -> Option<Errno> {
-        let Self::Refused { errno, report } = self else { return None };
+    fn take_errno(&mut self) -> Option<Errno> {
+        let Self::Unreadable { errno, report } = self else { return None };
         (mem::replace(report, Report::Done) != Report::Done).then_some(*errno)
     }
 
@@ -86,8 +86,8 @@ impl Unfinished {
     #[inline]
     pub(super) fn skip(&mut self) {
         match self {
-            Self::Refused { report: report @ Report::Due, .. } => *report = Report::IfRead,
-            Self::Refused { .. } => {}
+            Self::Unreadable { report: report @ Report::Due, .. } => *report = Report::IfRead,
+            Self::Unreadable { .. } => {}
             _ => *self = Self::Nothing,
         }
     }
@@ -192,7 +192,7 @@ impl Notes {
         match found {
             Some(at) => self.pending.say(at, say),
             None if self.enters == Enters::Nothing => return false,
-            None => self.give(say(Kind::UNKNOWN), name),
+            None => self.note_named(say(Kind::UNKNOWN), name),
         }
         true
     }
@@ -203,7 +203,7 @@ impl Notes {
         match self.find(name) {
             Some(at) => self.pending.say(at, |_| Kind::SKIPPED),
             None if !more || !is_name(name) => return false,
-            None if matches!(self.enters, Enters::Lent | Enters::Indexed) => self.give(Kind::SKIPPED, name),
+            None if matches!(self.enters, Enters::Lent | Enters::Indexed) => self.note_named(Kind::SKIPPED, name),
             None => {}
         }
         true
@@ -218,9 +218,9 @@ impl Notes {
     }
 
     /// Notes a name that the caller gives, which stays apart from the entry lent last.
-    fn give(&mut self, kind: Kind, name: &[u8]) {
+    fn note_named(&mut self, kind: Kind, name: &[u8]) {
         let (at, is_name) = (self.pending.len(), is_name(name));
-        self.pending.push_given(if is_name { kind } else { Kind::NO_NAME }, name);
+        self.pending.push_named(if is_name { kind } else { Kind::NO_NAME }, name);
         let end = self.pending.len();
         if self.last_at == at {
             self.last_at = end;

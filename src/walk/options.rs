@@ -49,17 +49,17 @@ pub(super) const DEFAULT: WalkOptions = WalkOptions {
 };
 
 impl<S> WalkOptions<S> {
-    /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A file
-    /// can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open) lead to
-    /// what is mounted there.
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A
+    /// file can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open)
+    /// lead to what is mounted there.
     ///
     /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
     /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, ask for
     /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
     ///
-    /// Costs: where there is `openat2` with [`RESOLVE_NO_XDEV`], one `statx` for a directory that may not be read, and nothing for
-    /// the others. Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts of the
-    /// same file system are entered.
+    /// Costs: where there is `openat2` with [`RESOLVE_NO_XDEV`], one `statx` for a directory that may not be read, and nothing
+    /// for the others. Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts
+    /// of the same file system are entered.
     ///
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[doc(alias("xdev", "same_file_system"))]
@@ -84,26 +84,27 @@ impl<S> WalkOptions<S> {
 
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
-    /// It holds one for the current directory, and one for each level above that has directories left to do (in post-order, for
-    /// each level). Beyond the limit, or when the process (`EMFILE`) or the system (`ENFILE`) has no more, it closes the
-    /// shallowest levels, and reopens them by `..` on the way back, or else by names from the root's level, which stays open.
-    /// It accepts only the directory that it closed: the same device, inode number and, where the file system fixes it, birth
-    /// time, and under [`same_mount`](Self::same_mount) the same mount. `SECURITY.md` lists the file systems that do not fix
-    /// it: there, a directory that was removed and replaced by one of the same inode number is taken for the same.
+    /// It holds one for the current directory, and one for each level above that has directories left to do (with second
+    /// visits, for each level). Beyond the limit, or when the process (`EMFILE`) or the system (`ENFILE`) has no more, it
+    /// closes the shallowest levels, and reopens them by `..` on the way back, or else by names from the root's level, which
+    /// stays open. It accepts only the directory that it closed: the same device, inode number and, where the file system fixes
+    /// it, birth time, and under [`same_mount`](Self::same_mount) the same mount. `SECURITY.md` lists the file systems that do
+    /// not fix it: there, a directory that was removed and replaced by one of the same inode number is taken for the same.
     ///
     /// If neither leads there, the level was moved or removed. The rest of it is skipped, including its second visit, with one
-    /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be searched, or
-    /// `EMFILE` or `ENFILE` if no descriptor is left.
+    /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be searched,
+    /// or `EMFILE` or `ENFILE` if no descriptor is left.
     ///
     /// Before the walk closes a level that was just made, it waits until the clock that stamps births is past its birth, so no
-    /// directory made later has the same one: one or two of the clock's ticks, at most 20 ms with `CONFIG_HZ=100`. In post-order
-    /// on several threads it does the same before it shares such a level.
+    /// directory made later has the same one: one or two of the clock's ticks, at most 20 ms with `CONFIG_HZ=100`. With
+    /// second visits on several threads it does the same before it shares such a level.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.max_open = descriptors.max(MIN_OPEN);
         self
     }
 
-    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 only those of the root, with 0 none.
+    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 only those of the root, with 0 none. A directory of
+    /// that depth is an entry, and not opened.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
@@ -120,11 +121,11 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// Carries a state down the tree. Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
-    /// [`Dir::state`](crate::Dir::state), as the caller left it there: all directories in one begin with the same. At its second
-    /// visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a state do not count
-    /// for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the
-    /// example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees).
+    /// Carries a state down the tree. Each root begins with a clone of `of_root`, and each directory with a clone of its
+    /// parent's [`Dir::state`](crate::Dir::state), as the caller left it there: all directories in one begin with the same. At
+    /// its second visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a
+    /// state do not count for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at
+    /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees).
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
@@ -139,9 +140,9 @@ impl<S> WalkOptions<S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: one clone for each directory that is not the last of its parent's (in post-order, for each directory), and the
-    /// size of the state for each level. On several threads, one clone more for each thread and each share of the work; in
-    /// post-order also for each level above a share.
+    /// Costs: one clone for each directory that is not the last of its parent's (with second visits, for each), and the
+    /// size of the state for each level. On several threads, one clone more for each thread and each share of the work; with
+    /// second visits also for each level above a share.
     pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
         WalkOptions { options: self.options, state: of_root }
     }

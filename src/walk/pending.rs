@@ -104,7 +104,7 @@ impl Pending {
     }
 
     /// As [`push`](Self::push), for a name that the caller gives. A NUL in it becomes `\\0`.
-    pub(super) fn push_given(&mut self, kind: Kind, name: &[u8]) {
+    pub(super) fn push_named(&mut self, kind: Kind, name: &[u8]) {
         self.items.push(kind.0);
         for byte in name {
             self.items.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });

@@ -50,7 +50,7 @@ impl<S> SharedLevel<S> {
         self.root.as_ref().map(AsFd::as_fd)
     }
 
-    /// A thread does not find it on its way back. Returns whether that is news: a lost level is told once, and has no second
+    /// A thread does not find it on its way back. Returns whether that is news: a lost level is reported once, and has no second
     /// visit, whoever is the last there and whenever it comes back.
     pub(super) fn lose(&self) -> bool {
         !self.is_lost.swap(true, Relaxed)

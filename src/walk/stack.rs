@@ -182,7 +182,7 @@ impl<S> Stack<S> {
     }
 
     /// The last closed level, right above the top, cannot be found: its names cannot be opened any more, and those of the top are
-    /// done. The names from `names_at` on are to be dropped. Returns whether that is to be told.
+    /// done. The names from `names_at` on are to be dropped. Returns whether that is to be reported.
     pub(super) fn lose(&mut self, names_at: usize) -> bool {
         let index = self.closed.len();
         self.levels[index].visit = Visit::Lost;

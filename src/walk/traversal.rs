@@ -165,7 +165,7 @@ impl<S: Clone> Traversal<S> {
         };
         let bounds = Bounds { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
         self.stack.levels.push(Level::new(found.dir, bounds, found.end_marker, state));
-        self.note_refusal(found.refused);
+        self.note_unreadable(found.unreadable);
         Ok(Step::Lend)
     }
 
@@ -205,9 +205,9 @@ impl<S: Clone> Traversal<S> {
         let bounds =
             |names_at| Bounds { depth: top.bounds.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
         if takes_place {
-            // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its state,
-            // and that level's descriptor is closed. Not in post-order, where the level is visited again. Nor right below a closed
-            // level: `..` from here leads back there, whereas the child may not be searchable.
+            // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its
+            // state, and that level's descriptor is closed. Not in post-order, where the level is visited again. Nor right
+            // below a closed level: `..` from here leads back there, whereas the child may not be searchable.
             pending.truncate(top.bounds.names_at);
             let bounds = bounds(pending.len());
             top.visit = Visit::First(dir);
@@ -239,7 +239,7 @@ impl<S: Clone> Traversal<S> {
             match self.open_child(child, opened.take()) {
                 Ok(Some((found, link))) => {
                     let step = self.push(child, found.dir, found.end_marker);
-                    self.note_refusal(found.refused);
+                    self.note_unreadable(found.unreadable);
                     self.links.extend(link);
                     return Ok(step);
                 }
@@ -272,7 +272,7 @@ impl<S: Clone> Traversal<S> {
                     found => {
                         let found = found?;
                         if let Some(found) = &found {
-                            links.check(found.dir.as_fd(), top.bounds.depth + 1)?;
+                            links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
                         }
                         return Ok(found.map(|found| (found, None)));
                     }
@@ -291,9 +291,9 @@ impl<S: Clone> Traversal<S> {
     }
 
     /// Notes why the directory that was just opened may not be read, for whoever reads it.
-    fn note_refusal(&mut self, refused: Option<Errno>) {
-        if let Some(errno) = refused {
-            self.notes.unfinished = Unfinished::Refused { errno, report: Report::Due };
+    fn note_unreadable(&mut self, unreadable: Option<Errno>) {
+        if let Some(errno) = unreadable {
+            self.notes.unfinished = Unfinished::Unreadable { errno, report: Report::Due };
         }
     }
 
@@ -311,8 +311,8 @@ impl<S: Clone> Traversal<S> {
         }
     }
 
-    /// The current directory is done: reopens the level right above it. A level that cannot be found is lost: that is told,
-    /// unless another thread has told it.
+    /// The current directory is done: reopens the level right above it. A level that cannot be found is lost: that is reported,
+    /// unless another thread has reported it.
     #[cold]
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, notes, .. } = self;

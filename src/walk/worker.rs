@@ -12,8 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// One of the threads of [`Walk::spread`](super::Walk::spread). It lends directories as the [`Walk`](super::Walk) does, each of
 /// them to one thread only.
 ///
-/// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`. So
-/// it can neither be kept nor replaced by another.
+/// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`.
+/// So it can neither be kept nor replaced by another.
 ///
 /// ```compile_fail,E0521
 /// let kept = std::sync::Mutex::new(None);
@@ -54,8 +54,8 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         }
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped, and so are
-    /// those that come later.
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped, and so
+    /// are those that come later.
     pub fn stop(&mut self) {
         self.handover.stop();
     }
