@@ -337,10 +337,7 @@ impl<S: Clone> Traversal<S> {
         if self.stack.is_closed_above_top() {
             self.come_back()?;
         }
-        if !self.is_last_here()? {
-            self.pop();
-            return Ok(Step::More);
-        }
+        self.give_up_share()?;
         // A lost level has no descriptor to lend.
         let top = self.stack.top_mut();
         let Visit::First(dir) = mem::replace(&mut top.visit, Visit::Lost) else {
@@ -355,16 +352,19 @@ impl<S: Clone> Traversal<S> {
         Ok(Step::Lend)
     }
 
-    /// Whether no other thread is at the current level or below it. If this thread came to it from another one, the level above
-    /// is put on the stack.
-    fn is_last_here(&mut self) -> Result<bool, Error> {
+    /// Gives up the current level if this thread shares it. As long as others are at the level or below it, it is lost to this
+    /// one. If this thread is the last and came to it from another one, the level above is put on the stack.
+    fn give_up_share(&mut self) -> Result<(), Error> {
         let is_first = self.stack.levels.len() == 1;
         let top = self.stack.top_mut();
         // Cloned first: if it panics, nothing is lost.
         let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
-        // Taken, so it is given up only once: if coming up fails below, this is called again.
-        let Some(shared) = top.shared.take() else { return Ok(true) };
-        let Some(mut last) = Arc::into_inner(shared) else { return Ok(false) };
+        // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
+        let Some(shared) = top.shared.take() else { return Ok(()) };
+        let Some(mut last) = Arc::into_inner(shared) else {
+            top.visit = Visit::Lost;
+            return Ok(());
+        };
         let came_up = match (last.above.take(), state_above) {
             // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
             (Some(above), Some(state)) => self.come_up(above, state),
@@ -373,7 +373,7 @@ impl<S: Clone> Traversal<S> {
         if last.is_lost() {
             self.stack.top_mut().visit = Visit::Lost; // only now: until here, `..` began there
         }
-        came_up.map(|()| true)
+        came_up
     }
 
     /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost, as in

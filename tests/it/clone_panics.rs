@@ -1,4 +1,5 @@
-//! If `Clone` of the caller's state panics, nothing hangs, and a caller who catches the panic loses no directory.
+//! If `Clone` or `Drop` of the caller's state panics, nothing hangs, and a caller who catches the panic loses no directory and gets
+//! none twice.
 
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
@@ -9,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
 
 /// After so many clones it panics once.
 #[derive(Debug)]
@@ -31,6 +33,18 @@ impl Clone for Fuse {
     }
 }
 
+/// After so many drops it panics once.
+#[derive(Clone)]
+struct Bomb(Arc<AtomicUsize>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0.fetch_sub(1, SeqCst) == 1 && !thread::panicking() {
+            resume_unwind(Box::new(BLOWN));
+        }
+    }
+}
+
 fn is_blown(panic: &dyn Any) -> bool {
     panic.downcast_ref() == Some(&BLOWN)
 }
@@ -41,7 +55,7 @@ fn ways() -> impl Iterator<Item = WalkOptions> {
 }
 
 /// The rest of a walk. Each panic is caught.
-fn rest(walk: &mut impl Next<Fuse>) -> Vec<(PathBuf, bool)> {
+fn rest<S>(walk: &mut impl Next<S>) -> Vec<(PathBuf, bool)> {
     let mut visits = Vec::new();
     loop {
         let next = catch_unwind(AssertUnwindSafe(|| {
@@ -112,6 +126,21 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                     Err(panic) => assert!(is_blown(&*panic) && (!catches || clones < 3), "{what}"),
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn second_visits_come_once_if_a_destructor_panics() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::comb(at, 12));
+    let options = Walk::options().second_visits(true).max_open(4);
+    let expected = all(&options, &tree);
+    for drops in 1..200 {
+        let walk = options.clone().with_state(Bomb(Arc::new(AtomicUsize::new(drops)))).open(tree.path()).unwrap();
+        match catch_unwind(AssertUnwindSafe(|| walk.spread(4, |worker| rest(worker)))) {
+            Ok(parts) => assert!(sorted(parts.into_iter().flatten().collect()) == expected, "{drops} drops"),
+            Err(panic) => assert!(is_blown(&*panic)),
         }
     }
 }
