@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use place::Place;
 use sort::{Case, sort};
+use span::Span;
 
-#[allow(dead_code, reason = "the library uses more of it")]
-#[path = "../../../src/place.rs"]
-mod place;
 #[allow(dead_code, reason = "the library uses more of it")]
 #[path = "../../../src/sort.rs"]
 mod sort;
+#[allow(dead_code, reason = "the library uses more of it")]
+#[path = "../../../src/span.rs"]
+mod span;
 
 /// The first byte says whether case counts, whether some names end in `/` as directories do in `Order::Path`, and how often
 /// the names are given; the rest is names, with NUL between them.
@@ -28,22 +28,22 @@ fn check(data: &[u8]) {
     let names = names.repeat(1 + usize::from(how >> 6));
 
     let mut arena = vec![0xff; 8];
-    let mut places = Vec::new();
+    let mut spans = Vec::new();
     for (tag, name) in (0..16).cycle().zip(&names) {
-        places.push(Place::new(arena.len(), name.len(), tag));
+        spans.push(Span::new(arena.len(), name.len(), tag));
         arena.extend_from_slice(name);
         arena.push(0xff);
     }
-    let mut expected: Vec<_> = names.into_iter().zip(places.clone()).collect();
+    let mut expected: Vec<_> = names.into_iter().zip(spans.clone()).collect();
     match case {
         Case::Sensitive => expected.sort_by_key(|(name, _)| *name),
         // Cached, because the comparisons would take most of the time.
         Case::AsciiInsensitive => expected.sort_by_cached_key(|(name, _)| (name.to_ascii_lowercase(), *name)),
     }
-    let mut keys: Vec<_> = places.iter().map(|place| place.key(0, &arena)).collect();
-    sort(&mut places, &mut keys, &arena, case);
-    for ((name, place), sorted) in expected.into_iter().zip(places) {
-        assert_eq!((sorted.name(&arena), sorted.start(), sorted.tag()), (name, place.start(), place.tag()));
+    let mut keys: Vec<_> = spans.iter().map(|span| span.key(0, &arena)).collect();
+    sort(&mut spans, &mut keys, &arena, case);
+    for ((name, span), sorted) in expected.into_iter().zip(spans) {
+        assert_eq!((sorted.name(&arena), sorted.start(), sorted.tag()), (name, span.start(), span.tag()));
     }
 }
 
