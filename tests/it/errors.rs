@@ -43,6 +43,7 @@ fn open_returns_the_error_of_the_kernel() {
     let file = File::open(path("1")).unwrap();
     assert_eq!(errno(lendir::openat(&file, "below")), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
+    assert_eq!(errno(lendir::openat(CWD, "inner\0nul")), Some(libc::EINVAL));
 }
 
 #[test]

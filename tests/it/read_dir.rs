@@ -43,6 +43,12 @@ fn reads_as_entries_do_again_and_again() {
         }
         assert_eq!(dir.count().unwrap(), expected.len() as u64);
         assert_eq!(dir.count().unwrap(), 0);
+
+        dir.rewind().unwrap();
+        let found: Result<Vec<_>, Error> = dir.filter_map(|entry| Some(Found::from(&entry))).collect();
+        assert_eq!(found.unwrap(), expected);
+        let none: Vec<Result<(), Error>> = read_dir(made.path()).unwrap().filter_map(|_| None).collect();
+        assert!(none.is_empty());
     }
 }
 
@@ -186,6 +192,14 @@ fn an_error_has_the_path_and_comes_once() {
         assert!(dir.next_ok(|error| errors.push(error)).is_none() && errors.is_empty());
         dir.rewind().unwrap();
     }
+    let mut buffer = Buffer::new();
+    let mut errors = 0;
+    let fd = dir.fd();
+    let mut entries = Entries::new(&fd, &mut buffer);
+    (0..2).for_each(|_| assert!(entries.next_ok(|_| errors += 1).is_none()));
+    assert_eq!(errors, 1);
+    let made: Vec<Result<(), Error>> = dir.filter_map(|_| None).collect();
+    assert!(matches!(&made[..], [Err(error)] if error.raw_os_error() == Some(libc::ENOTDIR)), "{made:?}");
 }
 
 #[test]
