@@ -78,7 +78,8 @@ const TRACED: &str = "trace=!brk,?clock_gettime,?clock_gettime64,?futex,?mmap,?m
 
 /// The names of the system calls in each part: see [`lines`].
 pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
-    let parts = lines(test, &["--seccomp-bpf", "-e", TRACED], work)?;
+    // Not the `rm` by which a fixture ends.
+    let parts = lines(test, &["-b", "execve", "-e", TRACED], work)?;
     // Before `std` closes a descriptor, it asserts that the descriptor is open, if debug assertions are on.
     let is_of_std = |call: &str| cfg!(debug_assertions) && call == "fcntl";
     let names = |lines: &Vec<String>| {
