@@ -146,7 +146,7 @@ fn way_back_under_attack_costs_no_more_than_the_depth() {
         // The short form tries each attack in one of the two orders.
         all.enumerate().filter(|(number, _)| runs_long() || matches!(number % 4, 0 | 3)).map(|(_, case)| case)
     };
-    let parts = lines(test, &["--seccomp-bpf", "-e", TRACED, "-s", "65536"], || {
+    let parts = lines(test, &["-e", TRACED, "-s", "65536"], || {
         for (attack, is_post_order) in cases() {
             for depth in [LEVELS, 2 * LEVELS] {
                 let place = Place::new(depth);

@@ -170,7 +170,7 @@ fn wait_for_results(way: Way, run: fn(Jobs<'_, '_>, Name, Sender<Name>)) {
     let tree = files_and_directories();
     let expected = results(&tree, way, 1, |_, name, results| results.send(name).unwrap());
     for threads in ON {
-        for _ in 0..if runs_long() { 2000 } else { 40 } {
+        for _ in 0..if runs_long() { 2000 } else { 100 } {
             assert!(results(&tree, way, threads, run) == expected, "{way:?}, {threads} threads");
         }
     }

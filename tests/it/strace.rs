@@ -39,14 +39,15 @@ fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>
     // A log for each thread, so no thread cuts another one's line in two.
     let logs = Scratch::new();
     let mut strace = Command::new("strace");
-    strace.args(["-ff", "-qq"]).args(options).arg("-o").arg(logs.path().join("thread"));
+    // It follows threads, but not the `rm` by which a fixture ends.
+    strace.args(["-ff", "-qq", "-b", "execve"]).args(options).arg("-o").arg(logs.path().join("thread"));
     process::run_under(strace, test);
     Some(fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap()).collect())
 }
 
 /// How often all threads of a process of its own that does `work` make this `call`: see [`logs`].
 pub fn total(test: &str, call: &str, work: impl FnOnce()) -> Option<usize> {
-    let logs = logs(test, &["--seccomp-bpf", "-e", &format!("trace={call}")], work)?;
+    let logs = logs(test, &["-e", &format!("trace={call}")], work)?;
     Some(logs.iter().flat_map(|log| log.lines()).filter(|line| name_of(line) == call).count())
 }
 
@@ -78,8 +79,7 @@ const TRACED: &str = "trace=!brk,?clock_gettime,?clock_gettime64,?futex,?mmap,?m
 
 /// The names of the system calls in each part: see [`lines`].
 pub fn calls(test: &str, work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
-    // Not the `rm` by which a fixture ends.
-    let parts = lines(test, &["-b", "execve", "-e", TRACED], work)?;
+    let parts = lines(test, &["-e", TRACED], work)?;
     // Before `std` closes a descriptor, it asserts that the descriptor is open, if debug assertions are on.
     let is_of_std = |call: &str| cfg!(debug_assertions) && call == "fcntl";
     let names = |lines: &Vec<String>| {
