@@ -9,7 +9,7 @@
 //! way_back                how a closed level is found again
 //! shared_level            a level that several threads walk
 //! stack                   the levels on the way
-//! notes                   what the caller says of entries
+//! said  notes             what the caller says of names, and the names to enter
 //! traversal               the steps of a thread: down, up, back
 //! dir                     what is lent
 //! cursor                  a thread's traversal, and its buffer
@@ -32,6 +32,7 @@ mod options;
 mod path;
 mod pending;
 mod roots;
+mod said;
 mod shared_level;
 mod split;
 mod stack;
@@ -358,7 +359,7 @@ impl<S: Clone> Walk<S> {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         if self.cursor.is_unfinished() {
-            self.cursor.finish()?;
+            self.cursor.settle()?;
         }
         self.cursor.advance()
     }

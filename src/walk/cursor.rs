@@ -17,10 +17,10 @@ impl<S> Cursor<S> {
         Self { buffer: Buffer::new(), traversal }
     }
 
-    /// Whether [`finish`](Self::finish) comes before the next directory.
+    /// Whether [`settle`](Self::settle) comes before the next directory.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
-        !matches!(self.traversal.notes.unfinished, Unfinished::Nothing)
+        self.traversal.notes.is_unfinished()
     }
 
     #[inline(always)]
@@ -30,19 +30,21 @@ impl<S> Cursor<S> {
 }
 
 impl<S: Clone> Cursor<S> {
-    /// Does what is [`Unfinished`] in the current directory.
+    /// Does what is [`Unfinished`] in the current directory, and settles which of its names are entered. After an error it is to
+    /// be called again.
     #[cold]
-    pub(super) fn finish(&mut self) -> Result<(), Error> {
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
-            Unfinished::Rest => {
-                // From the start, because a cookie may lead elsewhere. Names noted before keep what the caller said of them.
-                let read = self.lend().read_again();
-                self.traversal.notes.unfinished.finish(); // if it cannot be rewound, it is not tried again
+            unfinished @ (Unfinished::Rest | Unfinished::Empty) => {
+                // From the first entry on, because a cookie may lead elsewhere.
+                let read = self.lend().read_again(unfinished == Unfinished::Empty);
+                self.traversal.notes.unfinished = Unfinished::Nothing; // if it cannot be read, it is not tried again
                 read?;
             }
             Unfinished::Unreadable { errno, report: Report::Due } => return Err(self.traversal.error(errno)),
             Unfinished::Nothing | Unfinished::Unreadable { .. } => {}
         }
+        self.traversal.settle();
         Ok(())
     }
 

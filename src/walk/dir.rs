@@ -90,17 +90,21 @@ impl<'a, S> Dir<'a, S> {
         let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker);
         (entries.directory.path, entries.directory.depth) = (bounds.path(path), bounds.depth);
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
-        // At the deepest level there is nothing to find in what the caller does not read.
-        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
         entries.phase = if has_entries { Phase::Reading } else { Phase::Ended };
         match notes.unfinished {
             Unfinished::Unreadable { .. } if has_entries => entries.phase = Phase::Ended,
             _ => notes.unfinished = Unfinished::Rest,
         }
-        if is_dead_end {
+        // At the deepest level there is nothing to find in what the caller does not read.
+        let enters = match (is_second_visit, bounds.depth + 1 >= options.max_depth) {
+            (_, true) => Enters::Nothing,
+            (true, false) => Enters::Named,
+            (false, false) => Enters::Lent,
+        };
+        if enters != Enters::Lent {
             notes.unfinished.skip();
         }
-        notes.lend(bounds.names_at, if is_dead_end { Enters::Nothing } else { Enters::Lent });
+        notes.lend(bounds.names_at, enters);
         Self { entries, parent, bounds, is_second_visit, has_entries, state, path, links, notes }
     }
 
@@ -128,7 +132,7 @@ impl<'a, S> Dir<'a, S> {
                 self.notes.note(&entry);
                 Ok(Some(entry))
             }
-            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
+            ended => Self::at_end(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
         }
     }
 
@@ -153,7 +157,7 @@ impl<'a, S> Dir<'a, S> {
         };
         match find(records, phase, || *directory, wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            ended => Self::finish(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
+            ended => Self::at_end(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
         }
     }
 
@@ -169,19 +173,30 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn finish(error: Option<Error>, phase: Phase, notes: &mut Notes, at: &Bounds, path: &[u8]) -> Result<(), Error> {
-        match (error, notes.finish(phase == Phase::Empty)) {
+    fn at_end(error: Option<Error>, phase: Phase, notes: &mut Notes, at: &Bounds, path: &[u8]) -> Result<(), Error> {
+        match (error, notes.at_end(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
             (None, Some(errno)) => Err(at.error(path, errno)),
             (None, None) => Ok(()),
         }
     }
 
-    /// Reads all entries, to find the directories among them that are not noted.
-    pub(super) fn read_again(&mut self) -> Result<(), Error> {
-        self.notes.index_all();
-        self.entries.rewind()?;
-        self.count().map(drop)
+    /// Reads all entries from the first on, to note the directories that were not lent.
+    pub(super) fn read_again(&mut self, is_empty: bool) -> Result<(), Error> {
+        if self.rewind(is_empty)? {
+            self.notes.begin_again();
+            self.count()?;
+        }
+        Ok(())
+    }
+
+    /// Goes back to the first entry. Returns whether there can be one: a directory whose first batch `is_empty` has none if its
+    /// server cannot seek.
+    fn rewind(&mut self, is_empty: bool) -> Result<bool, Error> {
+        match self.entries.rewind() {
+            Err(_) if is_empty => Ok(false),
+            answer => answer.map(|()| true),
+        }
     }
 
     /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that order.
@@ -228,13 +243,10 @@ impl<'a, S> Dir<'a, S> {
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
         if let Unfinished::Unreadable { errno, .. } = self.notes.unfinished {
-            self.notes.unfinished.finish(); // `next` need not report it again
+            self.notes.unfinished.settle(); // `next` need not report it again
             return Err(self.error(errno));
         }
-        if self.has_entries {
-            self.entries.rewind()?;
-        }
-        Ok(self.has_entries)
+        Ok(self.has_entries && self.rewind(self.entries.phase == Phase::Empty)?)
     }
 
     /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, and after
@@ -248,7 +260,7 @@ impl<'a, S> Dir<'a, S> {
     #[track_caller]
     pub fn skip_entry(&mut self) {
         assert!(!self.notes.is_listed, "`skip_entry` after `read_into`, which lends no entry: use `skip_name`");
-        self.notes.say_of_last(|_| Kind::SKIPPED);
+        self.notes.say_of_last(Kind::SKIPPED);
     }
 
     /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts,
@@ -273,9 +285,8 @@ impl<'a, S> Dir<'a, S> {
     /// with the n names in the index. For a name that was lent or listed right after
     /// the one named last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the
     /// order of the listing.
-    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        let Entries { records, phase, .. } = &self.entries;
-        self.notes.skip(name.as_ref(), !records.has_ended(*phase))
+    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
+        self.notes.say(name.as_ref(), Kind::SKIPPED);
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It
@@ -316,7 +327,7 @@ impl<'a, S> Dir<'a, S> {
     #[track_caller]
     pub fn follow_entry(&mut self) {
         assert!(!self.notes.is_listed, "`follow_entry` after `read_into`, which lends no entry: use `follow_name`");
-        self.notes.say_of_last(Kind::followed);
+        self.notes.say_of_last(Kind::ANY);
     }
 
     /// As [`follow_entry`](Self::follow_entry), by name, before or after the entry is lent. Returns whether it is noted, which
@@ -327,7 +338,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) a copy of the name.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.enter(name.as_ref(), Kind::followed)
+        self.notes.say(name.as_ref(), Kind::ANY)
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns whether it is noted,
@@ -348,7 +359,7 @@ impl<'a, S> Dir<'a, S> {
     /// `ENOENT` if there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no
     /// entry can have the name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.enter(name.as_ref(), |_| Kind::ENTERED)
+        self.notes.say(name.as_ref(), Kind::ENTERED)
     }
 
     /// Keeps the walk from going below any entry of this directory, those lent so far included. [`next`](Self::next) still lends

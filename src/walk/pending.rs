@@ -34,14 +34,12 @@ impl Kind {
     pub(super) const FOLLOWED: Self = Self(b'f');
     /// Enter it if it is a directory, or a symbolic link that leads to one.
     pub(super) const ANY: Self = Self(b'a');
-    /// A symbolic link that the caller has not followed.
+    /// A symbolic link that the caller has not followed. None is left once the directory is settled.
     pub(super) const LINK: Self = Self(b'l');
-    /// The caller does not want to go below it.
+    /// The caller does not want to go below it. None is left once the directory is settled.
     pub(super) const SKIPPED: Self = Self(b's');
     /// The caller wants to go below it, but no entry can have this name.
     pub(super) const NO_NAME: Self = Self(b'n');
-    /// Nothing: see [`Pending::move_to_end`].
-    const MOVED: Self = Self(b'm');
 
     /// `None` for an entry that the walk never enters.
     #[inline]
@@ -54,13 +52,20 @@ impl Kind {
         }
     }
 
-    /// What it becomes if the caller follows it.
-    pub(super) fn followed(self) -> Self {
-        match self {
-            Self::LINK => Self::FOLLOWED,
-            Self::UNKNOWN | Self::SKIPPED | Self::ENTERED => Self::ANY,
-            other => other,
+    /// What it becomes by the caller's word for its name: `SKIPPED`, `ENTERED`, or `ANY` to follow it. Any other word changes
+    /// nothing.
+    pub(super) fn said(self, word: Self) -> Self {
+        match (word, self) {
+            (Self::SKIPPED | Self::ENTERED, _) => word,
+            (Self::ANY | Self::FOLLOWED, Self::LINK) => Self::FOLLOWED,
+            (Self::ANY | Self::FOLLOWED, Self::UNKNOWN | Self::SKIPPED) => Self::ANY,
+            _ => self,
         }
+    }
+
+    /// Whether the walk is to enter it, or to look whether it can.
+    pub(super) fn is_entered(self) -> bool {
+        !matches!(self, Self::LINK | Self::SKIPPED)
     }
 
     /// Whether it is entered without another look.
@@ -146,55 +151,37 @@ impl Pending {
         names_at
     }
 
-    /// The caller says something of the item that begins at `at`, which changes its kind.
+    /// The caller says something of the item that begins at `at`.
     #[inline]
-    pub(super) fn say(&mut self, at: usize, say: fn(Kind) -> Kind) {
+    pub(super) fn say(&mut self, at: usize, word: Kind) {
         let kind = &mut self.items[at];
-        *kind = say(Kind(*kind)).0;
+        *kind = Kind(*kind).said(word).0;
     }
 
-    /// Moves the item that begins at `at` to the end, unless that was done already. Returns where the next one begins. What it
-    /// leaves is to be [dropped](Self::drop_moved).
-    pub(super) fn move_to_end(&mut self, at: usize) -> usize {
-        let Item { kind, end, .. } = self.at(at);
-        if kind != Kind::MOVED {
-            self.items.extend_from_within(at..end);
-            self.say(at, |_| Kind::MOVED);
-        }
-        end
-    }
-
-    /// Drops items that have all moved to the end.
-    pub(super) fn drop_moved(&mut self, run: Range<usize>) {
-        self.items.drain(run);
-    }
-
-    /// Whether an item begins at `at`, or the last one ends there.
-    pub(super) fn is_boundary(&self, at: usize) -> bool {
-        at.checked_sub(1).is_none_or(|end| self.items.get(end) == Some(&0))
-    }
-
-    /// Drops the item that begins at `at` if it is the last one, and that of a link that is not followed. Returns where the
-    /// next item begins.
-    #[inline]
-    pub(super) fn drop_link(&mut self, at: usize) -> usize {
-        if at < self.len() {
-            let last = self.at(at);
-            if last.kind == Kind::LINK && last.end == self.len() {
-                self.truncate(at);
-            }
-        }
-        self.len()
-    }
-
-    /// Each item from the one that begins at `at` on, with where it begins.
-    pub(super) fn items_from(&self, mut at: usize) -> impl Iterator<Item = (usize, Item<'_>)> {
+    /// Each item from the one that begins at `at` on.
+    pub(super) fn items_from(&self, mut at: usize) -> impl Iterator<Item = Item<'_>> {
         iter::from_fn(move || {
-            let begin = at;
-            let item = (begin < self.len()).then(|| self.at(begin))?;
+            let item = (at < self.len()).then(|| self.at(at))?;
             at = item.end;
-            Some((begin, item))
+            Some(item)
         })
+    }
+
+    /// Gives each item from the one that begins at `at` on the kind that `settle` returns, and drops those that are not
+    /// [entered](Kind::is_entered).
+    pub(super) fn settle(&mut self, mut at: usize, mut settle: impl FnMut(Kind, &[u8]) -> Kind) {
+        let mut kept = at;
+        while at < self.items.len() {
+            let Item { kind, name, end } = self.at(at);
+            let kind = settle(kind, name.to_bytes());
+            if kind.is_entered() {
+                self.items.copy_within(at..end, kept);
+                self.items[kept] = kind.0;
+                kept += end - at;
+            }
+            at = end;
+        }
+        self.truncate(kept);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::end_marker::EndMarker;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use std::mem;
 
 pub(super) struct Stack<S> {
     /// The base first, the top last.
@@ -49,6 +50,16 @@ pub(super) enum Visit {
     Closed,
     /// The walk did not find it on the way back.
     Lost,
+}
+
+impl Visit {
+    /// There is something to do below the directory, after which it is visited again.
+    pub(super) fn begin_again(&mut self) {
+        *self = match mem::replace(self, Self::Lost) {
+            Self::Second(dir) => Self::First(dir),
+            other => other,
+        };
+    }
 }
 
 impl<S> Level<S> {

@@ -118,6 +118,19 @@ impl<S> Traversal<S> {
         !self.roots.is_empty() || self.stack.levels.last().is_some()
     }
 
+    /// Settles which names in the current directory are entered. If there are any after its second visit, there is another visit
+    /// after them.
+    #[cold]
+    pub(super) fn settle(&mut self) {
+        if self.notes.is_unsettled() {
+            self.notes.settle();
+            let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
+            if top.next_at < names {
+                top.visit.begin_again();
+            }
+        }
+    }
+
     /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
@@ -262,7 +275,6 @@ impl<S: Clone> Traversal<S> {
         let Self { mounts, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.from(child.name_at));
         match child.kind {
-            Kind::LINK | Kind::SKIPPED => return Ok(None),
             Kind::NO_NAME => return Err(Errno::INVAL.into()),
             Kind::FOLLOWED => {}
             kind => {

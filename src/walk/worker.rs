@@ -109,7 +109,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         if self.handover.is_over() {
             self.cursor.traversal.clear();
         }
-        self.cursor.finish()
+        self.cursor.settle()
     }
 
     /// Other threads have nothing to do: gives each a part of what is left here. Stops if the walk is over.

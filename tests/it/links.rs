@@ -43,7 +43,10 @@ fn only_links_that_the_caller_follows_are_entered() {
                 root.follow_entry();
                 root.skip_entry();
             }
-            b"3" => assert!(root.skip_name("3") && root.follow_name("3")),
+            b"3" => {
+                root.skip_name("3");
+                assert!(root.follow_name("3"));
+            }
             b"a" | b"b" => assert!(root.follow_name(&name)),
             _ => {}
         }

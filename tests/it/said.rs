@@ -51,7 +51,10 @@ fn entry_lent_last_stays_so_when_another_name_is_entered() {
     let others: [fn(&mut Dir<'_>); 3] = [
         |dir| assert!(dir.enter("a/x")),
         |dir| assert!(dir.follow_name("missing")),
-        |dir| assert!(dir.skip_name("b") && dir.enter("b")),
+        |dir| {
+            dir.skip_name("b");
+            assert!(dir.enter("b"));
+        },
     ];
     for (number, other) in others.into_iter().enumerate() {
         let (skipped, errors) = entered(&["a/x/", "b/"], |dir| {
@@ -92,7 +95,7 @@ fn name_with_a_nul_stays_apart_from_the_name_without_it() {
             }
             dir.enter(b"a\0b");
             while dir.next().unwrap().is_some() {}
-            assert!(dir.skip_name("ab") && !dir.skip_name("a\0b"));
+            dir.skip_name("ab");
         });
         assert_eq!(entered, (names(&["b"]), vec![libc::EINVAL]));
     }
@@ -111,11 +114,11 @@ fn names_said_beforehand_hold_however_the_directory_is_read() {
     ];
     for read in reads {
         let (entered, errors) = entered(&[".git/objects/", "a/", "b/", "c/", "file"], |dir| {
-            assert!(dir.skip_name(".git") && dir.skip_name("a") && dir.enter("a"));
-            assert!(dir.enter("b") && dir.follow_name("b") && dir.enter("c"));
-            assert!(dir.enter("link") && dir.follow_name("link") && dir.skip_name("nothing"));
+            [".git", "a", "nothing"].into_iter().for_each(|name| dir.skip_name(name));
+            assert!(dir.enter("a") && dir.enter("b") && dir.follow_name("b") && dir.enter("c"));
+            assert!(dir.enter("link") && dir.follow_name("link"));
             read(dir);
-            assert!(dir.skip_name("c"));
+            dir.skip_name("c");
         });
         assert_eq!((entered, errors), (names(&["a", "b", "link"]), vec![]));
     }
@@ -132,7 +135,9 @@ fn last_word_counts_for_a_link_too() {
             lend(dir, b"link");
             assert!(dir.enter("link"));
             while dir.next().unwrap().is_some() {}
-            assert!(dir.follow_name("link") && dir.skip_name("link") && dir.follow_name("link"));
+            assert!(dir.follow_name("link"));
+            dir.skip_name("link");
+            assert!(dir.follow_name("link"));
         });
         assert_eq!((entered, errors), (names(&["a", "link"]), vec![]));
     }
