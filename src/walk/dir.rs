@@ -88,7 +88,6 @@ impl<'a, S> Dir<'a, S> {
         };
         let path = path.as_bytes_with_nul();
         let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker);
-        (entries.directory.path, entries.directory.depth) = (bounds.path(path), bounds.depth);
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
         entries.phase = if has_entries { Phase::Reading } else { Phase::Ended };
         match notes.unfinished {
@@ -96,15 +95,13 @@ impl<'a, S> Dir<'a, S> {
             _ => notes.unfinished = Unfinished::Rest,
         }
         // At the deepest level there is nothing to find in what the caller does not read.
-        let enters = match (is_second_visit, bounds.depth + 1 >= options.max_depth) {
-            (_, true) => Enters::Nothing,
-            (true, false) => Enters::Named,
-            (false, false) => Enters::Lent,
-        };
-        if enters != Enters::Lent {
+        let is_dead_end = bounds.depth + 1 >= options.max_depth;
+        if is_second_visit || is_dead_end {
             notes.unfinished.skip();
         }
-        notes.lend(bounds.names_at, enters);
+        let enters = if is_second_visit { Enters::Named } else { Enters::Lent };
+        notes.lend(bounds.names_at, if is_dead_end { Enters::Nothing } else { enters });
+        (entries.directory.path, entries.directory.depth) = (bounds.path(path), bounds.depth);
         Self { entries, parent, bounds, is_second_visit, has_entries, state, path, links, notes }
     }
 

@@ -72,6 +72,15 @@ impl Unfinished {
         None
     }
 
+    /// The first batch was empty.
+    #[cold]
+    fn read_again(&mut self) -> Option<Errno> {
+        if *self == Self::Rest {
+            *self = Self::Empty;
+        }
+        None
+    }
+
     #[cold]
     fn take_errno(&mut self) -> Option<Errno> {
         let Self::Unreadable { errno, report } = self else { return None };
@@ -109,8 +118,8 @@ impl Notes {
     /// A directory is lent, whose names begin at `names_at`.
     #[inline]
     pub(super) fn lend(&mut self, names_at: usize, enters: Enters) {
-        (self.names_at, self.last_at, self.enters) = (names_at, self.pending.len(), enters);
-        self.is_listed = false;
+        (self.names_at, self.enters, self.is_listed) = (names_at, enters, false);
+        self.last_at = self.pending.len();
     }
 
     /// Notes an entry that is lent.
@@ -146,13 +155,7 @@ impl Notes {
     #[inline]
     pub(super) fn at_end(&mut self, is_empty: bool) -> Option<Errno> {
         self.last_at = self.pending.len();
-        if is_empty {
-            if self.unfinished == Unfinished::Rest {
-                self.unfinished = Unfinished::Empty;
-            }
-            return None;
-        }
-        self.unfinished.settle()
+        if is_empty { self.unfinished.read_again() } else { self.unfinished.settle() }
     }
 
     /// The entries come again, from the first on. Keeps what was said of those that were lent, and the names of all, in case
