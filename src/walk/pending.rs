@@ -19,7 +19,7 @@ pub(super) struct Pending {
     pub(super) given_until: usize,
 }
 
-/// What the walk is to do about a name.
+/// What the walk is to do about a name. A letter, so the only NULs among the items are those that end names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind(u8);
 

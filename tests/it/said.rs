@@ -124,6 +124,98 @@ fn names_said_beforehand_hold_however_the_directory_is_read() {
     }
 }
 
+/// The names of the directories below the root, in the order in which the walk comes to them. `say` is called in the root.
+fn in_order(tree: &Tree, say: impl FnOnce(&mut Dir<'_>)) -> Vec<String> {
+    let mut walk = Walk::open(tree.path()).unwrap();
+    say(&mut walk.next().unwrap().unwrap());
+    let mut names = Vec::new();
+    while let Some(dir) = walk.next().unwrap() {
+        names.push(dir.name_os().to_str().unwrap().to_owned());
+    }
+    names
+}
+
+/// Those that were lent come in that order; after them, those that were not, in the order in which they were last named.
+#[test]
+fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
+    let tree = Tree::of(&["a/", "b/", "c/", "d/"]);
+    for link in ["aa", "ca", "cb"] {
+        symlink("/proc/self/fdinfo", tree.path().join(link)).unwrap();
+    }
+    let read = |dir: &mut Dir<'_>| dir.read_into(&mut Listing::new()).unwrap();
+    let cases: [(&dyn Fn(&mut Dir<'_>), &[&str]); 7] = [
+        (&read, &["a", "b", "c", "d"]),
+        (
+            &|dir| {
+                read(dir);
+                assert!(dir.follow_name("cb") && dir.enter("d") && dir.follow_name("aa") && dir.follow_name("a"));
+                dir.skip_name("b");
+            },
+            &["a", "aa", "c", "cb", "d"],
+        ),
+        (
+            &|dir| {
+                assert!(dir.enter("d") && dir.follow_name("ca"));
+                dir.skip_name("a");
+                read(dir);
+                assert!(dir.enter("a"));
+            },
+            &["a", "b", "c", "ca", "d"],
+        ),
+        (
+            &|dir| {
+                dir.skip_all();
+                read(dir);
+                assert!(["c", "a", "cb", "c", "b"].into_iter().all(|name| dir.follow_name(name)));
+            },
+            &["a", "cb", "c", "b"],
+        ),
+        (
+            &|dir| {
+                dir.skip_all();
+                dir.enter("b");
+                dir.enter("a");
+                dir.skip_name("a");
+                dir.enter("a");
+                dir.skip_name("b");
+            },
+            &["a"],
+        ),
+        (
+            &|dir| {
+                dir.skip_all();
+                dir.enter("b");
+                dir.enter("a");
+                dir.skip_name("a");
+                dir.enter("a");
+                dir.skip_name("b");
+                dir.skip_name("a");
+            },
+            &[],
+        ),
+        (
+            &|dir| {
+                dir.enter("a");
+                dir.skip_all();
+                dir.skip_name("b");
+                read(dir);
+            },
+            &[],
+        ),
+    ];
+    for (number, (say, expected)) in cases.into_iter().enumerate() {
+        assert_eq!(in_order(&tree, say), expected, "case {number}");
+    }
+    let mut lent = Vec::new();
+    let seen = in_order(&tree, |dir| {
+        while let Some(entry) = dir.next().unwrap() {
+            lent.push(entry.name_os().to_str().unwrap().to_owned());
+        }
+        lent.iter().rev().for_each(|name| assert!(dir.follow_name(name)));
+    });
+    assert_eq!(seen, lent, "in the order of the directory");
+}
+
 /// Whether other links have been lent since plays no part.
 #[test]
 fn last_word_counts_for_a_link_too() {
@@ -177,6 +269,14 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
         |dir| assert!(dir.find(|_| true).unwrap().is_none()),
     ];
     for read in readers {
+        // What the caller says holds, though there is no entry left that could come.
+        let skipped = entered(&["a/", "b/"], |dir| {
+            read(dir);
+            assert!(dir.next().unwrap().is_none());
+            dir.skip_name("a");
+            assert!(dir.follow_name("link"));
+        });
+        assert_eq!(skipped, (names(&["b", "link"]), vec![]));
         for then in thens {
             let mut walk = Walk::open(tree.path()).unwrap();
             let mut visits = 0;

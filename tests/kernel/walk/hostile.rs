@@ -6,6 +6,7 @@ use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
 use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
 use crate::support::machine;
 use crate::support::way::{PLAIN, Way};
+use lendir::{Dir, Listing, Walk};
 use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
 use std::fs;
 use std::path::PathBuf;
@@ -186,6 +187,49 @@ fn lies_and_errors_lose_nothing_else() {
         let cases = checks.map(|(number, one)| check_ways(&server.path(number), |_| &one.told, &one.what)).sum();
         let what = "walks by one thread and by three: false types, names twice, an error at each operation";
         machine::passed("walk, hostile server: lies and errors", cases, what);
+    });
+}
+
+/// What is said of a name holds for each entry that has it.
+#[test]
+fn name_that_comes_twice_is_skipped_or_entered_both_times() {
+    served("walk::hostile::name_that_comes_twice_is_skipped_or_entered_both_times", 60, || {
+        let tree = directory(["b", "a", "a"].map(|name| dir(name, leaf())).to_vec());
+        let server = Server::mount(vec![tree]).unwrap();
+        let skip = |dir: &mut Dir<'_>| ["a", "b"].into_iter().for_each(|name| dir.skip_name(name));
+        let reads: [fn(&mut Dir<'_>); 4] = [
+            |_| (),
+            |dir| _ = dir.next().unwrap(),
+            |dir| while dir.next().unwrap().is_some() {},
+            |dir| dir.read_into(&mut Listing::new()).unwrap(),
+        ];
+        let walked = |say: &dyn Fn(&mut Dir<'_>)| {
+            let mut walk = Walk::open(server.path(0)).unwrap();
+            say(&mut walk.next().unwrap().unwrap());
+            let mut names = Vec::new();
+            while let Some(dir) = walk.next().unwrap() {
+                names.push(dir.name_os().to_str().unwrap().to_owned());
+            }
+            names.sort();
+            names
+        };
+        for read in reads {
+            let before = |dir: &mut Dir<'_>| {
+                skip(dir);
+                read(dir);
+            };
+            let after = |dir: &mut Dir<'_>| {
+                read(dir);
+                skip(dir);
+            };
+            let again = |dir: &mut Dir<'_>| {
+                before(dir);
+                assert!(dir.enter("a"));
+            };
+            assert_eq!((walked(&before), walked(&after), walked(&again)), (vec![], vec![], vec!["a".into(), "a".into()]));
+            assert_eq!(walked(&read), ["a", "a", "b"]);
+        }
+        machine::passed("walk, hostile server: a name twice", 4 * reads.len(), "walks that skip or enter it: both times");
     });
 }
 
