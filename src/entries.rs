@@ -128,8 +128,8 @@ impl<'a> Entries<'a> {
         find(&mut self.records, &mut self.phase, || *directory, wanted)
     }
 
-    /// Goes back to the beginning, as [`seek`](Self::seek) to 0: the cheap rescan, without open and close. Entries made after
-    /// the directory was opened may be seen only from here on (btrfs).
+    /// Goes back to the beginning, as [`seek`](Self::seek) to 0, with its costs and errors: the cheap rescan, without open and
+    /// close. btrfs shows entries made after the directory was opened only from here on.
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
@@ -138,6 +138,17 @@ impl<'a> Entries<'a> {
 
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie). Drops the entries left in the buffer and
     /// reads on from there, even after the end or an error.
+    ///
+    /// **A cookie is good for the descriptor that gave it.** On a later one, while others change the directory:
+    ///
+    /// | file system | a cookie of another descriptor |
+    /// |---|---|
+    /// | ext4, xfs, btrfs; tmpfs since Linux 6.6 | leads to the same place, after a new mount too. So it does on an overlay where one layer alone has the directory, and it is on one of these |
+    /// | a directory that an overlay merges | is a count: for each entry before it that is removed, one after it is skipped, without an error; for each one that is made, one may come twice |
+    /// | ramfs, /proc/PID/task | is a count, even for the descriptor that gave it |
+    /// | NFS, FUSE and other servers | is the server's |
+    ///
+    /// So where the file system is not known, go on after a name: [a recipe](crate::recipes#one-directory).
     ///
     /// A number that is neither 0 nor a cookie of this directory leads wherever the file system likes. On tracefs, even its own
     /// cookies do. On ext4, a fresh descriptor that first seeks to the cookie of the last entry reads nothing, even after a
@@ -158,8 +169,11 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Reads to the end and counts the remaining entries. Costs and errors are those of [`next`](Self::next). The count up to an
-    /// error is lost.
+    /// Reads to the end and counts the remaining entries. Costs: as that many calls of [`next`](Self::next).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next). The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;

@@ -79,6 +79,10 @@ impl Entry<'_> {
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
     /// and the name. **From [`Entries`](crate::Entries) it is the name alone**, because a descriptor has no path.
     ///
+    /// **A walk stays inside its tree; this path does not**, if others replace a directory on it by a link. It is for people to
+    /// read. To change or remove the entry, or to read a file that others may swap, use [`open`](Self::open), or `*at` calls
+    /// with [`dir`](Self::dir) and [`name_cstr`](Self::name_cstr).
+    ///
     /// Costs: one allocation.
     pub fn path(&self) -> PathBuf {
         join(self.directory.path, self.name())
@@ -195,8 +199,8 @@ impl Entry<'_> {
         self.record.ino()
     }
 
-    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek). Opaque: neither ascending nor
-    /// dense, and on some file systems a hash.
+    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek), which says how long it holds.
+    /// Opaque: neither ascending nor dense, and on some file systems a hash.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {

@@ -12,7 +12,8 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! That loop gets what [`filter_map`](ReadDir::filter_map) makes of each entry. This one gets the entries themselves:
+//! A `for` cannot hold entries, so there it holds what the closure of [`filter_map`](ReadDir::filter_map) returned for each one.
+//! A `while let` holds the entry itself:
 //!
 //! ```
 //! let mut etc = lendir::read_dir("/etc")?;
@@ -88,7 +89,7 @@
 #![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
 #![allow(clippy::must_use_candidate, reason = "an answer that nobody looks at does no harm")]
-#![allow(clippy::missing_panics_doc, reason = "a panic is a bug, and says so")]
+#![allow(clippy::missing_panics_doc, reason = "where misuse panics, `# Panics` says so; any other panic is a bug")]
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
