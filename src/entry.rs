@@ -14,7 +14,7 @@ use std::{fmt, io};
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask
-/// the file system, by a call relative to the directory that is retried after `EINTR`, and their errors have the
+/// the file system, each by a call relative to the directory, retried after `EINTR`; their errors have the
 /// [`path`](Self::path).
 ///
 /// ```
@@ -152,7 +152,7 @@ impl Entry<'_> {
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` asks for, and what `stat` does not have, the time of birth
-    /// and the mount. On a network file system, less asked can mean less to wait for. `ENOSYS` before Linux 4.11.
+    /// and the mount. On a network file system, asking for less can mean waiting less. `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         statx(self.directory.fd, self.name_cstr(), mask).map_err(|error| self.error(error))
     }

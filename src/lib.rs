@@ -12,8 +12,8 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! A `for` cannot hold entries, so there it holds what the closure of [`filter_map`](ReadDir::filter_map) returned for each one.
-//! A `while let` holds the entry itself:
+//! This `for` goes over what the closure of [`filter_map`](ReadDir::filter_map) returns for each entry: numbers. A `while let`
+//! goes over the entries themselves:
 //!
 //! ```
 //! let mut etc = lendir::read_dir("/etc")?;
@@ -69,7 +69,7 @@
 //! # What the kernel promises while others change the directory
 //!
 //! On local file systems it returns an entry that stays throughout a scan exactly once, with one exception: if all entries that
-//! tmpfs has not returned yet are removed between two `getdents64`, the remaining ones are returned again. An entry that is made,
+//! tmpfs has yet to return are removed between two `getdents64`, it returns those that are left once more. An entry that is made,
 //! removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS even one that
 //! stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs shows
 //! an entry made after `open` only after `rewind`. lendir does not hide this: it would have to remember every name.
