@@ -95,8 +95,8 @@ use traversal::Traversal;
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
-/// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors, and
-///   two more while it follows a link. Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+/// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
+///   and two more while it follows a link. Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
 ///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///

@@ -423,8 +423,8 @@ impl<'a, S> Dir<'a, S> {
         self.links.target(self.bounds.depth).is_some()
     }
 
-    /// Its descriptor, for `*at` calls on its entries. If the directory may not be read, it is one with `O_PATH`, which `fchmod`
-    /// refuses. It borrows from the walk, as [`path`](Self::path) does.
+    /// Its descriptor, for `*at` calls on its entries. If the directory may not be read, it is one with `O_PATH`, which
+    /// `fchmod` refuses. It borrows from the walk, as [`path`](Self::path) does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
     /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`, that
