@@ -129,14 +129,13 @@ fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
 }
 
 /// Prints the rows of README.md that were measured.
-fn print_readme([read, sorted, _, walk, ..]: &[Table; 5]) {
+fn print_readme([read, sorted, ..]: &[Table; 5]) {
     const NAMES: [&str; 5] = ["lendir", "lendir, EndMarker", "RawDir", "readdir of libc", "std::fs::read_dir"];
     let files = files().label();
     let rows = [
         ("`/proc`".into(), read.row("/proc")),
         (files.clone(), read.row(&files)),
         (format!("{files}, sorted"), sorted.row(&files)),
-        ("`/usr`, walked".into(), walk.row("/usr")),
     ];
     println!("\n### The table of README.md\n");
     println!("| | `lendir` | with `EndMarker` | `RawDir` of rustix | `readdir` of libc | `std::fs::read_dir` |");

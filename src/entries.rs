@@ -37,17 +37,17 @@ use std::fmt;
 /// # Guarantees
 ///
 /// - `.` and `..` are skipped, wherever the file system puts them, even if it doubles or forgets them.
-/// - Every other entry is yielded as often as the kernel returned it, and as it did: `d_ino` 0, any `d_type`, any cookie,
+/// - Every other entry is lent as often as the kernel returned it, and as it did: `d_ino` 0, any `d_type`, any cookie,
 ///   names that are not UTF-8.
 /// - **Fused**: after the end, and after an error, [`next`](Self::next) returns `Ok(None)` without a system call, until
 ///   [`rewind`](Self::rewind) or [`seek`](Self::seek).
-/// - Entries that the kernel returned before an error are yielded before it.
+/// - Entries that the kernel returned before an error are lent before it.
 /// - `EINTR` is retried. So a signal does not end a read that hangs on a network or FUSE server; only the server does, or the
 ///   end of the process.
 /// - `ENOENT` is an end, as in glibc; [`removed`](Self::removed) distinguishes it.
 /// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share it. After
 ///   an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was *fetched*; to go on
-///   after the last one *yielded*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
+///   after the last one *lent*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
 ///
 /// # What it costs
 ///
@@ -84,7 +84,7 @@ impl<'a> Entries<'a> {
     ///
     /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.**
     ///
-    /// Costs: at most one `getdents64`, when every entry in the buffer has been yielded (more only after `EINTR` and for
+    /// Costs: at most one `getdents64`, when every entry in the buffer has been lent (more only after `EINTR` and for
     /// batches of nothing but dots); no allocation.
     ///
     /// # Errors
@@ -107,10 +107,9 @@ impl<'a> Entries<'a> {
         self.next().map_err(on_error).unwrap_or(None)
     }
 
-    /// The next entry that is `wanted`, or `None` at the end. It goes on from the entry lent last, so it is no filter, which is
-    /// [`ReadDir::filter_map`](crate::ReadDir::filter_map), and no lookup, which is
-    /// [`Listing::by_name`](crate::Listing::by_name). Each entry passed over costs a [`next`](Self::next), and the errors are
-    /// those of `next`.
+    /// The next entry that is `wanted`, or `None` at the end. It goes on from the entry lent last, so to look up several names,
+    /// use [`Listing::by_name`](crate::Listing::by_name). Each entry passed over costs a [`next`](Self::next), and the errors
+    /// are those of `next`.
     ///
     /// With it a function can return the first match. The borrow checker rejects the same function with [`next`](Self::next)
     /// in a loop of its own.
@@ -128,8 +127,8 @@ impl<'a> Entries<'a> {
         find(&mut self.records, &mut self.phase, || *directory, wanted)
     }
 
-    /// Goes back to the beginning, as [`seek`](Self::seek) to 0: the cheap rescan, without open and close. Entries made after
-    /// the directory was opened may be seen only from here on (btrfs).
+    /// Goes back to the beginning, as [`seek`](Self::seek) to 0, with its costs and errors: the cheap rescan, without open and
+    /// close. btrfs shows entries made after the directory was opened only from here on.
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
@@ -138,6 +137,19 @@ impl<'a> Entries<'a> {
 
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie). Drops the entries left in the buffer and
     /// reads on from there, even after the end or an error.
+    ///
+    /// **A cookie is good for the descriptor that gave it, until that is rewound.** If others change the directory meanwhile, a
+    /// cookie of another descriptor, such as that of an earlier request,
+    ///
+    /// | on | |
+    /// |---|---|
+    /// | ext4, xfs, btrfs; tmpfs since Linux 6.6 | leads to the same place, after a new mount too |
+    /// | a directory that an overlay merges from several layers | is a count: each entry before it that is removed hides one after it, without an error; each that is made can show one twice |
+    /// | an overlay's directory that only one layer has | is as on that layer |
+    /// | ramfs, /proc/PID/task | is a count, even for its own descriptor |
+    /// | NFS, FUSE and other servers | is what the server makes of it |
+    ///
+    /// Where the file system is not known, go on after a name: [a recipe](crate::recipes#one-directory) does.
     ///
     /// A number that is neither 0 nor a cookie of this directory leads wherever the file system likes. On tracefs, even its own
     /// cookies do. On ext4, a fresh descriptor that first seeks to the cookie of the last entry reads nothing, even after a
@@ -158,8 +170,11 @@ impl<'a> Entries<'a> {
         records.seek(directory.fd, phase, cookie).map_err(|errno| directory.error(errno))
     }
 
-    /// Reads to the end and counts the remaining entries. Costs and errors are those of [`next`](Self::next). The count up to an
-    /// error is lost.
+    /// Reads to the end and counts the remaining entries. Costs: as that many calls of [`next`](Self::next).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next). The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;

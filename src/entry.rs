@@ -14,7 +14,7 @@ use std::{fmt, io};
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask
-/// the file system, by a call relative to the directory that is retried after `EINTR`, and their errors have the
+/// the file system, each by a call relative to the directory, retried after `EINTR`; their errors have the
 /// [`path`](Self::path).
 ///
 /// ```
@@ -78,6 +78,10 @@ impl Entry<'_> {
 
     /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
     /// and the name. **From [`Entries`](crate::Entries) it is the name alone**, because a descriptor has no path.
+    ///
+    /// **A walk stays inside its tree; this path does not**, if others replace a directory on it by a link. It is for people to
+    /// read. To change or remove the entry, or to read a file that others may swap, use [`open`](Self::open), or `*at` calls
+    /// with [`dir`](Self::dir) and [`name_cstr`](Self::name_cstr).
     ///
     /// Costs: one allocation.
     pub fn path(&self) -> PathBuf {
@@ -148,7 +152,7 @@ impl Entry<'_> {
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` asks for, and what `stat` does not have, the time of birth
-    /// and the mount. On a network file system, less asked can mean less to wait for. `ENOSYS` before Linux 4.11.
+    /// and the mount. On a network file system, asking for less can mean waiting less. `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         statx(self.directory.fd, self.name_cstr(), mask).map_err(|error| self.error(error))
     }
@@ -195,8 +199,8 @@ impl Entry<'_> {
         self.record.ino()
     }
 
-    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek). Opaque: neither ascending nor
-    /// dense, and on some file systems a hash.
+    /// The position after this entry (`d_off`), for [`Entries::seek`](crate::Entries::seek), which says how long it holds.
+    /// Opaque: neither ascending nor dense, and on some file systems a hash.
     #[doc(alias("d_off", "telldir"))]
     #[inline]
     pub fn cookie(&self) -> u64 {

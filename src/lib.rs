@@ -12,7 +12,8 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! That loop gets what [`filter_map`](ReadDir::filter_map) makes of each entry. This one gets the entries themselves:
+//! This `for` goes over what the closure of [`filter_map`](ReadDir::filter_map) returns for each entry: numbers. A `while let`
+//! goes over the entries themselves:
 //!
 //! ```
 //! let mut etc = lendir::read_dir("/etc")?;
@@ -51,7 +52,7 @@
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
 //! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] if it must be certain |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
-//! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`] |
+//! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
 //! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
@@ -67,11 +68,12 @@
 //!
 //! # What the kernel promises while others change the directory
 //!
-//! On local file systems it returns an entry that stays throughout a scan exactly once, with one exception: if all entries that
-//! tmpfs has not returned yet are removed between two `getdents64`, the remaining ones are returned again. An entry that is made,
-//! removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS even one that
-//! stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without `dir_index`. btrfs shows
-//! an entry made after `open` only after `rewind`. lendir does not hide this: it would have to remember every name.
+//! On local file systems it returns an entry that stays throughout a scan exactly once, with one exception: if all entries
+//! that tmpfs has yet to return are removed between two `getdents64`, it returns those that are left once more. An entry that
+//! is made, removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS
+//! even one that stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without
+//! `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does not hide this: it would have to
+//! remember every name.
 //!
 //! # What it costs
 //!
@@ -88,7 +90,7 @@
 #![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
 #![allow(clippy::must_use_candidate, reason = "an answer that nobody looks at does no harm")]
-#![allow(clippy::missing_panics_doc, reason = "a panic is a bug, and says so")]
+#![allow(clippy::missing_panics_doc, reason = "where misuse panics, `# Panics` says so; any other panic is a bug")]
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 

@@ -19,7 +19,11 @@ use std::{fmt, iter};
 /// Opens the directory `path`, to read its entries.
 ///
 /// Costs: one `openat`, and two allocations, for the path and for a [`Buffer`]; a path of 256 bytes or more takes a third.
-/// Nothing is read yet. The errors are those of [`open`], with the path.
+/// Nothing is read yet.
+///
+/// # Errors
+///
+/// Those of [`open`], with the path.
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
@@ -46,8 +50,8 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name have the
-/// same costs and errors, but the errors have the directory's path.
+/// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name cost the
+/// same.
 ///
 /// For a tree, or thousands of directories, [`Walk`](crate::Walk), or [`Entries`](crate::Entries) on one [`Buffer`], save two
 /// allocations for each.
@@ -117,6 +121,10 @@ impl ReadDir {
     /// The next entry, or `None` at the end: [`Entries::next`](crate::Entries::next).
     ///
     /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
+    ///
+    /// # Errors
+    ///
+    /// At most one, then `Ok(None)`: those of [`Entries::next`](crate::Entries::next), with the path.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
@@ -130,6 +138,10 @@ impl ReadDir {
     }
 
     /// The next entry that is `wanted`, or `None` at the end: [`Entries::find`](crate::Entries::find).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next).
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
@@ -138,6 +150,10 @@ impl ReadDir {
     }
 
     /// Reads to the end and counts the entries that were left: [`Entries::count`](crate::Entries::count).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next). The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -190,15 +206,23 @@ impl ReadDir {
         read
     }
 
-    /// Goes back to the beginning, even after the end or an error: one `lseek`, and its errors. See
-    /// [`Entries::rewind`](crate::Entries::rewind).
+    /// Goes back to the beginning, even after the end or an error, by one `lseek`: [`Entries::rewind`](crate::Entries::rewind).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`seek`](Self::seek).
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
         self.seek(0)
     }
 
-    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`](crate::Entries::seek).
+    /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`](crate::Entries::seek),
+    /// which says how long a cookie holds.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Entries::seek`](crate::Entries::seek), with the path. After one, position and entries stay as they are.
     #[doc(alias = "seekdir")]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {

@@ -89,15 +89,15 @@ use traversal::Traversal;
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
 ///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
 ///   an error of `next`.
-/// - **It never leaves the tree.** Each step opens one name, relative to the directory that was read, and refuses symbolic
+/// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses symbolic
 ///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one. A
 ///   level that was [closed early](WalkOptions::max_open) is recognised by device, inode number and birth time. Another
 ///   directory can pass for it only where the birth time does not count, as on servers, or after the clock was set back.
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
-/// - **Any depth**: no recursion, no path given to the kernel, and at most [`max_open`](WalkOptions::max_open) descriptors, and
-///   two more while it follows a link. Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+/// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
+///   and two more while it follows a link. Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
 ///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///

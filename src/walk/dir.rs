@@ -159,6 +159,10 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Reads to the end and counts the entries that were left: see [`Entries::count`]. The walk goes below them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next). The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -379,24 +383,25 @@ impl<'a, S> Dir<'a, S> {
         self.state
     }
 
-    /// Its path: that of the root, as it was given to the walk, and the names from there to here. It may be longer than
-    /// `PATH_MAX` (4096 bytes), which no system call takes: use the descriptor. It borrows from the walk, not from this `Dir`:
-    /// take it before the inner loop, where an entry borrows the `Dir`. Costs nothing.
+    /// Its path: that of the root, as it was given to the walk, and the names from there to here. **It is for people to read**:
+    /// if others move directories, it can lead elsewhere, and it can be longer than `PATH_MAX` (4096 bytes), which no system
+    /// call takes. To act on the directory, use [`fd`](Self::fd). It borrows from the walk, not from this `Dir`: take it before
+    /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
     #[inline]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.bounds.path(self.path)))
     }
 
-    /// Its name, as [`Entry::name`]. For a root, the last component of its path, without slashes, or the path if that has none:
-    /// `/`, `.`, `..`, or an empty one.
+    /// Its name, as [`Entry::name`]. For a root, what [`Path::file_name`] makes of its path, or the whole path where that is
+    /// `None`: `/`, `.`, `a/..`, or an empty one.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         let of_root = if self.bounds.depth == 0 { self.path().file_name() } else { None };
         of_root.map_or(&self.path[self.bounds.name_at..self.bounds.path_end], OsStr::as_bytes)
     }
 
-    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent. Here its name is its
-    /// path as it was given, up to the first NUL, for calls relative to the current directory.
+    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent: for it, this
+    /// is its path as it was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
@@ -426,25 +431,35 @@ impl<'a, S> Dir<'a, S> {
         self.links.target(self.bounds.depth).is_some()
     }
 
-    /// Its descriptor, for `*at` calls on its entries; one with `O_PATH`, which `fchmod` refuses, if the directory may not be
-    /// read. It borrows from the walk, as [`path`](Self::path) does.
+    /// Its descriptor, for `*at` calls on its entries. If the directory may not be read, it is one with `O_PATH`, which
+    /// `fchmod` refuses. It borrows from the walk, as [`path`](Self::path) does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
-    /// read so: open `c"."` in it to read the directory yourself. Only if you read it to the end before the first `next`,
-    /// nothing is lost: `next` lends nothing, [`read_into`](Self::read_into) gives the whole, and the walk reads it again.
+    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`, that
+    /// lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {
         self.entries.directory.fd
     }
 
-    /// What the file system knows of this directory: one `fstat`, and its errors.
+    /// What the file system knows of this directory. Costs: one `fstat`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [fstat(2)], with the path: `EIO`, `ESTALE`, or what else a server answers.
+    ///
+    /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     #[doc(alias = "metadata")]
     pub fn stat(&self) -> Result<Stat, Error> {
         retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.error(errno))
     }
 
     /// As [`Entry::statx`], of this directory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
     }

@@ -103,8 +103,8 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 only those of the root, with 0 none. A directory of
-    /// that depth is an entry, and not opened.
+    /// Lends no entries deeper than `depth`, like `find -maxdepth`. A directory of that depth is an entry, and not opened: with
+    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
@@ -125,7 +125,9 @@ impl<S> WalkOptions<S> {
     /// parent's [`Dir::state`](crate::Dir::state), as the caller left it there: all directories in one begin with the same. At
     /// its second visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a
     /// state do not count for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at
-    /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees).
+    /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees). If a
+    /// clone panics, and the caller catches that, nothing is lost; if a destructor does, while a root of
+    /// [`open_all`](Self::open_all) cannot be opened, the error of that root is.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
