@@ -23,8 +23,13 @@ use std::{fmt, io};
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
 /// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory from the
-/// start: one `lseek`, and 8 bytes for each directory that was lent. If it is not to, call [`skip_name`](Self::skip_name) before
-/// the loop, or [`skip_all`](Self::skip_all).
+/// start: one `lseek`, and a copy of the names that were lent. If it is not to, call [`skip_name`](Self::skip_name) before the
+/// loop, or [`skip_all`](Self::skip_all). A directory whose first batch is empty is read once more, too: you may have read it
+/// [through the descriptor](Self::fd). What a server lists only then is entered without having been lent.
+///
+/// **What you say of a name holds**, before or after its entry is lent, and whether it is lent at all; what you say last counts.
+/// The walk settles it when it goes on. It visits the directories in the order in which they were lent or listed, and after them,
+/// in the order in which you named them, those that you named and it did not lend.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
 /// `next`:
@@ -250,8 +255,9 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries && self.rewind(self.entries.phase == Phase::Empty)?)
     }
 
-    /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, and after
-    /// [`skip_all`](Self::skip_all). Costs nothing.
+    /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, after
+    /// [`skip_all`](Self::skip_all), and for an entry whose [`file_type`](Entry::file_type) says that it is a file. Costs
+    /// nothing; after a call by name, as that.
     ///
     /// # Panics
     ///
@@ -264,12 +270,8 @@ impl<'a, S> Dir<'a, S> {
         self.notes.say_of_last(Kind::SKIPPED);
     }
 
-    /// Keeps the walk from going below the entry of this name, before or after it is lent. What is said of a name last counts,
-    /// here and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter). Returns `false` only if nothing is noted of
-    /// this name, and no entry of this name can come any more.
-    ///
-    /// If a broken file system gives a name twice, a name that was skipped before is skipped both times; afterwards, each call
-    /// skips one of the two.
+    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is said of a name last counts,
+    /// here and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter).
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
@@ -281,11 +283,8 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: for a name that is not noted yet, a scan of the directories lent so far, a copy, and a place in a sorted index: 8
-    /// bytes are moved for each name in it that comes later. For each directory or link that is lent then, log2(n) comparisons
-    /// with the n names in the index. For a name that was lent or listed right after
-    /// the one named last, next to nothing; for any other, a scan of the directories. To skip many, go through them in the
-    /// order of the listing.
+    /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
+    /// was lent is looked up among them: log2(n) comparisons.
     pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
         self.notes.say(name.as_ref(), Kind::SKIPPED);
     }
@@ -331,21 +330,17 @@ impl<'a, S> Dir<'a, S> {
         self.notes.say_of_last(Kind::ANY);
     }
 
-    /// As [`follow_entry`](Self::follow_entry), by name, before or after the entry is lent. Returns whether it is noted, which
-    /// it is not at a second visit, and where [`max_depth`](super::WalkOptions::max_depth) allows nothing below. A name that is
-    /// never lent is tried as well, and [`Walk::next`](super::Walk::next) returns the errors of [`enter`](Self::enter), but
-    /// neither `ENOENT` nor `ENOTDIR`. So with [`skip_all`](Self::skip_all), a caller can walk in an order of its own: then
-    /// nothing is looked up, a file's name costs a failed `openat`, and a name that is given twice is walked twice.
-    ///
-    /// Costs: as [`skip_name`](Self::skip_name), and after [`skip_all`](Self::skip_all) a copy of the name.
+    /// As [`follow_entry`](Self::follow_entry), by name: see [`enter`](Self::enter), also for what it returns and costs. A name
+    /// that is not lent is tried as well; if it is no directory, and no link to one, that is no error.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.say(name.as_ref(), Kind::ANY)
     }
 
-    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns whether it is noted,
-    /// as [`follow_name`](Self::follow_name). With
-    /// [`skip_all`](Self::skip_all), a walk need not read a directory whose entries are already known; then a name that is
-    /// given twice is walked twice.
+    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false` only where
+    /// [`max_depth`](super::WalkOptions::max_depth) allows nothing below. A name is walked once, however often it is given.
+    ///
+    /// After [`skip_all`](Self::skip_all) only what is named is walked, in the order in which it is named. Then a walk need not
+    /// even read a directory whose entries are already known.
     ///
     /// ```
     /// # let mut walk = lendir::Walk::open("/sys/class")?;
@@ -356,15 +351,20 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: as [`follow_name`](Self::follow_name). [`Walk::next`](super::Walk::next) returns the errors, with the path:
-    /// `ENOENT` if there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no
-    /// entry can have the name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
+    /// **At a [second visit](Self::is_second_visit) too**: then the directory is visited again after everything below, even if
+    /// that could not be opened, until nothing is entered there. So a caller can enter one directory at a time: [in strict
+    /// pre-order](crate::recipes#trees), or with [a value for each](crate::recipes#trees).
+    ///
+    /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
+    /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
+    /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.say(name.as_ref(), Kind::ENTERED)
     }
 
-    /// Keeps the walk from going below any entry of this directory, those lent so far included. [`next`](Self::next) still lends
-    /// entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its end, the rest is not read.
+    /// Keeps the walk from going below any entry of this directory, and forgets what was said of names before.
+    /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its
+    /// end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
@@ -419,8 +419,9 @@ impl<'a, S> Dir<'a, S> {
         self.bounds.depth
     }
 
-    /// Whether this is its second visit, after everything below it, with [`second_visits`](super::WalkOptions::second_visits). It
-    /// has no entries then.
+    /// Whether it was visited before, and everything below it after that: with
+    /// [`second_visits`](super::WalkOptions::second_visits), each visit but the first. It has no entries then. There are more
+    /// than two visits only if [`enter`](Self::enter) or [`follow_name`](Self::follow_name) is called at the second.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit

@@ -70,7 +70,8 @@ impl<S> WalkOptions<S> {
 
     /// Lends each directory once more, after everything below it and without its entries: see
     /// [`Dir::is_second_visit`](crate::Dir::is_second_visit) and [`Dir::parent`](crate::Dir::parent). First and second visits
-    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open). On several threads
+    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open), and that
+    /// [`Dir::enter`](crate::Dir::enter) at a second visit makes the walk come back once more. On several threads
     /// too, the second visits of all directories below have ended before that of a directory begins, and it sees what their
     /// closures wrote. It does not wait for [jobs](crate::Jobs).
     ///

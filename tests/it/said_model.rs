@@ -160,7 +160,10 @@ fn any_calls_enter_what_the_model_enters() {
                     let mut names: Vec<_> = entered.drain(..).collect();
                     names.sort();
                     let (expected, failed) = said.last().unwrap().entered(&there);
-                    assert!(names.into_iter().eq(expected.into_iter().map(|name| (round, name))), "{what}, visit {round}");
+                    assert!(
+                        names.into_iter().eq(expected.into_iter().map(|name| (round, name))),
+                        "{what}, visit {round}"
+                    );
                     assert_eq!(std::mem::take(&mut *errors.lock().unwrap()), failed, "{what}, visit {round}");
                 };
                 let random = Mutex::new(Random(1 + seed));

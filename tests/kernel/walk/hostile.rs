@@ -226,10 +226,17 @@ fn name_that_comes_twice_is_skipped_or_entered_both_times() {
                 before(dir);
                 assert!(dir.enter("a"));
             };
-            assert_eq!((walked(&before), walked(&after), walked(&again)), (vec![], vec![], vec!["a".into(), "a".into()]));
+            assert_eq!(
+                (walked(&before), walked(&after), walked(&again)),
+                (vec![], vec![], vec!["a".into(), "a".into()])
+            );
             assert_eq!(walked(&read), ["a", "a", "b"]);
         }
-        machine::passed("walk, hostile server: a name twice", 4 * reads.len(), "walks that skip or enter it: both times");
+        machine::passed(
+            "walk, hostile server: a name twice",
+            4 * reads.len(),
+            "walks that skip or enter it: both times",
+        );
     });
 }
 
