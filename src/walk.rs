@@ -3,7 +3,7 @@
 //! A module uses those above it:
 //!
 //! ```text
-//! options  bounds  pending  path  open  identity
+//! options  bounds  pending  path  openat  identity
 //! mounts  links           how the next directory is opened
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
@@ -27,7 +27,7 @@ mod jobs;
 mod links;
 mod mounts;
 mod notes;
-mod open;
+mod openat;
 mod options;
 mod path;
 mod pending;

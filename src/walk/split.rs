@@ -1,7 +1,7 @@
 //! What one thread of a walk gives to another: a traversal of a part of what it has pending, or of its roots.
 
 use super::bounds::Bounds;
-use super::open;
+use super::openat;
 use super::shared_level::SharedLevel;
 use super::stack::Level;
 use super::traversal::Traversal;
@@ -60,8 +60,8 @@ impl<S: Clone> Traversal<S> {
         let bounds = Bounds { names_at: 0, ..level.bounds };
         self.path_credit.checked_sub(bounds.path_end)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
-        let search = || open::path_at(level.dir(), c".", open::NOFOLLOW);
-        if self.options.second_visits && search().is_err_and(|errno| !open::lacks_descriptor(errno)) {
+        let search = || openat::path_at(level.dir(), c".", openat::NOFOLLOW);
+        if self.options.second_visits && search().is_err_and(|errno| !openat::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.given_until = names.end; // what is below it may be given
             }

@@ -16,7 +16,7 @@ use super::bounds::Bounds;
 use super::links::{Followed, Links, Refusal};
 use super::mounts::{Found, Mounts};
 use super::notes::{Notes, Report, Unfinished};
-use super::open;
+use super::openat;
 use super::options::Options;
 use super::path::TreePath;
 use super::pending::{Item, Kind};
@@ -245,7 +245,7 @@ impl<S: Clone> Traversal<S> {
                 }
                 Ok(None) => break,
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => break,
-                Err(Refusal::Kernel(errno)) if open::lacks_descriptor(errno) && self.stack.lower_limit() => {}
+                Err(Refusal::Kernel(errno)) if openat::lacks_descriptor(errno) && self.stack.lower_limit() => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
