@@ -133,11 +133,14 @@ impl Grep {
                     self.send(entry.dir(), path, std::mem::take(&mut names), batches);
                 }
                 if self.is_over.load(Relaxed) {
-                    return;
+                    break;
                 }
             }
             if !names.is_empty() {
                 self.send(dir.fd(), path, names, batches);
+            }
+            if self.is_over.load(Relaxed) {
+                worker.stop();
             }
         }
     }

@@ -59,7 +59,7 @@
 //! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
 //! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
 //! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
-//! | walk on several threads | [`Walk::spread`]; to work on each file, [a recipe](recipes#threads) |
+//! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
 //! | walk several trees | [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!

@@ -64,13 +64,14 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         self.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. For memory of each
-    /// thread's own, pass `spread` a number: how many threads 0 takes depends on the machine.
+    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. The variables of
+    /// its closure are each thread's own. Memory from outside of it can be, if you pass `spread` a number: how many threads 0 takes
+    /// depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
     ///
-    /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // memory of each thread's own
+    /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // one for each thread
     /// lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
     ///     let lines = &lines[worker.index()];
     ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
