@@ -18,7 +18,7 @@ directories. Every -type and -name must match: there are no operators. Write ./-
 characters are printed as ?. Exit status: 0, or 1 for an error.
 ";
 
-use lendir::{Error, FileType, Walk, Worker};
+use lendir::{Error, FileType, Walk};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -67,8 +67,29 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
 
     let terminal = end == b'\n' && io::stdout().is_terminal();
     let find = Find { types, globs, end, terminal, failed: false.into() };
-    let walk = options.open_all(roots);
-    let parts = walk.spread(threads, |worker| find.walk(worker).inspect_err(|_| worker.stop()));
+    let parts = options.open_all(roots).spread(threads, |walk| {
+        let mut lines = Vec::new();
+        while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
+            let path = dir.path().as_os_str().as_bytes();
+            if dir.depth() == 0 {
+                let name = CString::new(dir.name())?;
+                find.entry(&mut lines, [path, b"", b""], &name, || Ok(FileType::Directory));
+            }
+            let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
+            while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
+                find.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type());
+                // Threads that locked standard output for each line would wait for each other.
+                if find.terminal || lines.len() >= 32 << 10 {
+                    if let Err(error) = io::stdout().write_all(&lines) {
+                        walk.stop();
+                        return Err(error);
+                    }
+                    lines.clear();
+                }
+            }
+        }
+        io::stdout().write_all(&lines)
+    });
     parts.into_iter().collect::<io::Result<()>>()?;
     io::stdout().flush().map(|()| !find.failed.into_inner())
 }
@@ -92,28 +113,6 @@ struct Find {
 }
 
 impl Find {
-    /// What each thread does. The error is one of output.
-    fn walk(&self, worker: &mut Worker<'_>) -> io::Result<()> {
-        let mut lines = Vec::new();
-        while let Some(mut dir) = worker.next_ok(|error| self.error(&mut lines, &error)) {
-            let path = dir.path().as_os_str().as_bytes();
-            if dir.depth() == 0 {
-                let name = CString::new(dir.name())?;
-                self.entry(&mut lines, [path, b"", b""], &name, || Ok(FileType::Directory));
-            }
-            let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
-            while let Some(entry) = dir.next_ok(|error| self.complain(error)) {
-                self.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type());
-                // Threads that locked standard output for each line would wait for each other.
-                if self.terminal || lines.len() >= 32 << 10 {
-                    io::stdout().write_all(&lines)?;
-                    lines.clear();
-                }
-            }
-        }
-        io::stdout().write_all(&lines)
-    }
-
     /// Asks for the type only if it matters: where a file system does not list types, that takes a system call.
     fn entry(&self, lines: &mut Vec<u8>, path: [&[u8]; 3], name: &CStr, kind: impl Fn() -> Result<FileType, Error>) {
         // SAFETY: both strings end in a NUL and live until the call returns. It keeps neither, and is thread-safe.

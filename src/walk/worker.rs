@@ -33,7 +33,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     }
 
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits for a part of another thread's. Each call costs one more atomic load.
+    /// Without work it waits until another thread splits off a part of its own. Each call costs one more atomic load.
     ///
     /// **`while let Ok(Some(dir)) = worker.next()`, which rustc suggests, silently takes an error for the end**, on this thread
     /// only.
@@ -58,15 +58,29 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         }
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. To call it while a [`Dir`] is lent,
-    /// leave the loop first, or the function that has it: `walk(worker).inspect_err(|_| worker.stop())`.
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
+    /// lends its entries; that of this thread may not be used after this call.
+    ///
+    /// ```
+    /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {
+    ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
+    ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///             if entry.name() == b"net" {
+    ///                 println!("{:?}", entry.path());
+    ///                 return worker.stop();
+    ///             }
+    ///         }
+    ///     }
+    /// });
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     pub fn stop(&mut self) {
         self.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. The variables of
-    /// its closure are each thread's own. Memory from outside of it can be, if you pass `spread` a number: how many threads 0 takes
-    /// depends on the machine.
+    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. The variables of the
+    /// closure are each thread's own. For memory of each thread's own that outlives the walk, pass `spread` a number: how many
+    /// threads 0 takes depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
