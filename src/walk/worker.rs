@@ -33,7 +33,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     }
 
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits until another thread splits off a part of its own. Each call costs one more atomic load.
+    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
     ///
     /// **`while let Ok(Some(dir)) = worker.next()`, which rustc suggests, silently takes an error for the end**, on this thread
     /// only.

@@ -68,13 +68,15 @@ pub fn table(arguments: &Arguments, bench: &mut Bench) -> Table {
         let tree = fixture.make();
         let roots = if is_many { directories_in(tree.path().into()) } else { vec![tree.path().into()] };
         let oracle = || Oracle::new(&label, false, || by_ignore(&roots, 1, Work::Nothing));
-        let mut contenders = vec![
-            Contender::counting("ignore", oracle(), || by_ignore(&roots, threads, work)),
-            Contender::counting("lendir, a channel", oracle(), || by_channel(&roots, threads, work)),
-            Contender::counting("lendir, rayon", oracle(), || by_rayon(&roots, threads, work)),
-        ];
+        let mut contenders = vec![Contender::counting("ignore", oracle(), || by_ignore(&roots, threads, work))];
+        if let Work::Nothing = work {
+            contenders.push(Contender::counting("lendir, the walk", oracle(), || by_walk(&roots, threads, work)));
+        } else {
+            contenders.push(Contender::counting("lendir, a channel", oracle(), || by_channel(&roots, threads, work)));
+            contenders.push(Contender::counting("lendir, rayon", oracle(), || by_rayon(&roots, threads, work)));
+        }
         if !matches!(work, Work::Wait(_)) {
-            contenders.push(Contender::counting("lendir, one thread", oracle(), || by_one_thread(&roots, work)));
+            contenders.push(Contender::counting("lendir, one thread", oracle(), || by_walk(&roots, 1, work)));
         }
         table.measure(bench, &label, contenders);
     }
@@ -107,10 +109,9 @@ fn by_ignore(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
 }
 
 /// Calls `send` for up to 16 files of a directory at a time. Returns how many files there are.
-fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(OwnedFd, Vec<CString>) + Sync) -> u64 {
+fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CString>) + Sync) -> u64 {
     let parts = Walk::options().open_all(roots).spread(threads, |worker| {
         let mut files = 0;
-        let send = |dir: BorrowedFd<'_>, names| send(dir.try_clone_to_owned().expect("no descriptor is left"), names);
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
             let mut names = Vec::new();
             while let Some(entry) = dir.next().expect("cannot read the directory") {
@@ -149,7 +150,7 @@ fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
             });
         }
         drop(receiver);
-        walk(roots, threads, |dir, names| sender.send((dir, names)).expect("a thread has panicked"))
+        walk(roots, threads, |dir, names| sender.send((duplicate(dir), names)).expect("a thread has panicked"))
     })
 }
 
@@ -158,7 +159,7 @@ fn by_rayon(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("cannot start threads");
     pool.in_place_scope(|scope| {
         walk(roots, threads, |dir, names| {
-            let dir = Arc::new(dir);
+            let dir = Arc::new(duplicate(dir));
             for name in names {
                 let file = (Arc::clone(&dir), name);
                 scope.spawn(move |_| {
@@ -170,6 +171,15 @@ fn by_rayon(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     })
 }
 
-fn by_one_thread(roots: &[PathBuf], work: Work) -> u64 {
-    walk(roots, 1, |_, names| names.iter().for_each(|_| work.run()))
+/// The threads that walk do the work.
+fn by_walk(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
+    walk(roots, threads, |_, names| {
+        for _ in names {
+            work.run();
+        }
+    })
+}
+
+fn duplicate(dir: BorrowedFd<'_>) -> OwnedFd {
+    dir.try_clone_to_owned().expect("no descriptor is left")
 }
