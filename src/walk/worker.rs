@@ -15,8 +15,11 @@ use std::marker::PhantomData;
 /// So it can neither be kept nor replaced by another.
 ///
 /// ```compile_fail,E0521
-/// let kept = std::sync::Mutex::new(None);
-/// lendir::Walk::open("/sys/class")?.spread(2, |worker| *kept.lock().unwrap() = Some(worker)); // error: it would escape
+/// use lendir::{Walk, Worker};
+/// use std::cell::RefCell;
+///
+/// thread_local!(static KEPT: RefCell<Vec<&'static mut Worker<'static>>> = const { RefCell::new(Vec::new()) });
+/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker))); // error: it would escape
 /// # Ok::<(), lendir::Error>(())
 /// ```
 pub struct Worker<'scope, S = ()> {
@@ -163,13 +166,18 @@ impl<S> fmt::Debug for Worker<'_, S> {
     }
 }
 
-/// The compiler also refuses to put a worker in the place of another, to move it out of its closure, and to begin another tree:
+/// The compiler also refuses to put a worker in the place of another, to use it on another thread, to move it out of its closure,
+/// and to begin another tree:
 ///
-/// ```compile_fail,E0521
+/// ```compile_fail,E0277
 /// lendir::Walk::default().spread(1, |outer| {
 ///     let outer = std::sync::Mutex::new(outer);
 ///     lendir::Walk::default().spread(1, |inner| std::mem::swap(*outer.lock().unwrap(), inner));
 /// });
+/// ```
+///
+/// ```compile_fail,E0277
+/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
 /// ```
 ///
 /// ```compile_fail,E0507
@@ -182,12 +190,6 @@ impl<S> fmt::Debug for Worker<'_, S> {
 ///
 /// ```compile_fail,E0599
 /// lendir::Walk::default().spread(1, |worker| worker.reopen("/sys/class"));
-/// ```
-///
-/// And to use it on another thread:
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
 /// ```
 #[cfg(doctest)]
 mod misuse {}
