@@ -69,7 +69,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let [found, failed, is_over] = [(); 3].map(|()| AtomicBool::new(false));
     let grep = Grep { text, terminal: io::stdout().is_terminal(), found, failed, is_over, written: Ok(()).into() };
     thread::scope(|scope| {
-        // Both ends are dropped by the last thread that has them, even in a panic. Then the threads at the other end go on.
+        // Each end is dropped with the last thread that has it, even in a panic. Then the threads at the other end go on.
         let (batches, received) = sync_channel(threads);
         let received = Arc::new(Mutex::new(received));
         for _ in 0..threads {
@@ -104,7 +104,7 @@ struct Grep {
     terminal: bool,
     found: AtomicBool,
     failed: AtomicBool,
-    /// All threads ask it.
+    /// Nothing more can be printed. All threads ask it.
     is_over: AtomicBool,
     written: Mutex<io::Result<()>>,
 }
@@ -164,14 +164,15 @@ impl Grep {
 
     fn search_all(&self, Batch { dir, path, names }: &Batch) {
         for name in names {
-            if !self.is_over.load(Relaxed) {
-                self.search(dir, name, OFlags::NOFOLLOW, &path.join(OsStr::from_bytes(name.to_bytes())));
-            }
+            self.search(dir, name, OFlags::NOFOLLOW, &path.join(OsStr::from_bytes(name.to_bytes())));
         }
     }
 
     /// Prints the lines of a file at once, because other threads print too. If it cannot, all threads end.
     fn search(&self, dir: impl AsFd, name: impl Arg, flags: OFlags, path: &Path) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
         // By now it may be a FIFO: without `NONBLOCK`, to open one waits for a writer.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(dir, name, flags, Mode::empty()).map_err(io::Error::from);
