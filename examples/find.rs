@@ -68,7 +68,7 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let terminal = end == b'\n' && io::stdout().is_terminal();
     let find = Find { types, globs, end, terminal, failed: false.into() };
     let parts = options.open_all(roots).spread(threads, |walk| {
-        let (mut lines, jobs) = (Vec::new(), walk.jobs());
+        let mut lines = Vec::new();
         while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
             let path = dir.path().as_os_str().as_bytes();
             if dir.depth() == 0 {
@@ -80,7 +80,10 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                 find.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type());
                 // Threads that locked standard output for each line would wait for each other.
                 if find.terminal || lines.len() >= 32 << 10 {
-                    io::stdout().write_all(&lines).inspect_err(|_| jobs.stop())?;
+                    if let Err(error) = io::stdout().write_all(&lines) {
+                        walk.stop();
+                        return Err(error);
+                    }
                     lines.clear();
                 }
             }

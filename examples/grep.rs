@@ -1,4 +1,5 @@
-//! Searches files on all cores. Each file is a job, which an idle thread runs, even if all files are in one directory.
+//! Searches files on all cores. Threads that walk send names over a bounded channel to threads that search, so all of them search
+//! even if all files are in one directory.
 
 const HELP: &str = "\
 Usage: grep [-r] [-j N] [--] TEXT [PATH]...
@@ -6,24 +7,31 @@ Usage: grep [-r] [-j N] [--] TEXT [PATH]...
 Prints the lines that contain TEXT, in each PATH and in all files below it, after the path of the file. PATH is . by default.
 
   -r      go below directories, the default
-  -j N    use N threads; 0, the default: one for each core, at least 8
+  -j N    walk with N threads, and search with N more; 0, the default: one for each core, at least 8
   --help  print this text
 
-TEXT is not a pattern: it is compared byte by byte. A symbolic link is followed only as a PATH. A binary file, one with a NUL in
-its first 32 KiB, is skipped silently, as by grep -I. With several threads, chance decides the order of files. On a terminal,
-control characters are printed as ?. Exit status: 0 if a line was found, 1 if none was, 2 for an error.
+TEXT is not a pattern: it is compared byte by byte. A symbolic link is followed only as a PATH. Only regular files are searched,
+and a binary one, with a NUL in its first 32 KiB, is skipped silently, as by grep -I. With several threads, chance decides the
+order of files. On a terminal, control characters are printed as ?. Exit status: 0 if a line was found, 1 if none was, 2 for an
+error.
 ";
 
-use lendir::{Error, FileType, Jobs, OFlags, Walk};
-use std::ffi::{OsStr, OsString};
+use lendir::rustix::fs::{CWD, Mode, openat};
+use lendir::rustix::path::Arg;
+use lendir::{Error, FileType, OFlags, Walk, Worker};
+use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
+use std::num::NonZero;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 fn main() -> ExitCode {
     match grep(std::env::args_os().skip(1)) {
@@ -55,24 +63,28 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let text = paths.remove(0).into_vec();
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
-    let (found, failed) = (AtomicBool::new(false), AtomicBool::new(false));
-    let grep = Grep { text, terminal: io::stdout().is_terminal(), found, failed, written: Ok(()).into() };
-    Walk::options().open_all(paths).spread(threads, |walk| {
-        let (grep, jobs) = (&grep, walk.jobs());
-        while let Some(mut dir) = walk.next_ok(|error| grep.error(jobs, error)) {
-            while let Some(entry) = dir.next_ok(|error| grep.complain(error)) {
-                let path = entry.path();
-                match entry.resolve_file_type() {
-                    Ok(FileType::RegularFile) => match entry.open(OFlags::RDONLY) {
-                        Ok(file) => jobs.run(move |jobs| grep.search(jobs, file.into(), &path)),
-                        Err(error) => grep.complain(error),
-                    },
-                    Ok(_) => {}
-                    Err(error) => grep.complain(error),
+    let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = if threads == 0 { cores().max(8) } else { threads };
+
+    let [found, failed, is_over] = [(); 3].map(|()| AtomicBool::new(false));
+    let grep = Grep { text, terminal: io::stdout().is_terminal(), found, failed, is_over, written: Ok(()).into() };
+    thread::scope(|scope| {
+        // Each end is dropped with the last thread that has it, even in a panic. Then the threads at the other end go on.
+        let (batches, received) = sync_channel(threads);
+        let received = Arc::new(Mutex::new(received));
+        for _ in 0..threads {
+            let (grep, received) = (&grep, Arc::clone(&received));
+            let next = move || received.lock().unwrap().recv();
+            thread::Builder::new().spawn_scoped(scope, move || {
+                while let Ok(batch) = next() {
+                    grep.search_all(&batch);
                 }
-            }
+            })?;
         }
-    });
+        drop(received);
+        Walk::options().open_all(paths).spread(threads, |worker| grep.walk(worker, &batches));
+        Ok::<(), io::Error>(())
+    })?;
     grep.written.into_inner().unwrap()?;
     Ok(if grep.failed.into_inner() { 2 } else { u8::from(!grep.found.into_inner()) })
 }
@@ -92,27 +104,85 @@ struct Grep {
     terminal: bool,
     found: AtomicBool,
     failed: AtomicBool,
+    /// Nothing more can be printed. All threads ask it.
+    is_over: AtomicBool,
     written: Mutex<io::Result<()>>,
 }
 
+/// Files of one directory. To send each by itself would take longer than to search a short one.
+struct Batch {
+    dir: OwnedFd,
+    path: PathBuf,
+    names: Vec<CString>,
+}
+
+const MOST_NAMES: usize = 16;
+
 impl Grep {
+    /// What each thread that walks does.
+    fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) {
+        while let Some(mut dir) = worker.next_ok(|error| self.error(&error)) {
+            let (path, mut names) = (dir.path(), Vec::new());
+            while let Some(entry) = dir.next_ok(|error| self.complain(error)) {
+                match entry.resolve_file_type() {
+                    Ok(FileType::RegularFile) => names.push(entry.name_cstr().to_owned()),
+                    Ok(_) => {}
+                    Err(error) => self.complain(error),
+                }
+                if names.len() == MOST_NAMES {
+                    self.send(entry.dir(), path, std::mem::take(&mut names), batches);
+                }
+                if self.is_over.load(Relaxed) {
+                    break;
+                }
+            }
+            if !names.is_empty() {
+                self.send(dir.fd(), path, names, batches);
+            }
+            if self.is_over.load(Relaxed) {
+                worker.stop();
+            }
+        }
+    }
+
+    /// Waits while the channel is full. It fails only after the threads that search have ended.
+    fn send(&self, dir: BorrowedFd<'_>, path: &Path, names: Vec<CString>, batches: &SyncSender<Batch>) {
+        match dir.try_clone_to_owned() {
+            Ok(dir) => _ = batches.send(Batch { dir, path: path.to_owned(), names }),
+            Err(error) => self.complain(format_args!("{}: {error}", path.display())),
+        }
+    }
+
     /// A PATH that is not a directory is a file to search.
-    fn error<'env>(&'env self, jobs: Jobs<'_, 'env>, error: Error) {
-        match File::open(error.path()) {
-            Ok(file) if error.depth() == 0 => jobs.run(move |jobs| self.search(jobs, file, error.path())),
-            _ => self.complain(error),
+    fn error(&self, error: &Error) {
+        if error.depth() == 0 && error.kind() == ErrorKind::NotADirectory {
+            self.search(CWD, error.path(), OFlags::empty(), error.path());
+        } else {
+            self.complain(error);
+        }
+    }
+
+    fn search_all(&self, Batch { dir, path, names }: &Batch) {
+        for name in names {
+            self.search(dir, name, OFlags::NOFOLLOW, &path.join(OsStr::from_bytes(name.to_bytes())));
         }
     }
 
     /// Prints the lines of a file at once, because other threads print too. If it cannot, all threads end.
-    fn search(&self, jobs: Jobs<'_, '_>, file: File, path: &Path) {
-        match self.lines(file, path) {
+    fn search(&self, dir: impl AsFd, name: impl Arg, flags: OFlags, path: &Path) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
+        // By now it may be a FIFO: without `NONBLOCK`, to open one waits for a writer.
+        let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(dir, name, flags, Mode::empty()).map_err(io::Error::from);
+        match file.and_then(|file| self.lines(file.into(), path)) {
             Ok(lines) if lines.is_empty() => {}
             Ok(lines) => {
                 self.found.store(true, Relaxed);
                 if let Err(error) = io::stdout().write_all(&lines) {
                     *self.written.lock().unwrap() = Err(error);
-                    jobs.stop();
+                    self.is_over.store(true, Relaxed);
                 }
             }
             Err(error) => self.complain(format_args!("{}: {error}", path.display())),
@@ -121,6 +191,9 @@ impl Grep {
 
     /// The lines that contain the text.
     fn lines(&self, file: File, path: &Path) -> io::Result<Vec<u8>> {
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
         let mut file = BufReader::with_capacity(1 << 15, file);
         let (mut line, mut lines) = (Vec::new(), Vec::new());
         let is_binary = file.fill_buf()?.contains(&b'\0');

@@ -60,8 +60,8 @@
 //! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
 //! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
 //! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
-//! | walk on several threads | [`Walk::spread`]; [`Jobs::run`] where one directory is the work |
-//! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`], [`Jobs::stop`] |
+//! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
+//! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
 //! | walk several trees | [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
@@ -142,7 +142,7 @@ pub use {
     listing::{Listing, Order},
     open::{open, open_with, openat, openat_with},
     read_dir::{ReadDir, read_dir},
-    walk::{Dir, Jobs, Walk, WalkOptions, Worker},
+    walk::{Dir, Walk, WalkOptions, Worker},
 };
 
 pub use rustix;

@@ -3,7 +3,7 @@
 //! A module uses those above it:
 //!
 //! ```text
-//! options  bounds  pending  path  open  identity
+//! options  bounds  pending  path  openat  identity
 //! mounts  links           how the next directory is opened
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
@@ -13,21 +13,19 @@
 //! traversal               the steps of a thread: down, up, back
 //! dir                     what is lent
 //! cursor                  a thread's traversal, and its buffer
-//! jobs  handover          what threads give each other: closures, and parts of the walk
-//! split                   how such a part is split off
+//! split                   how a part of a traversal is split off
+//! work_queue              the parts that idle threads wait for
 //! worker                  a thread of several
 //! ```
 
 mod bounds;
 mod cursor;
 mod dir;
-mod handover;
 mod identity;
-mod jobs;
 mod links;
 mod mounts;
 mod notes;
-mod open;
+mod openat;
 mod options;
 mod path;
 mod pending;
@@ -38,18 +36,16 @@ mod split;
 mod stack;
 mod traversal;
 mod way_back;
+mod work_queue;
 mod worker;
 
 pub use dir::Dir;
-pub use jobs::Jobs;
 pub use options::WalkOptions;
 pub use worker::Worker;
 
 use crate::error::Error;
 use crate::sync::thread;
 use cursor::Cursor;
-use handover::Handover;
-use jobs::JobQueue;
 use mounts::Found;
 use roots::Roots;
 use rustix::fd::OwnedFd;
@@ -61,6 +57,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use traversal::Traversal;
+use work_queue::WorkQueue;
 
 /// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`](crate::Entry) as
 /// [`Entries`](crate::Entries).
@@ -266,13 +263,13 @@ impl<S: Clone> Walk<S> {
     ///
     /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because
     /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where calls
-    /// wait for a server, pass as many as it answers at once, which can be hundreds. Threads beyond the number of directories on
-    /// a level only wait.
+    /// wait for a server, pass as many as it answers at once, which can be hundreds. While a level has fewer directories than
+    /// there are threads, the other threads wait.
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
-    /// [second visit](WalkOptions::second_visits) after theirs. One huge directory is read by one thread: [`Jobs`] share the
-    /// work on its entries.
+    /// [second visit](WalkOptions::second_visits) after theirs. A huge directory is read by one thread: to divide the work on its
+    /// files among several, send them over a channel, as [the recipe](crate::recipes#threads) does.
     ///
     /// ```
     /// use lendir::{Error, Walk};
@@ -292,58 +289,54 @@ impl<S: Clone> Walk<S> {
     /// ```
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
-    /// closure that returns early, as `?` does, ends its own thread only: the others do the rest. **The error of that `?` is in
-    /// the results**, and no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic,
-    /// which is passed on once all have returned.
+    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, but
+    /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, and no compiler warns if
+    /// nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
     ///
     /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open)
-    /// descriptors, and one more for each share of work that waits to be taken. 64 threads × 32 exceed a `ulimit -n` of 1024:
-    /// lower `max_open`. While others wait, a busy thread gives each of them an equal share of its roots, or of the directories
-    /// left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate of that
-    /// level's descriptor. With second visits a share takes an `openat` and a `close` too; the first of a level takes a
+    /// descriptors, and one more for each part of the work that waits in the queue. 64 threads × 32 exceed a `ulimit -n` of 1024:
+    /// lower `max_open`. While others wait, a busy thread splits off an equal part for each of them, of its roots or of the
+    /// directories left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate
+    /// of that level's descriptor. With second visits a part takes an `openat` and a `close` too; the first of a level takes a
     /// `statx`, an `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock
     /// if one was [just made](WalkOptions::max_open). If a thread cannot be started, there are fewer threads and fewer results.
     #[doc(alias("build_parallel", "threads"))]
-    pub fn spread<'env, R: Send>(
-        self,
-        threads: usize,
-        work: impl for<'scope> Fn(&mut Worker<'scope, 'env, S>) -> R + Sync,
-    ) -> Vec<R>
+    pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
     where
         S: Send,
     {
         let cursor = self.cursor;
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = if threads == 0 { cores().max(MIN_THREADS) } else { threads };
-        let handover = Handover::new();
+        let queue = WorkQueue::new();
         let run = |cursor, index| {
             let result = catch_unwind(AssertUnwindSafe(|| {
-                let mut worker = Worker { cursor, handover: &handover, jobs: Jobs::new(&handover, index) };
+                let mut worker = Worker::new(cursor, &queue, index);
                 let result = work(&mut worker);
                 worker.leave();
                 result
             }));
             if result.is_err() {
-                handover.stop();
-                handover.leave();
+                queue.stop();
+                queue.leave();
             }
             result
         };
         let results: Vec<_> = thread::scope(|scope| {
             // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
-            handover.join();
+            queue.join();
             let run = &run;
             let start = |index| {
                 let traversal = Traversal::new(cursor.traversal.options, cursor.traversal.root_state.clone());
-                handover.join();
+                queue.join();
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
-                started.inspect_err(|_| handover.leave()).ok()
+                started.inspect_err(|_| queue.leave()).ok()
             };
             // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
             let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
                 Ok(others) => others,
                 Err(panic) => {
-                    handover.stop();
+                    queue.stop();
                     return vec![Err(panic)];
                 }
             };

@@ -111,8 +111,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
-    /// [`path`](Self::path), [`depth`](Self::depth), a clone of the [`state`](Self::state), and on several threads the
-    /// [`jobs`](super::Worker::jobs), before the loop, and call [`skip_entry`](Self::skip_entry) after the last use of the entry.
+    /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop, and call
+    /// [`skip_entry`](Self::skip_entry) after the last use of the entry.
     ///
     /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
     ///

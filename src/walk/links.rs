@@ -1,7 +1,7 @@
 //! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
 
 use super::identity::{FileId, Mount};
-use super::open;
+use super::openat;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
@@ -120,7 +120,7 @@ impl Links {
             if depth <= last_link || self.ancestors.get(depth) == Some(&ancestor) {
                 break;
             }
-            reached = Some(open::path_at(here, c"..", open::DIRECTORY)?);
+            reached = Some(openat::path_at(here, c"..", openat::DIRECTORY)?);
             depth -= 1;
         }
         self.ancestors.truncate(depth);

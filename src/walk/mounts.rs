@@ -7,7 +7,7 @@
 //! of `next` instead would leave it without its two visits, and so without its state, and an empty one can be removed unread.
 
 use super::identity::Mount;
-use super::open;
+use super::openat;
 use crate::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -41,19 +41,19 @@ impl Found {
     }
 
     pub(super) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
-        match open::root(path, follow, OFlags::empty()) {
+        match openat::root(path, follow, OFlags::empty()) {
             Ok(dir) => Ok(Self::ask(dir)),
-            Err(errno) => Self::unreadable(errno, || open::root(path, follow, OFlags::PATH)),
+            Err(errno) => Self::unreadable(errno, || openat::root(path, follow, OFlags::PATH)),
         }
     }
 
     /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
     /// descriptor left.
     fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
-        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || open::lacks_descriptor(errno) {
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || openat::lacks_descriptor(errno) {
             return Err(errno);
         }
-        let dir = path().map_err(|second| if open::lacks_descriptor(second) { second } else { errno })?;
+        let dir = path().map_err(|second| if openat::lacks_descriptor(second) { second } else { errno })?;
         Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
     }
 }
@@ -71,7 +71,7 @@ impl Mounts {
     /// Opens `name`, a directory in `dir`. If that fails, ask [`look_again`](Self::look_again).
     #[inline(always)]
     pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        if self.has_openat2 { open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
+        if self.has_openat2 { openat::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
     }
 
     /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
@@ -90,7 +90,7 @@ impl Mounts {
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
-            Err(Errno::XDEV) if !self.same_mount => open::at(dir, name, open::NOFOLLOW).map(Found::ask),
+            Err(Errno::XDEV) if !self.same_mount => openat::at(dir, name, openat::NOFOLLOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
@@ -102,7 +102,7 @@ impl Mounts {
             Ok(found) => Ok(Some(found)),
             Err(Errno::XDEV) if self.same_mount => Ok(None),
             Err(errno) => {
-                let found = Found::unreadable(errno, || open::path_at(dir, name, open::NOFOLLOW))?;
+                let found = Found::unreadable(errno, || openat::path_at(dir, name, openat::NOFOLLOW))?;
                 self.on_mount(dir, found)
             }
         }
@@ -111,9 +111,9 @@ impl Mounts {
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
     pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
-        let found = match open::at(dir, name, open::DIRECTORY) {
+        let found = match openat::at(dir, name, openat::DIRECTORY) {
             Ok(dir) => Found::ask(dir),
-            Err(errno) => Found::unreadable(errno, || open::path_at(dir, name, open::DIRECTORY))?,
+            Err(errno) => Found::unreadable(errno, || openat::path_at(dir, name, openat::DIRECTORY))?,
         };
         self.on_mount(dir, found)
     }
@@ -121,7 +121,7 @@ impl Mounts {
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = open::at(dir, name, open::NOFOLLOW)?;
+        let opened = openat::at(dir, name, openat::NOFOLLOW)?;
         if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
     }
 

@@ -73,7 +73,7 @@ impl<S> WalkOptions<S> {
     /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open), and that
     /// [`Dir::enter`](crate::Dir::enter) at a second visit makes the walk come back once more. On several threads
     /// too, the second visits of all directories below have ended before that of a directory begins, and it sees what their
-    /// closures wrote. It does not wait for [jobs](crate::Jobs).
+    /// closures wrote.
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -144,8 +144,8 @@ impl<S> WalkOptions<S> {
     /// ```
     ///
     /// Costs: one clone for each directory that is not the last of its parent's (with second visits, for each), and the
-    /// size of the state for each level. On several threads, one clone more for each thread and each share of the work; with
-    /// second visits also for each level above a share.
+    /// size of the state for each level. On several threads, one clone more for each thread and each part of the work that it
+    /// splits off; with second visits also for each level above such a part.
     pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
         WalkOptions { options: self.options, state: of_root }
     }

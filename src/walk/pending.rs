@@ -15,8 +15,8 @@ use std::{iter, slice};
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     items: Vec<u8>,
-    /// All names before this have been given to other threads, or cannot be. A search for names to give begins here.
-    pub(super) given_until: usize,
+    /// All names before this have been split off for other threads, or cannot be. A search for names to split off begins here.
+    pub(super) split_until: usize,
 }
 
 /// What the walk is to do about a name. A letter, so the only NULs among the items are those that end names.
@@ -95,7 +95,7 @@ impl Pending {
     #[inline]
     pub(super) fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
-        self.given_until = self.given_until.min(len);
+        self.split_until = self.split_until.min(len);
     }
 
     #[inline]

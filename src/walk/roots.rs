@@ -27,10 +27,10 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    /// An equal part of them, for one of the `threads` that wait: even the last one, if this thread `is_busy` without it.
+    /// Splits off an equal part for one of the `threads` that wait: even the last one, if this thread `is_busy` without it.
     pub(super) fn split_off(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
-        let given = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
-        let paths = self.paths.split_off(self.paths.len() - given);
+        let len = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
+        let paths = self.paths.split_off(self.paths.len() - len);
         (!paths.is_empty()).then_some(Self { open: None, paths })
     }
 }

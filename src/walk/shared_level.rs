@@ -1,4 +1,4 @@
-//! `SharedLevel`: a level that several threads walk in post-order, and how the last of them knows that it is the last.
+//! `SharedLevel`: a level that several threads walk, with second visits, and how the last of them knows that it is the last.
 //!
 //! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,

@@ -1,7 +1,7 @@
-//! What one thread of a walk gives to another: a traversal of a part of what it has pending, or of its roots.
+//! How a thread splits off a part of its traversal for another one: some of its roots, or of the names pending at a level.
 
 use super::bounds::Bounds;
-use super::open;
+use super::openat;
 use super::shared_level::SharedLevel;
 use super::stack::Level;
 use super::traversal::Traversal;
@@ -20,19 +20,19 @@ impl<S: Clone> Traversal<S> {
     }
 
     /// Splits off an equal part of this thread's work for one of the `threads` that wait: of its roots, or of the directories
-    /// pending at the shallowest open level. Gives a single one only if others are left.
+    /// pending at the shallowest open level. Splits off a single one only if others are left.
     pub(super) fn split_off(&mut self, threads: usize) -> Option<Self> {
         if threads == 0 {
             return None;
         }
-        // Levels before `given_until` have no names to give. In a deep tree whose levels were given away one by one, looking at
-        // each of them again for every directory would take time quadratic in the depth.
-        let shallowest = self.names_from(self.notes.pending.given_until);
-        let given_until = match &shallowest {
+        // Levels before `split_until` have no names to split off. In a deep tree whose levels were split off one by one, looking
+        // at each of them again for every directory would take time quadratic in the depth.
+        let shallowest = self.names_from(self.notes.pending.split_until);
+        let split_until = match &shallowest {
             Some((index, _)) => self.stack.levels[*index].bounds.names_at,
             None => self.notes.pending.len(),
         };
-        self.notes.pending.given_until = given_until;
+        self.notes.pending.split_until = split_until;
         // Roots first: each is a whole tree, and takes no descriptor.
         if !self.roots.is_empty() {
             let mut other = Self::new(self.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
@@ -41,18 +41,18 @@ impl<S: Clone> Traversal<S> {
                 return Some(other);
             }
         }
-        self.share(shallowest?, threads)
+        self.split_off_names(shallowest?, threads)
     }
 
     /// A part of the names at the `shallowest` level that has some, or at the shallowest open one. Duplicates the level's
     /// descriptor.
-    fn share(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
+    fn split_off_names(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
         let is_closed = self.stack.is_closed(shallowest.0);
         let first_open = || self.stack.levels[self.stack.first_below_closed()].bounds.names_at;
         let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
         let end = self.notes.pending.part(names.clone(), threads + 1);
-        // A last name is not given away if this thread would have nothing left: the two would pass it to and fro.
+        // A last name is not split off if this thread would have nothing left: the two would pass it to and fro.
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
@@ -60,10 +60,10 @@ impl<S: Clone> Traversal<S> {
         let bounds = Bounds { names_at: 0, ..level.bounds };
         self.path_credit.checked_sub(bounds.path_end)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
-        let search = || open::path_at(level.dir(), c".", open::NOFOLLOW);
-        if self.options.second_visits && search().is_err_and(|errno| !open::lacks_descriptor(errno)) {
+        let search = || openat::path_at(level.dir(), c".", openat::NOFOLLOW);
+        if self.options.second_visits && search().is_err_and(|errno| !openat::lacks_descriptor(errno)) {
             if !is_closed {
-                self.notes.pending.given_until = names.end; // what is below it may be given
+                self.notes.pending.split_until = names.end; // what is below it may be split off
             }
             return None;
         }
@@ -82,7 +82,7 @@ impl<S: Clone> Traversal<S> {
     }
 
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
-    /// post-order chain has many.
+    /// chain with second visits has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
         let levels = &self.stack.levels;
         while at < self.notes.pending.len() {
@@ -97,10 +97,10 @@ impl<S: Clone> Traversal<S> {
         None
     }
 
-    /// Shares the level at `index`, and all above it, with other threads.
+    /// Makes the level at `index`, and all above it, levels that several threads walk.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
         let stack = &mut self.stack;
-        // The levels above a shared one are shared too. Each must be shared before anything below it is given away: the other
+        // The levels above a shared one are shared too. Each must be shared before anything below it is split off: the other
         // thread may be done with that at once.
         for at in stack.levels[..=index].partition_point(|level| level.shared.is_some())..=index {
             let identity = stack.identity(at);
@@ -121,10 +121,10 @@ mod tests {
     use crate::{Listing, Walk};
     use std::fs;
 
-    /// However many levels there are above, once their directories are given away, one by one.
+    /// However many levels there are above, once their directories are split off, one by one.
     #[test]
     #[cfg_attr(miri, ignore = "opens directories")]
-    fn what_is_given_away_is_not_searched_again() {
+    fn what_is_split_off_is_not_searched_again() {
         const LEVELS: usize = 100;
         let tree = tempfile::tempdir().unwrap();
         for level in 0..LEVELS {
@@ -132,7 +132,7 @@ mod tests {
         }
         fs::create_dir_all(tree.path().join("m/".repeat(2 * LEVELS))).unwrap();
         let mut walk = Walk::options().max_open(2 * LEVELS).open(tree.path()).unwrap();
-        let (mut listing, mut given) = (Listing::new(), 0);
+        let (mut listing, mut parts) = (Listing::new(), 0);
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();
             let traversal = &mut walk.cursor.traversal;
@@ -141,12 +141,12 @@ mod tests {
                 continue;
             }
             while traversal.split_off(1).is_some() {
-                given += 1;
+                parts += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.given_until, &traversal.stack.levels);
+            let (searched_from, levels) = (traversal.notes.pending.split_until, &traversal.stack.levels);
             let searched = levels.iter().filter(|level| level.bounds.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }
-        assert_eq!(given, LEVELS);
+        assert_eq!(parts, LEVELS);
     }
 }

@@ -9,14 +9,14 @@
 //! ```
 //!
 //! A level stays on the stack while it has names pending. Its last child takes its place, and its descriptor is closed as soon
-//! as that child is open: a chain of directories is one level, however long it is. In post-order a level stays until its second
-//! visit.
+//! as that child is open: a chain of directories is one level, however long it is. With second visits a level stays until
+//! its own.
 
 use super::bounds::Bounds;
 use super::links::{Followed, Links, Refusal};
 use super::mounts::{Found, Mounts};
 use super::notes::{Notes, Report, Unfinished};
-use super::open;
+use super::openat;
 use super::options::Options;
 use super::path::TreePath;
 use super::pending::{Item, Kind};
@@ -219,7 +219,7 @@ impl<S: Clone> Traversal<S> {
             |names_at| Bounds { depth: top.bounds.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
         if takes_place {
             // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its
-            // state, and that level's descriptor is closed. Not in post-order, where the level is visited again. Nor right
+            // state, and that level's descriptor is closed. Not with second visits, as the level has one to come. Nor right
             // below a closed level: `..` from here leads back there, whereas the child may not be searchable.
             pending.truncate(top.bounds.names_at);
             let bounds = bounds(pending.len());
@@ -258,7 +258,7 @@ impl<S: Clone> Traversal<S> {
                 }
                 Ok(None) => break,
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => break,
-                Err(Refusal::Kernel(errno)) if open::lacks_descriptor(errno) && self.stack.lower_limit() => {}
+                Err(Refusal::Kernel(errno)) if openat::lacks_descriptor(errno) && self.stack.lower_limit() => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
@@ -357,7 +357,7 @@ impl<S: Clone> Traversal<S> {
             return Ok(Step::More);
         };
         top.visit = Visit::Second(dir);
-        // Names that were given to other threads may still be there.
+        // Names that were split off may still be there.
         top.next_at = top.bounds.names_at;
         self.notes.pending.truncate(top.bounds.names_at);
         self.path.come_up(top.bounds.path_end);

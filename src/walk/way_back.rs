@@ -10,7 +10,7 @@
 use super::bounds::Bounds;
 use super::identity::{FileId, Identity};
 use super::links::Links;
-use super::open;
+use super::openat;
 use super::path::TreePath;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -65,7 +65,7 @@ impl WayBack {
             let confirmed =
                 names.go_to(level, path, links, is_goal).and_then(|()| identity?.confirm(names.dir(), same_mount));
             if let Err(errno) = confirmed {
-                if !open::lacks_descriptor(errno) {
+                if !openat::lacks_descriptor(errno) {
                     self.broken_at = Some((names.at, errno));
                 }
                 return Err(errno);
@@ -83,7 +83,7 @@ impl WayBack {
             (None, None) => return None,
         };
         // Below a followed link, `..` is the parent of the link's target, not of the link.
-        if links.is_between(bounds.depth, depth) { None } else { open::again_above(dir, depth - bounds.depth).ok() }
+        if links.is_between(bounds.depth, depth) { None } else { openat::again_above(dir, depth - bounds.depth).ok() }
     }
 }
 
@@ -112,10 +112,10 @@ impl Names<'_> {
             let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
             (self.at, self.depth) = (end, self.depth + 1);
             self.reached = Some(match links.target(self.depth) {
-                None if is_goal && end == path.len() => open::again_at(self.dir(), &name, open::NOFOLLOW)?,
-                None => open::path_at(self.dir(), &name, open::NOFOLLOW)?,
+                None if is_goal && end == path.len() => openat::again_at(self.dir(), &name, openat::NOFOLLOW)?,
+                None => openat::path_at(self.dir(), &name, openat::NOFOLLOW)?,
                 Some(target) => {
-                    let dir = open::again_at(self.dir(), &name, open::DIRECTORY)?;
+                    let dir = openat::again_at(self.dir(), &name, openat::DIRECTORY)?;
                     if FileId::of(dir.as_fd())? != target {
                         return Err(Errno::NOENT);
                     }

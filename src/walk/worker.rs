@@ -2,12 +2,11 @@
 
 use super::cursor::Cursor;
 use super::dir::Dir;
-use super::handover::Handover;
-use super::jobs::{Job, JobQueue, Jobs};
 use super::traversal::Traversal;
+use super::work_queue::WorkQueue;
 use crate::error::Error;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::marker::PhantomData;
 
 /// One of the threads of [`Walk::spread`](super::Walk::spread). It lends directories as the [`Walk`](super::Walk) does, each of
 /// them to one thread only.
@@ -16,20 +15,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// So it can neither be kept nor replaced by another.
 ///
 /// ```compile_fail,E0521
-/// let kept = std::sync::Mutex::new(None);
-/// lendir::Walk::open("/sys/class")?.spread(2, |worker| *kept.lock().unwrap() = Some(worker)); // error: it would escape
+/// use lendir::{Walk, Worker};
+/// use std::cell::RefCell;
+///
+/// thread_local!(static KEPT: RefCell<Vec<&'static mut Worker<'static>>> = const { RefCell::new(Vec::new()) });
+/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker))); // error: it would escape
 /// # Ok::<(), lendir::Error>(())
 /// ```
-pub struct Worker<'scope, 'env, S = ()> {
-    pub(super) cursor: Cursor<S>,
-    pub(super) handover: &'scope Handover<'env, Traversal<S>>,
-    pub(super) jobs: Jobs<'scope, 'env>,
+pub struct Worker<'scope, S = ()> {
+    cursor: Cursor<S>,
+    queue: &'scope WorkQueue<Traversal<S>>,
+    index: usize,
+    /// It is not `Send`, which can be allowed later, and could not be forbidden.
+    on_its_thread: PhantomData<*const ()>,
 }
 
-impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
+impl<'scope, S: Clone + Send> Worker<'scope, S> {
+    pub(super) fn new(cursor: Cursor<S>, queue: &'scope WorkQueue<Traversal<S>>, index: usize) -> Self {
+        Self { cursor, queue, index, on_its_thread: PhantomData }
+    }
+
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits for that of another thread, and runs [jobs](Self::jobs) meanwhile. Each call costs one more atomic
-    /// load.
+    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
     ///
     /// **`while let Ok(Some(dir)) = worker.next()`, which rustc suggests, silently takes an error for the end**, on this thread
     /// only.
@@ -54,19 +61,34 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
         }
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. Jobs that have not begun are dropped, and so
-    /// are those that come later.
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
+    /// lends its entries; that of this thread may not be used after this call.
+    ///
+    /// ```
+    /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {
+    ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
+    ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///             if entry.name() == b"net" {
+    ///                 println!("{:?}", entry.path());
+    ///                 return worker.stop();
+    ///             }
+    ///         }
+    ///     }
+    /// });
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     pub fn stop(&mut self) {
-        self.handover.stop();
+        self.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. For memory of each
-    /// thread's own, pass `spread` a number: how many threads 0 takes depends on the machine.
+    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. The variables of the
+    /// closure are each thread's own. For memory of each thread's own that outlives the walk, pass `spread` a number: how many
+    /// threads 0 takes depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
     ///
-    /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // memory of each thread's own
+    /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // one for each thread
     /// lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
     ///     let lines = &lines[worker.index()];
     ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
@@ -76,12 +98,7 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn index(&self) -> usize {
-        self.jobs.index()
-    }
-
-    /// The [`Jobs`] of this thread, which hand closures over to idle ones.
-    pub fn jobs(&self) -> Jobs<'scope, 'env> {
-        self.jobs
+        self.index
     }
 
     #[inline(always)]
@@ -91,13 +108,13 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
                 self.finish()?;
             }
             // Between two directories, when all names of the last one have been noted.
-            if self.handover.asked() > 0 {
-                self.give();
+            if self.queue.wanted() > 0 {
+                self.split_off();
             }
             if self.cursor.advance()? {
                 return Ok(true);
             }
-            if !self.take() {
+            if !self.pop() {
                 return Ok(false);
             }
         }
@@ -106,70 +123,65 @@ impl<'scope, 'env, S: Clone + Send> Worker<'scope, 'env, S> {
     /// Reads what is unread of the current directory.
     #[cold]
     fn finish(&mut self) -> Result<(), Error> {
-        if self.handover.is_over() {
+        if self.queue.is_over() {
             self.cursor.traversal.clear();
         }
         self.cursor.settle()
     }
 
-    /// Other threads have nothing to do: gives each a part of what is left here. Stops if the walk is over.
+    /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
     #[cold]
-    fn give(&mut self) {
-        let Self { cursor, handover, .. } = self;
+    fn split_off(&mut self) {
+        let Self { cursor, queue, .. } = self;
         cursor.traversal.earn_path_credit();
-        while !handover.is_over() {
-            let Some(work) = cursor.traversal.split_off(handover.asked()) else { return };
-            handover.give(work);
+        while !queue.is_over() {
+            let Some(part) = cursor.traversal.split_off(queue.wanted()) else { return };
+            queue.push(part);
         }
         cursor.traversal.clear();
     }
 
-    /// Nothing is left here: waits for work of another thread, and runs jobs. Returns whether there is work.
+    /// Nothing is left here: waits for a part of another thread's work. Returns whether there is one.
     #[cold]
-    fn take(&mut self) -> bool {
-        let Self { cursor, handover, jobs } = self;
-        // The closure may catch a panic and return. Then nobody might be left to run what is queued.
-        let run = |job: Job<'env>| {
-            catch_unwind(AssertUnwindSafe(|| job(jobs.in_job()))).unwrap_or_else(|panic| {
-                handover.stop();
-                resume_unwind(panic)
-            });
-        };
-        handover.take(run).map(|work| cursor.traversal = work).is_some()
+    fn pop(&mut self) -> bool {
+        self.queue.pop().map(|part| self.cursor.traversal = part).is_some()
     }
 
     /// Leaves what is left to the others.
     pub(super) fn leave(self) {
-        let Self { cursor, handover, .. } = self;
+        let Self { cursor, queue, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
         if cursor.traversal.has_work() {
-            handover.give(cursor.traversal);
+            queue.push(cursor.traversal);
         } else {
             drop(cursor); // before it leaves: the state's destructor may panic
         }
-        handover.leave();
+        queue.leave();
     }
 }
 
-impl<S> fmt::Debug for Worker<'_, '_, S> {
+impl<S> fmt::Debug for Worker<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("index", &self.jobs.index()).finish_non_exhaustive()
+        f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
-/// What else of a worker the compiler refuses.
+/// The compiler also refuses to put a worker in the place of another, to use it on another thread, to move it out of its closure,
+/// and to begin another tree:
 ///
-/// To put it in the place of another, to move it out of its closure, or to begin another tree:
-///
-/// ```compile_fail,E0521
+/// ```compile_fail,E0277
 /// lendir::Walk::default().spread(1, |outer| {
 ///     let outer = std::sync::Mutex::new(outer);
 ///     lendir::Walk::default().spread(1, |inner| std::mem::swap(*outer.lock().unwrap(), inner));
 /// });
 /// ```
 ///
+/// ```compile_fail,E0277
+/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
+/// ```
+///
 /// ```compile_fail,E0507
-/// lendir::Walk::default().spread(1, |worker| drop::<lendir::Worker<'_, '_>>(*worker));
+/// lendir::Walk::default().spread(1, |worker| drop::<lendir::Worker<'_>>(*worker));
 /// ```
 ///
 /// ```compile_fail,E0277
@@ -178,47 +190,6 @@ impl<S> fmt::Debug for Worker<'_, '_, S> {
 ///
 /// ```compile_fail,E0599
 /// lendir::Walk::default().spread(1, |worker| worker.reopen("/sys/class"));
-/// ```
-///
-/// To use it, or its jobs, on another thread:
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
-/// ```
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| {
-///     let jobs = worker.jobs();
-///     std::thread::scope(|scope| drop(scope.spawn(move || jobs.index())));
-/// });
-/// ```
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| {
-///     let jobs = worker.jobs();
-///     jobs.run(move |_| jobs.stop()); // error: those of the thread that gives the job
-/// });
-/// ```
-///
-/// To keep its jobs, or those that a job gets, or to give them what does not outlive the `spread`:
-///
-/// ```compile_fail,E0521
-/// let kept = std::sync::Mutex::new(None);
-/// lendir::Walk::default().spread(1, |worker| *kept.lock().unwrap() = Some(worker.jobs()));
-/// ```
-///
-/// ```compile_fail,E0521
-/// lendir::Walk::default().spread(1, |worker| {
-///     let mut kept = None;
-///     worker.jobs().run(|jobs| kept = Some(jobs));
-/// });
-/// ```
-///
-/// ```compile_fail,E0373
-/// lendir::Walk::default().spread(1, |worker| {
-///     let name = String::new();
-///     worker.jobs().run(|_| drop(&name));
-/// });
 /// ```
 #[cfg(doctest)]
 mod misuse {}

@@ -83,7 +83,7 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
             // On a busy machine the other thread can come too late to get anything.
             let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
                 let mut walks = iter::repeat_with(|| shares(depth, is_post_order)).take(20);
-                walks.find(|(shares, _)| *shares > depth / 16).expect("20 walks gave away less than a sixteenth each")
+                walks.find(|(shares, _)| *shares > depth / 16).expect("20 walks split off less than a sixteenth each")
             });
             // At most 4096 bytes of path for each directory that is visited; and names, and levels that become common.
             for (depth, given, bytes) in [(LEVELS, few, bytes), (4 * LEVELS, many, more)] {
@@ -92,7 +92,7 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
             }
         }
     });
-    passed("spread: memory of what is given away", 2, "orders: at most 6 KiB a directory, however deep the tree");
+    passed("spread: memory of what is split off", 2, "orders: at most 6 KiB a directory, however deep the tree");
 }
 
 /// The most memory that this process has had since it was last asked, in bytes.
@@ -110,7 +110,7 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
     let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
     let [top, bottom, last] = found.try_into().expect("not three levels");
-    // For each directory that it visits, a thread may give away 4 KiB of path.
+    // For each directory that it visits, a thread may copy 4 KiB of path.
     let beside = 8 + 2 * depth * name.len() / 4096;
     for number in 0..beside {
         mkdirat(&last, format!("{name}/{number}"), Mode::RWXU).unwrap();

@@ -29,7 +29,7 @@ impl Clock {
     /// The next visit of a thread, in a walk whose paths begin with `root`. `look` is called during the visit.
     pub fn visit(
         &self,
-        worker: &mut Worker<'_, '_>,
+        worker: &mut Worker<'_>,
         root: &Path,
         look: impl FnOnce(Dir<'_>),
     ) -> Result<Option<Stamp>, Error> {

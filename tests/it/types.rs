@@ -1,8 +1,8 @@
-//! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`. `Worker` and
-//! `Jobs` belong to one thread, so they are neither `Send` nor `Sync`: their docs have what does not compile.
+//! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`. `Worker`
+//! belongs to one thread, so it is neither `Send` nor `Sync`: its docs have what does not compile.
 
 use lendir::{
-    Buffer, Dir, EndMarker, Entries, Entry, Error, Jobs, ListedEntries, ListedEntry, Listing, Order, ReadDir, Walk,
+    Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order, ReadDir, Walk,
     WalkOptions, Worker,
 };
 use std::cell::Cell;
@@ -21,19 +21,17 @@ fn all_are_send_sync_unpin_and_debug() {
 }
 
 #[test]
-fn those_of_one_thread_are_unpin_and_debug() {
+fn one_of_one_thread_is_unpin_and_debug() {
     fn holds<T: Unpin + Debug>() {}
-    check!(holds: Worker<'_, '_>, Jobs<'_, '_>);
+    check!(holds: Worker<'_>);
 }
 
 /// Options are kept, and used for many walks. For a walk, its threads and its directories, a state need only be `Send`.
 #[test]
 fn options_are_cloned_and_states_need_not_be_shared() {
     fn is_clone<T: Clone>() {}
-    fn is_copy<T: Copy>() {}
     fn is_send<T: Send>() {}
     is_clone::<WalkOptions<String>>();
-    is_copy::<Jobs<'_, '_>>();
     check!(is_send: Walk<Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 

@@ -1,10 +1,9 @@
-//! Walks that end early, and jobs: nothing hangs, and nothing leaks.
+//! Walks that end early: nothing hangs.
 
 use super::{DIRECTORIES, any_way, begin, explore, make};
 use crate::tree::Tree;
 use lendir::Walk;
 use shuttle::rand::{Rng, thread_rng};
-use shuttle::sync::mpsc::channel;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -73,82 +72,6 @@ fn panic_is_passed_on_when_all_have_returned() {
         let panic: Box<dyn Any + Send> = catch_unwind(spread).unwrap_err();
         assert_eq!(panic.downcast_ref(), Some(&"on purpose"));
         assert_eq!(begun.into_inner(), ended.into_inner());
-    });
-}
-
-/// Each job runs once, on any thread, before `spread` returns. If the walk is stopped, or a thread panics, it may be dropped
-/// instead, and nothing hangs.
-#[test]
-fn jobs_run_once_or_are_dropped_at_the_end() {
-    let tree = Tree::new(make);
-    let moved = Arc::new(AtomicUsize::new(0));
-    let moved_so_far = Arc::clone(&moved);
-    explore("jobs", 2000, move || {
-        let (is_post_order, max_open) = any_way();
-        let (given, ran, elsewhere) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-        let alive = Arc::new(());
-        let ends_at = thread_rng().gen_range(0..4 * DIRECTORIES);
-        let panics = thread_rng().gen_bool(0.5);
-        let walk = begin(&tree, is_post_order, max_open);
-        let spread = AssertUnwindSafe(|| {
-            walk.spread(thread_rng().gen_range(1..5), |worker| {
-                let jobs = worker.jobs();
-                let steps = if worker.index() == 0 { usize::MAX } else { thread_rng().gen_range(0..8) };
-                for _ in 0..steps {
-                    let Some(mut dir) = worker.next().unwrap() else { break };
-                    while dir.next().unwrap().is_some() {
-                        let number = given.fetch_add(1, SeqCst);
-                        let (here, alive) = (shuttle::thread::current().id(), Arc::clone(&alive));
-                        let (ran, elsewhere) = (&ran, &elsewhere);
-                        jobs.run(move |_| {
-                            let _alive = alive;
-                            ran.fetch_add(1, SeqCst);
-                            elsewhere.fetch_add(usize::from(shuttle::thread::current().id() != here), SeqCst);
-                            if panics && number == ends_at {
-                                resume_unwind(Box::new("on purpose"));
-                            }
-                        });
-                    }
-                    if !panics && given.load(SeqCst) > ends_at {
-                        worker.stop();
-                    }
-                }
-            });
-        });
-        let is_panic = catch_unwind(spread).is_err();
-        let (given, ran) = (given.into_inner(), ran.into_inner());
-        assert_eq!(is_panic, panics && given > ends_at);
-        assert!(if given > ends_at { ran <= given } else { ran == given }, "{ran} of {given} jobs ran");
-        assert_eq!(Arc::strong_count(&alive), 1, "what a job owns is left over");
-        moved_so_far.fetch_add(elsewhere.into_inner(), SeqCst);
-    });
-    assert!(moved.load(SeqCst) > 1000, "only {moved:?} jobs ran on another thread");
-}
-
-/// Each closure waits for its jobs, and each job for one of its own. Shuttle fails when all threads wait.
-#[test]
-fn who_waits_for_jobs_gets_their_results() {
-    let tree = Tree::new(make);
-    explore("jobs are waited for", 1000, move || {
-        let (is_post_order, max_open) = any_way();
-        begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
-            let jobs = worker.jobs();
-            while let Some(mut dir) = worker.next().unwrap() {
-                let (sender, results) = channel();
-                let mut given = 0;
-                while dir.next().unwrap().is_some() {
-                    let sender = sender.clone();
-                    jobs.run(move |jobs| {
-                        let (below, result) = channel();
-                        jobs.run(move |_| below.send(()).unwrap());
-                        result.recv().unwrap();
-                        sender.send(()).unwrap();
-                    });
-                    given += 1;
-                }
-                (0..given).for_each(|_| results.recv().unwrap());
-            }
-        });
     });
 }
 

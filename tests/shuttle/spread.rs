@@ -156,7 +156,7 @@ fn levels_above_a_lost_one_come_again() {
     assert!(lost.load(SeqCst) > 100, "only {lost:?} levels were lost");
 }
 
-/// In post-order, another thread than that of the first visit often makes the second. It gets the value that the first visit left,
+/// Another thread than that of the first visit often makes the second. It gets the value that the first visit left,
 /// with everything that was added below the directory.
 #[test]
 fn second_visit_has_the_value_of_the_first() {

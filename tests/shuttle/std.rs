@@ -47,7 +47,7 @@ pub(crate) mod sync {
 pub(crate) mod thread {
     use shuttle::rand::{Rng, thread_rng};
     use shuttle::thread::Scope;
-    pub(crate) use shuttle::thread::{ScopedJoinHandle, scope, yield_now};
+    pub(crate) use shuttle::thread::{ScopedJoinHandle, scope};
     use std::io;
 
     pub(crate) struct Builder;

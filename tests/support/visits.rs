@@ -23,7 +23,7 @@ impl<S: Clone> Next<S> for Walk<S> {
     }
 }
 
-impl<S: Clone + Send> Next<S> for Worker<'_, '_, S> {
+impl<S: Clone + Send> Next<S> for Worker<'_, S> {
     fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         self.next()
     }

@@ -1,13 +1,18 @@
-//! Programs that work on each file, as a search does, or that are given many roots: the walker of `ignore` on several threads,
-//! and `lendir` with jobs.
+//! Programs that work on each file, as a search does, or that are given many roots: the walker of `ignore` on several threads, and
+//! `lendir`, which hands files over to other threads by a bounded channel, or by rayon.
 
 use ignore::{WalkBuilder, WalkState};
 use lendir::{FileType, Walk};
 use lendir_benches::contender::{Contender, Oracle};
 use lendir_benches::ratio::{Bench, Table};
 use lendir_benches::{Arguments, trees::Fixture};
+use std::ffi::CString;
+use std::mem;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,12 +68,15 @@ pub fn table(arguments: &Arguments, bench: &mut Bench) -> Table {
         let tree = fixture.make();
         let roots = if is_many { directories_in(tree.path().into()) } else { vec![tree.path().into()] };
         let oracle = || Oracle::new(&label, false, || by_ignore(&roots, 1, Work::Nothing));
-        let mut contenders = vec![
-            Contender::counting("ignore", oracle(), || by_ignore(&roots, threads, work)),
-            Contender::counting("lendir", oracle(), || by_lendir(&roots, threads, work)),
-        ];
+        let mut contenders = vec![Contender::counting("ignore", oracle(), || by_ignore(&roots, threads, work))];
+        if let Work::Nothing = work {
+            contenders.push(Contender::counting("lendir, the walk", oracle(), || by_walk(&roots, threads, work)));
+        } else {
+            contenders.push(Contender::counting("lendir, a channel", oracle(), || by_channel(&roots, threads, work)));
+            contenders.push(Contender::counting("lendir, rayon", oracle(), || by_rayon(&roots, threads, work)));
+        }
         if !matches!(work, Work::Wait(_)) {
-            contenders.push(Contender::counting("lendir, one thread", oracle(), || by_lendir(&roots, 1, work)));
+            contenders.push(Contender::counting("lendir, one thread", oracle(), || by_walk(&roots, 1, work)));
         }
         table.measure(bench, &label, contenders);
     }
@@ -100,19 +108,78 @@ fn by_ignore(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
     files.into_inner()
 }
 
-fn by_lendir(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
-    let walk = Walk::options().open_all(roots);
-    let parts = walk.spread(threads, |worker| {
-        let (jobs, mut files) = (worker.jobs(), 0);
+/// Calls `send` for up to 16 files of a directory at a time. Returns how many files there are.
+fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CString>) + Sync) -> u64 {
+    let parts = Walk::options().open_all(roots).spread(threads, |worker| {
+        let mut files = 0;
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
+            let mut names = Vec::new();
             while let Some(entry) = dir.next().expect("cannot read the directory") {
                 if entry.file_type() == FileType::RegularFile {
                     files += 1;
-                    jobs.run(move |_| work.run());
+                    names.push(entry.name_cstr().to_owned());
+                    if names.len() == 16 {
+                        send(entry.dir(), mem::take(&mut names));
+                    }
                 }
+            }
+            if !names.is_empty() {
+                send(dir.fd(), names);
             }
         }
         files
     });
     parts.into_iter().sum()
+}
+
+/// The recipe *Work on each file on all cores*.
+fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
+    thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<(OwnedFd, Vec<CString>)>(threads);
+        let receiver = Arc::new(Mutex::new(receiver));
+        for _ in 0..threads {
+            let receiver = Arc::clone(&receiver);
+            let next = move || receiver.lock().expect("a thread has panicked").recv();
+            scope.spawn(move || {
+                while let Ok((dir, names)) = next() {
+                    for _ in names {
+                        work.run();
+                    }
+                    drop(dir);
+                }
+            });
+        }
+        drop(receiver);
+        walk(roots, threads, |dir, names| sender.send((duplicate(dir), names)).expect("a thread has panicked"))
+    })
+}
+
+/// A task for each file. The pool is made each time, as the threads of the others are.
+fn by_rayon(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("cannot start threads");
+    pool.in_place_scope(|scope| {
+        walk(roots, threads, |dir, names| {
+            let dir = Arc::new(duplicate(dir));
+            for name in names {
+                let file = (Arc::clone(&dir), name);
+                scope.spawn(move |_| {
+                    let _file = file;
+                    work.run();
+                });
+            }
+        })
+    })
+}
+
+/// The threads that walk do the work.
+fn by_walk(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
+    walk(roots, threads, |_, names| {
+        for _ in names {
+            work.run();
+        }
+    })
+}
+
+fn duplicate(dir: BorrowedFd<'_>) -> OwnedFd {
+    dir.try_clone_to_owned().expect("no descriptor is left")
 }

@@ -25,7 +25,7 @@ fn directories_left_by_early_returns_go_to_the_others() {
                 for steps in [0, 1, 3, 20] {
                     for stop_reading in STOP_READING {
                         let stays = AtomicBool::new(false);
-                        let work = |worker: &mut Worker<'_, '_>| {
+                        let work = |worker: &mut Worker<'_>| {
                             let mut paths = Vec::new();
                             if worker.index() > 0 && !stays.swap(true, SeqCst) {
                                 return paths_left(worker);
@@ -83,7 +83,7 @@ fn stop_ends_the_walk_for_all_threads() {
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for stop_at in [0, 1, 100] {
-                for (is_by_jobs, returns) in [(false, false), (false, true), (true, false), (true, true)] {
+                for returns in [false, true] {
                     let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
                     let parts = way.begin(tree.path()).spread(threads, |worker| {
                         let mut stops = false;
@@ -93,11 +93,7 @@ fn stop_ends_the_walk_for_all_threads() {
                             slow_down(visit, stop_at);
                             stops = visit == stop_at;
                             if stops {
-                                if is_by_jobs {
-                                    worker.jobs().stop();
-                                } else {
-                                    worker.stop();
-                                }
+                                worker.stop();
                                 if returns {
                                     return;
                                 }
@@ -158,35 +154,35 @@ fn all_threads_panic_before_the_first_directory() {
     }
 }
 
-/// A thread is given work thousands of levels below the root, and the walk is stopped there: the chain of levels in between is
+/// Work is split off thousands of levels below the root, and the walk is stopped there: the chain of levels in between is
 /// dropped without recursion.
 #[test]
-fn work_is_given_at_any_depth() {
+fn work_is_split_off_at_any_depth() {
     const DEPTH: usize = 5000;
     const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
     let _watchdog = Watchdog::new(300);
     let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);
     let tree = Tree::new(|at| tree::nest(at, levels));
     for stops in [false, true] {
-        let is_given = AtomicBool::new(false);
+        let is_split = AtomicBool::new(false);
         let parts = POST.begin(tree.path()).spread(2, |worker| {
             let (mut visits, is_first) = (0, worker.index() == 0);
-            let jobs = worker.jobs();
             while let Some(dir) = worker.next().unwrap() {
                 visits += 1;
-                if dir.depth() > DEPTH && !is_first {
-                    is_given.store(true, SeqCst);
+                let is_deepest = dir.depth() > DEPTH;
+                if is_deepest && !is_first {
+                    is_split.store(true, SeqCst);
                     if stops {
-                        jobs.stop();
+                        worker.stop();
                     }
                 }
-                for _ in (0..1000).take_while(|_| dir.depth() > DEPTH && !is_given.load(SeqCst)) {
+                for _ in (0..1000).take_while(|_| is_deepest && !is_split.load(SeqCst)) {
                     thread::sleep(Duration::from_millis(1));
                 }
             }
             visits
         });
-        assert!(is_given.into_inner());
+        assert!(is_split.into_inner());
         let all = 2 * (1 + DEPTH + WIDE.len());
         assert_eq!(parts.iter().sum::<usize>() == all, !stops);
     }

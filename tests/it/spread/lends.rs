@@ -89,7 +89,7 @@ fn directory_comes_before_all_below_it_and_again_after_them() {
             for threads in [2, 8] {
                 for _ in 0..if runs_long() { 100 } else { 2 } {
                     let clock = Clock::new();
-                    let visit = |worker: &mut Worker<'_, '_>| {
+                    let visit = |worker: &mut Worker<'_>| {
                         let look = |dir: Dir<'_>| {
                             check_descriptors(&dir);
                             read_all(dir);
@@ -135,7 +135,7 @@ fn work_reaches_every_thread() {
 
 /// One thread has as many directories, or roots, as there are threads, and none asks for a second one before each has one.
 #[test]
-fn each_thread_that_waits_gets_a_share_at_once() {
+fn each_thread_that_waits_gets_a_part_at_once() {
     const THREADS: usize = 9;
     let _watchdog = Watchdog::new(120);
     let tree = Tree::new(|at| tree::wide(at, THREADS, 0));
@@ -166,7 +166,7 @@ fn each_thread_that_waits_gets_a_share_at_once() {
         };
         // On a busy machine some begin to wait too late.
         let is_reached = (0..20).any(|_| reach_all() == [true; THREADS]);
-        assert!(is_reached, "roots {is_of_roots}: 20 walks left threads without a share");
+        assert!(is_reached, "roots {is_of_roots}: 20 walks left threads without a part");
     }
 }
 

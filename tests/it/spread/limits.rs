@@ -13,7 +13,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-/// A share on its way to another thread has a descriptor, and so has the root in post-order.
+/// A part on its way to another thread has a descriptor, and so has the root with second visits.
 #[test]
 fn no_more_descriptors_are_open_than_stated() {
     process::run("spread::limits::no_more_descriptors_are_open_than_stated", 120, || {
@@ -25,7 +25,7 @@ fn no_more_descriptors_are_open_than_stated() {
                 let spread = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
                     let walk = way.begin(tree.path());
                     let work =
-                        |worker: &mut Worker<'_, '_>| (0..until).find(|_| worker.next().unwrap().map(look).is_none());
+                        |worker: &mut Worker<'_>| (0..until).find(|_| worker.next().unwrap().map(look).is_none());
                     let _ = catch_unwind(AssertUnwindSafe(|| walk.spread(threads, work)));
                     assert_eq!(open_descriptors(), before, "a descriptor was left open");
                 };

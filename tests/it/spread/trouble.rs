@@ -75,7 +75,7 @@ fn second_visit_needs_no_permission_to_read() {
 /// This many directories stay where they are. In them, others are made, removed, moved, and exchanged for links.
 const PLACES: usize = 8;
 
-/// What stays comes once, in post-order once more, whatever happens around it. Nothing comes from outside.
+/// What stays comes once, with second visits once more, whatever happens around it. Nothing comes from outside.
 #[test]
 fn tree_changes_meanwhile() {
     let _watchdog = Watchdog::new(600);

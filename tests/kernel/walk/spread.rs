@@ -81,7 +81,7 @@ mod faults {
                         walk(way, call, EIO, Box::leak(Box::new(move |number| number == nth)));
                     }
                 }
-                // What cannot be duplicated is not given away.
+                // What cannot be duplicated is not split off.
                 let (told, _) = walk(way, libc::SYS_fcntl, EMFILE, &|_| true);
                 assert_eq!(told.sorted(), all);
             }
