@@ -352,7 +352,7 @@ impl<S: Clone> Walk<S> {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         if self.cursor.is_unfinished() {
-            self.cursor.settle()?;
+            self.cursor.complete()?;
         }
         self.cursor.advance()
     }

@@ -17,7 +17,7 @@ impl<S> Cursor<S> {
         Self { buffer: Buffer::new(), traversal }
     }
 
-    /// Whether [`settle`](Self::settle) comes before the next directory.
+    /// Whether [`complete`](Self::complete) comes before the next directory.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
         self.traversal.notes.is_unfinished()
@@ -33,7 +33,7 @@ impl<S: Clone> Cursor<S> {
     /// Does what is [`Unfinished`] in the current directory, and settles which of its names are entered. After an error it is to
     /// be called again.
     #[cold]
-    pub(super) fn settle(&mut self) -> Result<(), Error> {
+    pub(super) fn complete(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
             unfinished @ (Unfinished::Rest | Unfinished::Empty) => {
                 // From the first entry on, because a cookie may lead elsewhere.

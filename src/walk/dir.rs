@@ -249,7 +249,7 @@ impl<'a, S> Dir<'a, S> {
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
         if let Unfinished::Unreadable { errno, .. } = self.notes.unfinished {
-            self.notes.unfinished.settle(); // `next` need not report it again
+            self.notes.unfinished.done(); // `next` need not report it again
             return Err(self.error(errno));
         }
         Ok(self.has_entries && self.rewind(self.entries.phase == Phase::Empty)?)

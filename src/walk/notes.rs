@@ -64,7 +64,7 @@ pub(super) enum Report {
 impl Unfinished {
     /// The rest has been read, or need not be. Returns why the directory may not be read, unless that was reported.
     #[inline]
-    pub(super) fn settle(&mut self) -> Option<Errno> {
+    pub(super) fn done(&mut self) -> Option<Errno> {
         if let Self::Unreadable { .. } = self {
             return self.take_errno();
         }
@@ -74,7 +74,7 @@ impl Unfinished {
 
     /// The first batch was empty.
     #[cold]
-    fn read_again(&mut self) -> Option<Errno> {
+    fn was_empty(&mut self) -> Option<Errno> {
         if *self == Self::Rest {
             *self = Self::Empty;
         }
@@ -142,7 +142,7 @@ impl Notes {
     /// Notes the directories of `listing`, in its order.
     #[inline(never)]
     pub(super) fn note_all(&mut self, listing: &Listing) {
-        self.unfinished.settle();
+        self.unfinished.done();
         self.begin_again();
         for entry in listing {
             if let Some(kind) = Kind::of(entry.file_type()) {
@@ -155,7 +155,7 @@ impl Notes {
     #[inline]
     pub(super) fn at_end(&mut self, is_empty: bool) -> Option<Errno> {
         self.last_at = self.pending.len();
-        if is_empty { self.unfinished.read_again() } else { self.unfinished.settle() }
+        if is_empty { self.unfinished.was_empty() } else { self.unfinished.done() }
     }
 
     /// The entries come again, from the first on. Keeps what was said of those that were lent, and the names of all, in case
@@ -211,10 +211,10 @@ impl Notes {
     pub(super) fn settle(&mut self) {
         let Self { pending, said, .. } = self;
         if said.is_empty() {
-            pending.settle(self.names_at, |kind, _| kind);
+            pending.rewrite(self.names_at, |kind, _| kind);
         } else {
             said.sort();
-            pending.settle(self.names_at, |kind, name| said.settle(kind, name));
+            pending.rewrite(self.names_at, |kind, name| said.apply(kind, name));
             for (kind, name) in said.not_pending().filter(|(kind, _)| kind.is_entered()) {
                 pending.push_named(if is_name(name) { kind } else { Kind::NO_NAME }, name);
             }

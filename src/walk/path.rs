@@ -56,7 +56,7 @@ impl TreePath {
 
     /// Goes down to `name`, from the level whose path ends at `end`. Returns where the name begins.
     #[inline]
-    pub(super) fn enter(&mut self, end: usize, name: &CStr) -> usize {
+    pub(super) fn go_down(&mut self, end: usize, name: &CStr) -> usize {
         self.bytes.truncate(end);
         if self.bytes.last().is_some_and(|last| *last != b'/') {
             self.bytes.push(b'/');
@@ -94,9 +94,9 @@ mod tests {
             let [root, a, b] = [root, a, b].map(str::as_bytes);
             let mut path = TreePath::default();
             path.begin(root);
-            let at = path.enter(root.len(), c"a");
+            let at = path.go_down(root.len(), c"a");
             assert_eq!((path.until(path.len()), path.from(at)), (a, c"a"));
-            let at = path.enter(a.len(), c"bc");
+            let at = path.go_down(a.len(), c"bc");
             assert_eq!((path.until(path.len()), path.from(at)), (b, c"bc"));
             assert_eq!([0, 1, 2].map(|depth| path.at_depth(depth)), [root, a, b]);
             assert_eq!(path.copy_until(a.len()).at_depth(1), a);

@@ -167,13 +167,13 @@ impl Pending {
         })
     }
 
-    /// Gives each item from the one that begins at `at` on the kind that `settle` returns, and drops those that are not
+    /// Gives each item from the one that begins at `at` on the kind that `change` returns, and drops those that are not
     /// [entered](Kind::is_entered).
-    pub(super) fn settle(&mut self, mut at: usize, mut settle: impl FnMut(Kind, &[u8]) -> Kind) {
+    pub(super) fn rewrite(&mut self, mut at: usize, mut change: impl FnMut(Kind, &[u8]) -> Kind) {
         let mut kept = at;
         while at < self.items.len() {
             let Item { kind, name, end } = self.at(at);
-            let kind = settle(kind, name.to_bytes());
+            let kind = change(kind, name.to_bytes());
             if kind.is_entered() {
                 self.items.copy_within(at..end, kept);
                 self.items[kept] = kind.0;

@@ -48,7 +48,7 @@ impl Said {
     }
 
     /// What becomes of a pending item of this name. The words are sorted.
-    pub(super) fn settle(&mut self, kind: Kind, name: &[u8]) -> Kind {
+    pub(super) fn apply(&mut self, kind: Kind, name: &[u8]) -> Kind {
         let Self { words, names } = self;
         let Ok(found) = words.binary_search_by(|word| names[word.start..word.end].cmp(name)) else { return kind };
         words[found].is_pending = true;

@@ -54,7 +54,7 @@ pub(super) enum Visit {
 
 impl Visit {
     /// There is something to do below the directory, after which it is visited again.
-    pub(super) fn begin_again(&mut self) {
+    pub(super) fn go_below_again(&mut self) {
         *self = match mem::replace(self, Self::Lost) {
             Self::Second(dir) => Self::First(dir),
             other => other,

@@ -126,7 +126,7 @@ impl<S> Traversal<S> {
             self.notes.settle();
             let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
             if top.next_at < names {
-                top.visit.begin_again();
+                top.visit.go_below_again();
             }
         }
     }
@@ -146,9 +146,9 @@ impl<S: Clone> Traversal<S> {
         if cfg!(debug_assertions) {
             self.stack.check(self.notes.pending.len());
         }
-        let Some(top) = self.stack.levels.last() else { return self.enter_root() };
+        let Some(top) = self.stack.levels.last() else { return self.open_root() };
         if top.next_at < self.notes.pending.len() {
-            self.enter()
+            self.descend()
         } else if self.options.second_visits && !matches!(top.visit, Visit::Second(_)) {
             self.visit_again()
         } else if self.stack.is_closed_above_top() {
@@ -161,7 +161,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Opens the next root.
     #[cold]
-    fn enter_root(&mut self) -> Result<Step, Error> {
+    fn open_root(&mut self) -> Result<Step, Error> {
         if self.roots.is_empty() {
             return Ok(Step::Done);
         }
@@ -184,7 +184,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Opens the first directory that is pending in the current one.
     #[inline(always)]
-    fn enter(&mut self) -> Result<Step, Error> {
+    fn descend(&mut self) -> Result<Step, Error> {
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
             self.stack.close_shallowest();
@@ -194,17 +194,17 @@ impl<S: Clone> Traversal<S> {
         let top = stack.top();
         let Item { kind, name, end } = pending.at(top.next_at);
         if !kind.is_plain() {
-            return self.enter_otherwise(None);
+            return self.descend_otherwise(None);
         }
         // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not
         // lost.
-        let child = Child { kind, name_at: path.enter(top.bounds.path_end, name), end };
+        let child = Child { kind, name_at: path.go_down(top.bounds.path_end, name), end };
         match mounts.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
                 let end_marker = mounts.pass_down(top.end_marker);
                 Ok(self.push(child, dir, end_marker))
             }
-            opened => self.enter_otherwise(Some(opened)),
+            opened => self.descend_otherwise(Some(opened)),
         }
     }
 
@@ -241,13 +241,13 @@ impl<S: Clone> Traversal<S> {
         top.next_at = self.notes.pending.forget(top.bounds.names_at, child.end);
     }
 
-    /// As [`enter`](Self::enter), where one call is not enough: for a name that is not plain, below a link, and after an error.
+    /// As [`descend`](Self::descend), where one call is not enough: for a name that is not plain, below a link, and after an error.
     /// `opened` is what [`Mounts::open`] answered, if it was asked.
     #[cold]
-    fn enter_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
+    fn descend_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
         let top = self.stack.top();
         let Item { kind, name, end } = self.notes.pending.at(top.next_at);
-        let child = Child { kind, name_at: self.path.enter(top.bounds.path_end, name), end };
+        let child = Child { kind, name_at: self.path.go_down(top.bounds.path_end, name), end };
         loop {
             match self.open_child(child, opened.take()) {
                 Ok(Some((found, link))) => {

@@ -105,7 +105,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
             if self.cursor.is_unfinished() {
-                self.finish()?;
+                self.complete()?;
             }
             // Between two directories, when all names of the last one have been noted.
             if self.queue.wanted() > 0 {
@@ -122,11 +122,11 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
 
     /// Reads what is unread of the current directory.
     #[cold]
-    fn finish(&mut self) -> Result<(), Error> {
+    fn complete(&mut self) -> Result<(), Error> {
         if self.queue.is_over() {
             self.cursor.traversal.clear();
         }
-        self.cursor.settle()
+        self.cursor.complete()
     }
 
     /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.

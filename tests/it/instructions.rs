@@ -21,7 +21,7 @@ const AT_MOST: f64 = 1.06;
 /// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `Walk` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
 /// The functions of `lendir` on the way to a system call.
-const INLINED: [&str; 6] = ["next", "find", "lend", "advance", "step", "enter"];
+const INLINED: [&str; 6] = ["next", "find", "lend", "advance", "step", "descend"];
 
 #[test]
 fn one_frame_with_the_callers_loop() {
