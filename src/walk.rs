@@ -80,7 +80,7 @@ use work_queue::WorkQueue;
 /// # Guarantees
 ///
 /// - **Order.** A directory is lent before those below it, depth first. Its entries come consecutively, in the kernel's order or,
-///   after [`Dir::read_into`], in that of the [`Listing`](crate::Listing).
+///   after [`Dir::read_into`], in that of the [`Listing`](crate::Listing). The directories in it are visited in that order too.
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first. A root is
 ///   open already.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is

@@ -353,7 +353,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// **At a [second visit](Self::is_second_visit) too**: then the directory is visited again after everything below, even if
     /// that could not be opened, until nothing is entered there. So a caller can enter one directory at a time: [in strict
-    /// pre-order](crate::recipes#trees), or with [a value for each](crate::recipes#trees).
+    /// pre-order](crate::recipes#trees), or with [a value for each](crate::recipes#trees). On several threads each of these
+    /// visits is made by the last thread that was below.
     ///
     /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
