@@ -69,12 +69,17 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
             if !dir.is_second_visit() {
                 let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
-                let stat = dir.statx(StatxFlags::BASIC_STATS)?;
-                if !du.is_new(&stat) {
-                    dir.skip_all();
-                    continue;
-                }
-                let mut blocks = stat.stx_blocks;
+                let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
+                    Ok(stat) if du.is_new(&stat) => stat.stx_blocks,
+                    Ok(_) => {
+                        dir.skip_all();
+                        continue;
+                    }
+                    Err(error) => {
+                        du.complain(&error);
+                        0 // what is below it counts all the same
+                    }
+                };
                 while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
                     if matches!(entry.resolve_file_type(), Ok(FileType::Directory)) {
                         continue; // it adds its own size when it is visited
