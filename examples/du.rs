@@ -69,12 +69,17 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
             if !dir.is_second_visit() {
                 let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
-                let stat = dir.statx(StatxFlags::BASIC_STATS)?;
-                if !du.is_new(&stat) {
-                    dir.skip_all();
-                    continue;
-                }
-                let mut blocks = stat.stx_blocks;
+                let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
+                    Ok(stat) if du.is_new(&stat) => stat.stx_blocks,
+                    Ok(_) => {
+                        dir.skip_all();
+                        continue;
+                    }
+                    Err(error) => {
+                        du.complain(&error);
+                        0 // what is below it counts all the same
+                    }
+                };
                 while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
                     if matches!(entry.resolve_file_type(), Ok(FileType::Directory)) {
                         continue; // it adds its own size when it is visited
@@ -123,11 +128,15 @@ impl Du {
 
     /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
     fn error(&self, error: &Error) {
+        let ask = || statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
         let is_file = |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
-        let found = statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS).ok();
-        let Some(stat) = found.filter(|stat| error.depth() == 0 && is_file(stat)) else { return self.complain(error) };
-        if stat.stx_nlink == 1 || self.is_new(&stat) {
-            let _ = self.print(stat.stx_blocks, error.path());
+        match (error.depth() == 0).then(ask) {
+            Some(Ok(stat)) if is_file(&stat) => {
+                if stat.stx_nlink == 1 || self.is_new(&stat) {
+                    let _ = self.print(stat.stx_blocks, error.path());
+                }
+            }
+            _ => self.complain(error),
         }
     }
 

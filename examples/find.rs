@@ -135,8 +135,8 @@ impl Find {
     /// A root that is not a directory is printed, not reported as an error.
     fn error(&self, lines: &mut Vec<u8>, error: &Error) {
         let path = error.path();
-        match path.symlink_metadata() {
-            Ok(found) if error.depth() == 0 && !found.is_dir() => {
+        match (error.depth() == 0).then(|| path.symlink_metadata()) {
+            Some(Ok(found)) if !found.is_dir() => {
                 let name = CString::new(path.file_name().unwrap_or_default().as_bytes()).unwrap_or_default();
                 let kind = || Ok(FileType::from_raw_mode(found.mode()));
                 self.entry(lines, [path.as_os_str().as_bytes(), b"", b""], &name, kind);

@@ -3,9 +3,9 @@
 const HELP: &str = "\
 Usage: pids [-qx] [--proc DIR] [--] [NAME]...
 
-Lists the processes of this system by ascending PID, each with its command name.
+Lists the processes of this system by ascending PID, each with its command name, but never pids itself.
 
-  NAME        list only processes whose command name contains one of these, but never pids itself
+  NAME        list only processes whose command name contains one of these
   -x          list only processes whose whole command name is a NAME
   -q          print only PIDs
   --proc DIR  read the procfs mounted on DIR instead of /proc
@@ -74,7 +74,7 @@ fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::R
     };
 
     let mut proc = lendir::read_dir(root.as_path())?;
-    let myself = names.first().and_then(|_| read_link(root.join("self")).ok());
+    let myself = read_link(root.join("self")).ok();
     let mut comm = [0; 128];
     let mut found = false;
     // procfs lists processes by ascending PID, so there is nothing to sort.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::{io, ptr};
 use support::machine;
 use support::scan::{Found, ORDERS, all, listed, sorted};
-use tempfile::TempDir;
+use support::scratch::Scratch;
 
 /// Refuses the allocation that `LEFT` counts down to, and all after it if `FOR_GOOD`.
 struct Refusing;
@@ -143,14 +143,14 @@ fn refused<T>(number: usize, for_good: bool, work: impl FnOnce() -> T) -> (T, bo
 }
 
 struct Directory {
-    _made: TempDir,
+    _made: Scratch,
     fd: OwnedFd,
     all: Vec<Found>,
 }
 
 impl Directory {
     fn new(count: usize, len: impl Fn(usize) -> usize) -> Self {
-        let made = tempfile::tempdir().unwrap();
+        let made = Scratch::in_memory();
         for number in 0..count {
             File::create(made.path().join(format!("{number:0>width$}", width = len(number)))).unwrap();
         }

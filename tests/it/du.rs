@@ -2,10 +2,12 @@
 
 use crate::examples::{lines, outcome};
 use crate::fixture::example;
+use crate::machine::can_trace;
 use crate::support::tree::{self, Tree};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
 
 /// Makes a file and waits until it has its final size on disk: file systems may allocate space only on writeback.
 fn write(path: &Path, bytes: usize) {
@@ -59,4 +61,25 @@ fn what_may_not_be_read_is_an_error_and_the_rest_is_added_up() {
     let kib = (blocks("a") + blocks("a/locked")).div_ceil(2);
     let found = outcome(example("du"), tree.path(), &["-s", "a", "missing"]);
     assert_eq!(found, (lines(&[&format!("{kib}\ta")], "\n"), 2, Some(1)));
+}
+
+/// strace refuses the one call that asks for the size of `a/b`.
+#[test]
+fn size_of_a_directory_that_cannot_be_had_is_an_error_and_the_rest_is_added_up() {
+    if !can_trace("size_of_a_directory_that_cannot_be_had_is_an_error_and_the_rest_is_added_up") {
+        return;
+    }
+    let tree = Tree::of(&["a/b/c/", "a/d/"]);
+    let blocks = |path: &str| tree.path().join(path).metadata().unwrap().blocks();
+    let line = |path: &str, blocks: u64| format!("{}\t{path}", blocks.div_ceil(2));
+    let (c, d) = (blocks("a/b/c"), blocks("a/d"));
+    let expected = [line("a/b/c", c), line("a/b", c), line("a/d", d), line("a", blocks("a") + c + d)];
+    let expected = expected.each_ref().map(|line| &**line);
+    for threads in ["-j1", "-j4"] {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=statx:error=EIO"]);
+        strace.arg("-P").arg(tree.path().join("a/b")).arg(example("du").get_program());
+        let found = outcome(strace, tree.path(), &[threads, "a"]);
+        assert_eq!(found, (lines(&expected, "\n"), 1, Some(1)), "{threads}");
+    }
 }

@@ -6,7 +6,7 @@ use crate::support::tree::Tree;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// By ascending PID is the order of procfs; here it is that of any directory.
+/// By ascending PID is the order of procfs; here it is that of any directory. `pids` takes the `self` of it, 30, for itself.
 #[test]
 fn lists_processes_by_name() {
     let tree = Tree::of(&["6/", "sys/", "08/"]); // 6 ended midway
@@ -16,10 +16,11 @@ fn lists_processes_by_name() {
     }
     symlink("30", tree.path().join("self")).unwrap();
     for (args, expected) in [
-        (&["--proc=."][..], &["7 one", "1 a one", "4294967295 a?b?", "30 -q two"][..]),
+        (&["--proc=."][..], &["7 one", "1 a one", "4294967295 a?b?"][..]),
+        (&["--proc=.", "-q"], &["6", "7", "1", "4294967295"]),
         (&["--proc", ".", "-q", "one", "\x1b"], &["7", "1", "4294967295"]),
         (&["--proc", ".", "-x", "one", "a?b?", "two"], &["7 one"]),
-        (&["--proc", ".", "--", "-q"], &[]), // never itself
+        (&["--proc", ".", "--", "-q"], &[]),
     ] {
         let found = outcome(example("pids"), tree.path(), args);
         assert_eq!(found, (lines(expected, "\n"), 0, Some(i32::from(expected.is_empty()))), "{args:?}");

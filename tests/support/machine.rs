@@ -92,9 +92,10 @@ pub struct Watchdog {
 impl Watchdog {
     pub fn new(seconds: u64) -> Self {
         let (running, stopped) = channel();
+        let test = thread::current().name().unwrap_or("a test").to_owned(); // libtest names threads by their tests
         thread::spawn(move || {
             if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
-                say(&format!("FAILED: a test has not ended after {seconds} s"));
+                say(&format!("FAILED: {test} has not ended after {seconds} s"));
                 exit(1);
             }
         });
@@ -102,16 +103,14 @@ impl Watchdog {
     }
 }
 
-/// Waits until another thread sets `flag`, or for `most`; then a little for what that thread does next.
+/// Waits until another thread sets `flag`, or for `most`; then a little for what that thread does next. It sleeps: on a busy
+/// machine, a thread that yields gets its next turn after all others.
 pub fn wait(flag: &AtomicBool, most: Duration) {
-    let pause = |most: Duration, is_over: &dyn Fn() -> bool| {
-        let begin = Instant::now();
-        while begin.elapsed() < most && !is_over() {
-            thread::yield_now();
-        }
-    };
-    pause(most, &|| flag.load(SeqCst));
-    pause(Duration::from_micros(200), &|| false);
+    let begin = Instant::now();
+    while begin.elapsed() < most && !flag.load(SeqCst) {
+        thread::sleep(Duration::from_micros(20));
+    }
+    thread::sleep(Duration::from_micros(200));
 }
 
 /// For a test that takes seconds in the short form and minutes in the long one.

@@ -251,7 +251,10 @@ impl Loss {
                 if !is_first_thread {
                     has_part.store(true, SeqCst);
                     wait(if self.is_second_first { &is_moved } else { &is_told });
-                } else if has_part.load(SeqCst) {
+                    continue;
+                }
+                machine::wait(&has_part, Duration::from_millis(100)); // the second thread may have to wait for its turn
+                if has_part.load(SeqCst) {
                     for (at, aside) in &places {
                         fs::rename(at, aside).unwrap();
                     }
