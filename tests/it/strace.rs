@@ -100,6 +100,27 @@ pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, us
     Some(calls(test, work)?.into_iter().map(count).collect())
 }
 
+/// The most descriptors that are open at once in each part, beyond those open before it: see [`lines`].
+pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
+    let change = |line: &str| {
+        let is_done = !line.rsplit(" = ").next().unwrap().starts_with('-');
+        match name_of(line) {
+            "openat" | "openat2" => isize::from(is_done),
+            "fcntl" => isize::from(is_done && line.contains("F_DUPFD")),
+            "close" => -isize::from(is_done),
+            _ => 0,
+        }
+    };
+    let most = |lines: Vec<String>| {
+        let open = lines.iter().scan(0, |open, line| {
+            *open += change(line);
+            Some(*open)
+        });
+        open.max().and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
+    };
+    Some(lines(test, &["-e", "trace=%desc,%file"], work)?.into_iter().map(most).collect())
+}
+
 /// The name of the call in a line of strace, as a 64-bit process has it.
 fn name_of(line: &str) -> &str {
     match line.split('(').next().unwrap() {
