@@ -62,15 +62,15 @@ impl WayBack {
             Ok(dir) if identity.confirm(dir.as_fd(), same_mount).is_ok() => return Ok(dir),
             reached => reached,
         };
-        let (reached, errno) = match self.broken_at.filter(|(end, _)| *end <= bounds.path_end) {
-            Some((_, errno)) => (reached, errno),
-            None => {
-                // With the base and the start, the way by names takes four descriptors. This would be the fifth.
-                let led_elsewhere = reached.map(drop);
-                match self.by_names(bounds, path, links, same_mount, by_names()) {
-                    Ok(dir) => return Ok(dir),
-                    Err(errno) => (led_elsewhere.and_then(|()| by_dots()), errno),
-                }
+        let broken = self.broken_at.filter(|(end, _)| *end <= bounds.path_end);
+        let (reached, errno) = if let Some((_, errno)) = broken {
+            (reached, errno)
+        } else {
+            // With the base and the start, the way by names takes four descriptors. This would be the fifth.
+            let led_elsewhere = reached.map(drop);
+            match self.go_down(bounds, path, links, same_mount, by_names()) {
+                Ok(dir) => return Ok(dir),
+                Err(errno) => (led_elsewhere.and_then(|()| by_dots()), errno),
             }
         };
         self.reached = match reached {
@@ -81,8 +81,8 @@ impl WayBack {
         Err(errno)
     }
 
-    /// Goes down from the base to the level at `bounds`, through those of `levels`.
-    fn by_names(
+    /// Goes down by names from the base to the level at `bounds`, through those of `levels`.
+    fn go_down(
         &mut self,
         bounds: Bounds,
         path: &TreePath,

@@ -3,7 +3,7 @@
 use crate::support::machine::can_trace;
 use crate::support::process;
 use crate::support::scratch::Scratch;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::process::Command;
 
@@ -100,23 +100,25 @@ pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, us
     Some(calls(test, work)?.into_iter().map(count).collect())
 }
 
-/// The most descriptors that are open at once in each part, beyond those open before it: see [`lines`].
+/// The most descriptors of directories that each part has open at once, of those that it opened: see [`lines`].
 pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
-    let change = |line: &str| {
-        let is_done = !line.rsplit(" = ").next().unwrap().starts_with('-');
-        match name_of(line) {
-            "openat" | "openat2" => isize::from(is_done),
-            "fcntl" => isize::from(is_done && line.contains("F_DUPFD")),
-            "close" => -isize::from(is_done),
-            _ => 0,
-        }
-    };
     let most = |lines: Vec<String>| {
-        let open = lines.iter().scan(0, |open, line| {
-            *open += change(line);
-            Some(*open)
-        });
-        open.max().and_then(|most| usize::try_from(most).ok()).unwrap_or(0)
+        let mut open = HashSet::new();
+        let open_at = |line: &String| {
+            let (call, answer) = line.rsplit_once(" = ").expect("a call without an answer");
+            match name_of(call) {
+                // `malloc` opens a file in /proc.
+                "openat" | "openat2" if call.contains("O_DIRECTORY") => open.extend(answer.parse::<u32>().ok()),
+                "fcntl" if call.contains("F_DUPFD") => open.extend(answer.parse::<u32>().ok()),
+                "close" => {
+                    let number = call.trim_end().trim_start_matches("close(").trim_end_matches(')');
+                    open.remove(&number.parse().expect("no descriptor is closed"));
+                }
+                _ => {}
+            }
+            open.len()
+        };
+        lines.iter().map(open_at).max().unwrap_or(0)
     };
     Some(lines(test, &["-e", "trace=%desc,%file"], work)?.into_iter().map(most).collect())
 }

@@ -94,7 +94,7 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 /// Inside `next` too, where the walk comes back to closed levels: by `..`, by names, or not at all.
 #[test]
 fn no_more_descriptors_are_open_at_any_time_than_stated() {
-    const DEPTH: usize = 8;
+    const DEPTH: usize = 6;
     const TEST: &str = "walk_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
     let cases =
         || [false, true].into_iter().flat_map(|is_post_order| (0..4).map(move |change| (is_post_order, change)));
