@@ -104,7 +104,7 @@ impl Listing {
 
     /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which
     /// are all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of
-    /// them come.
+    /// them come; if it cannot be rewound, none.
     ///
     /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
     ///
@@ -115,7 +115,7 @@ impl Listing {
     ///
     /// After each of them the listing holds, sorted, what was read before it.
     ///
-    /// - Those of [`Entries::next`](crate::Entries::next) and of that `lseek`.
+    /// - Those of [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
     /// - In [`Order::Path`] the first error of [`ListedEntry::resolve_file_type`], with the path of the directory, after
     ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
@@ -180,9 +180,12 @@ impl Listing {
                 *len += count;
             }
             read?;
-            // It stood at the end. Rewound once: an empty directory without dots has nothing the second time either.
-            if mem::take(&mut may_rewind) && phase == Phase::Empty {
-                retry_on_intr(|| seek(dir, SeekFrom::Start(0)))?;
+            // It stood at the end, or is empty and has no dots. Rewound once: then it has nothing the second time either. If it
+            // cannot be rewound, it is empty.
+            if mem::take(&mut may_rewind)
+                && phase == Phase::Empty
+                && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok()
+            {
                 phase = Phase::Reading;
             }
         }

@@ -27,7 +27,7 @@ use std::{fmt, iter};
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
-    Ok(ReadDir::from_fd(open(path)?, path))
+    Ok(ReadDir { is_fresh: true, ..ReadDir::from_fd(open(path)?, path) })
 }
 
 /// One directory, which owns its descriptor and its memory, so it can be kept in a struct. It comes from [`read_dir`], or from
@@ -81,8 +81,8 @@ pub struct ReadDir {
     records: MaybeUninit<Records<'static>>,
     phase: Phase,
     dir: OwnedFd,
-    /// Whether the caller moved it to a position in the middle.
-    has_sought: bool,
+    /// Whether it stood at its beginning when it was opened here, or sought last.
+    is_fresh: bool,
     path: Vec<u8>,
     _buffer: Buffer,
 }
@@ -105,7 +105,7 @@ impl ReadDir {
         // `records()` asserts that it is valid, and that needs a `ReadDir` which exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
-        Self { records, phase: Phase::Reading, dir, has_sought: false, path, _buffer: buffer }
+        Self { records, phase: Phase::Reading, dir, is_fresh: false, path, _buffer: buffer }
     }
 
     /// The initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
@@ -190,15 +190,18 @@ impl ReadDir {
     }
 
     /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end.
-    /// Only if nothing was read, and the descriptor came from outside, it begins [where that stands](Listing::read).
     ///
-    /// Costs and errors are those of [`Listing::read`], with the path of the directory, and where something was read, those of
-    /// [`rewind`](Self::rewind).
+    /// Costs and errors are those of [`Listing::read`], with the path of the directory; and those of [`rewind`](Self::rewind), if
+    /// something was read or sought, or the descriptor came from outside: `ESPIPE` where the file system cannot seek.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
-        if self.has_sought || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
-            self.rewind()?;
+        if !self.is_fresh || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
+            let is_empty = self.is_fresh && self.phase == Phase::Empty;
+            match self.rewind() {
+                Err(_) if is_empty => return Ok(()),
+                rewound => rewound?,
+            }
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
         let read = listing.read_known(directory, listing.end_marker);
@@ -228,7 +231,7 @@ impl ReadDir {
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let sought = Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
         sought.map_err(|errno| Error::new(&self.path, 0, errno))?;
-        self.has_sought = cookie != 0;
+        self.is_fresh = cookie == 0;
         Ok(())
     }
 
@@ -244,6 +247,14 @@ impl ReadDir {
         self.dir.as_fd()
     }
 
+    /// Returns the descriptor, without what is left in the buffer.
+    ///
+    /// **Its position is after the last entry that was fetched, not after the last one that was lent**: rewind it, or
+    /// [`seek`](Self::seek) first, before it is read again.
+    pub fn into_fd(self) -> OwnedFd {
+        self.dir
+    }
+
     /// Whether the end came because the directory itself is gone: [`Entries::removed`](crate::Entries::removed).
     pub fn removed(&self) -> bool {
         self.phase == Phase::Removed
@@ -254,13 +265,6 @@ impl ReadDir {
 impl From<OwnedFd> for ReadDir {
     fn from(dir: OwnedFd) -> Self {
         Self::from_fd(dir, "")
-    }
-}
-
-/// The descriptor's position is after the last entry that was fetched.
-impl From<ReadDir> for OwnedFd {
-    fn from(read_dir: ReadDir) -> Self {
-        read_dir.dir
     }
 }
 
@@ -280,7 +284,6 @@ impl fmt::Debug for ReadDir {
 #[cfg(test)]
 mod tests {
     use super::{Phase, ReadDir};
-    use rustix::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::{mem, thread};
 
@@ -304,6 +307,6 @@ mod tests {
             assert!(dir.next().unwrap().is_none());
         }
         drop(many.pop());
-        thread::spawn(move || many.pop().map(OwnedFd::from)).join().unwrap();
+        thread::spawn(move || many.pop().map(ReadDir::into_fd)).join().unwrap();
     }
 }

@@ -299,7 +299,9 @@ impl<S: Clone> Walk<S> {
     /// directories left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate
     /// of that level's descriptor. With second visits a part takes an `openat` and a `close` too; the first of a level takes a
     /// `statx`, an `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock
-    /// if one was [just made](WalkOptions::max_open). If a thread cannot be started, there are fewer threads and fewer results.
+    /// if one was [just made](WalkOptions::max_open). Once a link was followed, a share takes a `statx`, and as
+    /// [`follow_entry`](Dir::follow_entry) the ancestors that were not asked before; deep below a link, fewer shares are given.
+    /// If a thread cannot be started, there are fewer threads and fewer results.
     #[doc(alias("build_parallel", "threads"))]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
     where

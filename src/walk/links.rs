@@ -2,18 +2,27 @@
 
 use super::identity::{FileId, Mount};
 use super::openat;
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 /// Empty in a walk that follows nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
     /// The directory asked about last and its ancestors, indexed by depth: the root first. With their mounts, because a directory
     /// that is mounted twice has other ancestors there.
-    ancestors: Vec<(FileId, Mount)>,
+    ancestors: Vec<Ancestor>,
+    /// Whether any thread has followed one. `None` as long as one thread knows.
+    any_followed: Option<Arc<AtomicBool>>,
 }
+
+/// A level on a way by names takes three system calls. They count as this many bytes.
+const NAME: usize = 1024;
+
+type Ancestor = (FileId, Mount);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Followed {
@@ -68,14 +77,34 @@ impl Links {
         }
     }
 
-    /// The links down to the level of this depth, that one included.
-    pub(super) fn down_to(&self, depth: usize) -> Self {
-        let mut links = Self::default();
-        if !self.followed.is_empty() {
-            links.clone_from(self);
-            links.forget_from(depth + 1);
+    /// For another thread, which goes on at the level of this depth, open as `dir`.
+    ///
+    /// Once any thread has followed a link, the ancestors of `dir` go along: in a deep chain, each thread would ask for all of them
+    /// again, and the system calls would grow with the square of the depth.
+    pub(super) fn copy_until(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Self {
+        let with_ancestors = self.has_any_followed();
+        let any_followed = self.any_followed.get_or_insert_with(|| Arc::new(AtomicBool::new(with_ancestors)));
+        let any_followed = Some(Arc::clone(any_followed));
+        // Above a link they are known. An error is left to whoever follows a link there: that asks again.
+        if with_ancestors && self.followed.last().is_none_or(|link| link.depth <= depth) {
+            let _ = self.find_ancestors(dir, depth);
         }
-        links
+        let followed = self.followed.partition_point(|link| link.depth <= depth);
+        let ancestors = self.ancestors.len().min(depth + 1);
+        Self { followed: self.followed[..followed].into(), ancestors: self.ancestors[..ancestors].into(), any_followed }
+    }
+
+    /// What [`copy_until`](Self::copy_until) costs, in bytes: those that it copies, and the way by names to the last link, where the
+    /// other thread may have to come back to what is above.
+    pub(super) fn cost_until(&self, depth: usize, comes_back: bool) -> usize {
+        let ancestors = if self.has_any_followed() { depth + 1 } else { 0 };
+        let followed = &self.followed[..self.followed.partition_point(|link| link.depth <= depth)];
+        let names = followed.last().filter(|_| comes_back).map_or(0, |link| link.depth);
+        ancestors * size_of::<Ancestor>() + size_of_val(followed) + names * NAME
+    }
+
+    fn has_any_followed(&self) -> bool {
+        self.any_followed.as_ref().map_or(!self.ancestors.is_empty(), |any_followed| any_followed.load(Relaxed))
     }
 
     /// Whether a link leads from a level of depth `above` to one of depth `below`.
@@ -96,8 +125,12 @@ impl Links {
         depth: usize,
         target: BorrowedFd<'_>,
     ) -> Result<Followed, Refusal> {
+        if let Some(any_followed) = &self.any_followed {
+            any_followed.store(true, Relaxed);
+        }
         self.forget_from(depth + 1);
         self.find_ancestors(dir, depth)?;
+        self.ancestors.truncate(depth + 1);
         let target = FileId::of(target)?;
         refuse(self.ancestors.iter().position(|(above, _)| *above == target))?;
         Ok(Followed { depth: depth + 1, target })
@@ -108,7 +141,8 @@ impl Links {
         self.followed.extend(link);
     }
 
-    /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is the root.
+    /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is the root. If `dir` is
+    /// known, so are those known below it.
     fn find_ancestors(&mut self, dir: BorrowedFd<'_>, mut depth: usize) -> Result<(), Errno> {
         let last_link = self.followed.last().map_or(0, |link| link.depth);
         let mut found = Vec::new();
@@ -116,8 +150,12 @@ impl Links {
         loop {
             let here = reached.as_ref().map_or(dir, AsFd::as_fd);
             let ancestor = FileId::and_mount(here)?;
+            let is_known = self.ancestors.get(depth) == Some(&ancestor);
+            if is_known && found.is_empty() {
+                return Ok(());
+            }
             found.push(ancestor);
-            if depth <= last_link || self.ancestors.get(depth) == Some(&ancestor) {
+            if is_known || depth <= last_link {
                 break;
             }
             reached = Some(openat::path_at(here, c"..", openat::DIRECTORY)?);
@@ -155,7 +193,7 @@ mod tests {
             let mut expected: Vec<_> =
                 dir.ancestors().take(depth + 1).map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
             expected.reverse();
-            assert_eq!(links.ancestors, expected, "{name}");
+            assert_eq!(links.ancestors[..=depth], expected, "{name}");
         }
     }
 
@@ -181,7 +219,7 @@ mod tests {
         }
         let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         links.extend(Some(link));
-        assert_eq!(links.down_to(3).followed.len(), 1);
+        assert_eq!(links.copy_until(y.as_fd(), 3).followed.len(), 1);
         // Below the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));
         assert_eq!(links.check_loop(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");

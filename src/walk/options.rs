@@ -48,6 +48,13 @@ pub(super) const DEFAULT: WalkOptions = WalkOptions {
     state: (),
 };
 
+/// Those of [`Walk::options`](super::Walk::options).
+impl Default for WalkOptions {
+    fn default() -> Self {
+        DEFAULT
+    }
+}
+
 impl<S> WalkOptions<S> {
     /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A
     /// file can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open)

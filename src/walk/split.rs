@@ -9,8 +9,9 @@ use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// While others wait, a thread may copy this many bytes of path per directory that it visits. A tree of 100,000 levels has paths
-/// of megabytes. Copying one for every directory would take time quadratic in the depth.
+/// While others wait, a thread may copy this many bytes of path, and of what is known of the [`Links`](super::links::Links) on it,
+/// per directory that it visits. A tree of 100,000 levels has paths of megabytes. Copying one for every directory would take time
+/// quadratic in the depth.
 const PATH_CREDIT: usize = 4096;
 
 impl<S: Clone> Traversal<S> {
@@ -58,7 +59,8 @@ impl<S: Clone> Traversal<S> {
         }
         let level = &self.stack.levels[index];
         let bounds = Bounds { names_at: 0, ..level.bounds };
-        self.path_credit.checked_sub(bounds.path_end)?;
+        let cost = bounds.path_end + self.links.cost_until(bounds.depth, self.options.second_visits);
+        self.path_credit.checked_sub(cost)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
         let search = || openat::path_at(level.dir(), c".", openat::NOFOLLOW);
         if self.options.second_visits && search().is_err_and(|errno| !openat::lacks_descriptor(errno)) {
@@ -70,14 +72,15 @@ impl<S: Clone> Traversal<S> {
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
         let first = Level::new(dir, bounds, level.end_marker, level.state.clone());
         let mut other = Self::new(self.options, self.root_state.clone());
+        other.links = self.links.copy_until(level.dir(), bounds.depth);
         // From now on the second visit belongs to whoever is done last, here or there.
         let shared = if self.options.second_visits { Some(self.share_levels(index)?) } else { None };
         self.stack.levels[index].next_at = end; // last: if `clone` panics, nothing is lost
-        self.path_credit -= bounds.path_end;
+        self.path_credit -= cost;
         other.stack.levels.push(Level { shared, ..first });
         other.notes.pending = self.notes.pending.copy(names.start..end);
         other.path = self.path.copy_until(bounds.path_end);
-        (other.mounts, other.links) = (self.mounts, self.links.down_to(bounds.depth));
+        other.mounts = self.mounts;
         Some(other)
     }
 

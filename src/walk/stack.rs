@@ -144,6 +144,10 @@ impl<S> Stack<S> {
         !self.closed.is_empty() && self.closed.len() + 2 == self.levels.len()
     }
 
+    pub(super) fn has_no_closed(&self) -> bool {
+        self.closed.is_empty()
+    }
+
     /// The index of the first open level after the closed ones.
     pub(super) fn first_below_closed(&self) -> usize {
         1 + self.closed.len()

@@ -167,6 +167,7 @@ impl<S: Clone> Traversal<S> {
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.stack.clear(self.options.max_open);
+        self.way_back = WayBack::default();
         self.links.clear();
         self.mounts.forget();
         let found = if let Some(root) = self.roots.open.take() {
@@ -336,7 +337,11 @@ impl<S: Clone> Traversal<S> {
             }
             Err(errno) => {
                 notes.pending.truncate(bounds.names_at);
-                if stack.lose(bounds.names_at) { Err(self.error_at(bounds, errno)) } else { Ok(()) }
+                let is_news = stack.lose(bounds.names_at);
+                if stack.has_no_closed() {
+                    *way_back = WayBack::default(); // or its descriptor would stay, beyond those of the levels
+                }
+                if is_news { Err(self.error_at(bounds, errno)) } else { Ok(()) }
             }
         }
     }

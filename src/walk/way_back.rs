@@ -49,16 +49,47 @@ impl WayBack {
             *self = Self::default();
         }
         let identity = identity?;
-        if let Some(dir) = self.by_dots(bounds, below, links) {
-            if identity.confirm(dir.as_fd(), same_mount).is_ok() {
-                return Ok(dir);
+        let last_reached = self.reached.take();
+        let start = match (below, &last_reached) {
+            (Some(below), _) => Some((below.dir, below.bounds.depth)),
+            (None, Some((dir, depth))) => Some((dir.as_fd(), *depth)),
+            (None, None) => None,
+        };
+        // Below a followed link, `..` is the parent of the link's target, not of the link.
+        let start = start.filter(|(_, depth)| !links.is_between(bounds.depth, *depth));
+        let by_dots = || start.map_or(Err(Errno::NOENT), |(dir, depth)| openat::again_above(dir, depth - bounds.depth));
+        let reached = match by_dots() {
+            Ok(dir) if identity.confirm(dir.as_fd(), same_mount).is_ok() => return Ok(dir),
+            reached => reached,
+        };
+        let broken = self.broken_at.filter(|(end, _)| *end <= bounds.path_end);
+        let (reached, errno) = if let Some((_, errno)) = broken {
+            (reached, errno)
+        } else {
+            // With the base and the start, the way by names takes four descriptors. This would be the fifth.
+            let led_elsewhere = reached.map(drop);
+            match self.go_down(bounds, path, links, same_mount, by_names()) {
+                Ok(dir) => return Ok(dir),
+                Err(errno) => (led_elsewhere.and_then(|()| by_dots()), errno),
             }
-            self.reached = Some((dir, bounds.depth));
-        }
-        if let Some((_, errno)) = self.broken_at.filter(|(end, _)| *end <= bounds.path_end) {
-            return Err(errno);
-        }
-        let (base, levels) = by_names();
+        };
+        self.reached = match reached {
+            Ok(dir) => Some((dir, bounds.depth)),
+            Err(errno) if openat::lacks_descriptor(errno) => last_reached, // it may still lead to the levels above
+            Err(_) => None,
+        };
+        Err(errno)
+    }
+
+    /// Goes down by names from the base to the level at `bounds`, through those of `levels`.
+    fn go_down(
+        &mut self,
+        bounds: Bounds,
+        path: &TreePath,
+        links: &Links,
+        same_mount: bool,
+        (base, levels): (Start<'_>, impl IntoIterator<Item = (Bounds, Result<Identity, Errno>)>),
+    ) -> Result<OwnedFd, Errno> {
         let mut names = Names { base: base.dir, reached: None, at: base.bounds.path_end, depth: base.bounds.depth };
         for (level, identity) in levels {
             let is_goal = level.path_end == bounds.path_end;
@@ -72,18 +103,6 @@ impl WayBack {
             }
         }
         names.reached.map_or_else(|| fcntl_dupfd_cloexec(base.dir, 0), Ok)
-    }
-
-    /// Goes up by `..` to where the level was.
-    fn by_dots(&mut self, bounds: Bounds, below: Option<Start<'_>>, links: &Links) -> Option<OwnedFd> {
-        let reached = self.reached.take();
-        let (dir, depth) = match (below, &reached) {
-            (Some(below), _) => (below.dir, below.bounds.depth),
-            (None, Some((dir, depth))) => (dir.as_fd(), *depth),
-            (None, None) => return None,
-        };
-        // Below a followed link, `..` is the parent of the link's target, not of the link.
-        if links.is_between(bounds.depth, depth) { None } else { openat::again_above(dir, depth - bounds.depth).ok() }
     }
 }
 

@@ -57,7 +57,7 @@ fn nothing_is_read_before_next() {
     let made = numbered(3);
     let dir = read_dir(made.path()).unwrap();
     assert_eq!(tell(dir.fd()).unwrap(), 0);
-    let fd = OwnedFd::from(dir);
+    let fd = dir.into_fd();
     assert_eq!(all(&mut ReadDir::from(fd)).len(), 3);
 }
 
@@ -82,7 +82,7 @@ fn moves_midway_lose_nothing() {
     assert_eq!(found, expected);
 }
 
-/// Whatever it has lent before: nothing, a part, everything, or from a cookie on. Of another reader's, only the end counts.
+/// Whatever it, or another reader of its descriptor, has lent before: nothing, a part, everything, or from a cookie on.
 #[test]
 fn read_into_gives_the_whole_directory() {
     for made in [numbered(0), numbered(1), numbered(MANY)] {
@@ -113,10 +113,25 @@ fn read_into_gives_the_whole_directory() {
             at_cookie.seek(cookie).unwrap();
             check(at_cookie);
             let mut buffer = Buffer::with_capacity(0);
-            Entries::new(&fd, &mut buffer).count().unwrap();
+            let mut entries = Entries::new(&fd, &mut buffer);
+            (0..lent).for_each(|_| assert!(entries.next().is_ok()));
             check(ReadDir::from_fd(fd, made.path()));
         }
     }
+}
+
+/// What was fetched and not lent is not read again.
+#[test]
+fn into_fd_stands_after_what_was_fetched() {
+    let made = numbered(MANY);
+    let mut dir = read_dir(made.path()).unwrap();
+    let cookie = dir.next().unwrap().unwrap().cookie();
+    let fd = dir.into_fd();
+    let left = scan::all(&mut Entries::new(&fd, &mut Buffer::new()));
+    assert!((1..MANY - 1).contains(&left.len()), "{} are left", left.len());
+    let mut dir = ReadDir::from(fd);
+    dir.seek(cookie).unwrap();
+    assert_eq!(all(&mut dir)[..], by_entries(made.path())[1..]);
 }
 
 #[test]
@@ -126,7 +141,7 @@ fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
     read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
     let (socket, _) = UnixStream::pair().unwrap();
     let file = File::open(made.path().join("1")).unwrap();
-    for (fd, errno) in [(OwnedFd::from(socket), libc::ENOTDIR), (OwnedFd::from(file), libc::ENOTDIR)] {
+    for (fd, errno) in [(OwnedFd::from(socket), libc::ESPIPE), (OwnedFd::from(file), libc::ENOTDIR)] {
         listing.read(lendir::open(made.path()).unwrap()).unwrap();
         assert_eq!(listing.len(), 3);
         let error = ReadDir::from(fd).read_into(&mut listing).unwrap_err();

@@ -3,7 +3,7 @@
 use crate::support::machine::can_trace;
 use crate::support::process;
 use crate::support::scratch::Scratch;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::process::Command;
 
@@ -98,6 +98,29 @@ pub fn totals(test: &str, work: impl FnOnce()) -> Option<Vec<BTreeMap<String, us
         totals
     };
     Some(calls(test, work)?.into_iter().map(count).collect())
+}
+
+/// The most descriptors of directories that each part has open at once, of those that it opened: see [`lines`].
+pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
+    let most = |lines: Vec<String>| {
+        let mut open = HashSet::new();
+        let open_at = |line: &String| {
+            let (call, answer) = line.rsplit_once(" = ").expect("a call without an answer");
+            match name_of(call) {
+                // `malloc` opens a file in /proc.
+                "openat" | "openat2" if call.contains("O_DIRECTORY") => open.extend(answer.parse::<u32>().ok()),
+                "fcntl" if call.contains("F_DUPFD") => open.extend(answer.parse::<u32>().ok()),
+                "close" => {
+                    let number = call.trim_end().trim_start_matches("close(").trim_end_matches(')');
+                    open.remove(&number.parse().expect("no descriptor is closed"));
+                }
+                _ => {}
+            }
+            open.len()
+        };
+        lines.iter().map(open_at).max().unwrap_or(0)
+    };
+    Some(lines(test, &["-e", "trace=%desc,%file"], work)?.into_iter().map(most).collect())
 }
 
 /// The name of the call in a line of strace, as a 64-bit process has it.

@@ -3,7 +3,7 @@
 use crate::fixture::numbered;
 use crate::strace::{Counted, calls};
 use crate::support::machine::skip;
-use lendir::{Buffer, EndMarker, Entries, FileType};
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, ReadDir};
 use std::path::Path;
 
 /// A directory of a file system with an end marker; if there is none, reports that `test` is skipped.
@@ -28,7 +28,7 @@ pub fn has_types(test: &str, dir: &Path) -> bool {
 /// What is done, the calls that it makes, and the function that does it, with one [`Counted`].
 type Case = (&'static str, &'static [&'static str], fn());
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 7] = [
     ("a small directory", &["openat", "getdents64", "getdents64", "close"], || {
         let dir = numbered(16);
         let mut buffer = Buffer::new();
@@ -54,6 +54,17 @@ const CASES: [Case; 5] = [
         let _counted = Counted::begin();
         entries.rewind().unwrap();
         while entries.next().unwrap().is_some() {}
+    }),
+    ("a listing of a fresh `ReadDir`", &["openat", "getdents64", "getdents64", "close"], || {
+        let (dir, mut listing) = (numbered(16), Listing::new());
+        let _counted = Counted::begin();
+        lendir::read_dir(dir.path()).unwrap().read_into(&mut listing).unwrap();
+    }),
+    ("a listing of any other", &["lseek", "getdents64", "getdents64"], || {
+        let (dir, mut listing) = (numbered(16), Listing::new());
+        let mut dir = ReadDir::from(lendir::open(dir.path()).unwrap());
+        let _counted = Counted::begin();
+        dir.read_into(&mut listing).unwrap();
     }),
     ("an error, and nothing after it", &["getdents64"], || {
         let file = tempfile::tempfile().unwrap();

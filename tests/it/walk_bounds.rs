@@ -1,9 +1,10 @@
 //! Deep trees, and how few descriptors and how little stack their walk takes.
 
+use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use crate::visits::{Plan, Visit, What, by_std, errors, walk, walked};
 use lendir::{Dir, Listing, Order, Walk};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
@@ -98,6 +99,52 @@ fn no_more_descriptors_are_open_than_stated() {
     });
 }
 
+/// Moves the directory `from` into `aside`, under a name of its own.
+fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
+    fs::rename(from, aside.join(from.to_str().unwrap().replace('/', "_")))
+}
+
+/// Inside `next` too, where the walk comes back to closed levels: by `..`, by names, or not at all.
+#[test]
+fn no_more_descriptors_are_open_at_any_time_than_stated() {
+    const DEPTH: usize = 6;
+    const TEST: &str = "walk_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
+    let cases =
+        || [false, true].into_iter().flat_map(|is_post_order| (0..4).map(move |change| (is_post_order, change)));
+    let most = most_open(TEST, || {
+        for (is_post_order, change) in cases() {
+            let aside = Tree::new(|_| ());
+            let tree = Tree::new(|at| {
+                // In one case the way back is longer than one path of `../`.
+                let between = if change == 0 { 4096 / "../".len() } else { 0 };
+                let levels = [(tree::COMB, DEPTH), (tree::CHAIN, between), (tree::COMB, DEPTH)];
+                tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
+                tree::comb(&at.join("z"), DEPTH);
+                symlink(aside.path(), at.join("m/m/m/link")).unwrap();
+            });
+            let path = |levels| tree.path().join("m/".repeat(levels));
+            let _counted = Counted::begin();
+            let mut walk = walk(tree.path(), 4, is_post_order);
+            walked(&mut walk, |at| {
+                match change {
+                    1 if at.ends_with("m/z") => move_aside(at.parent().unwrap(), aside.path()).unwrap(),
+                    // The rest of the level right below the root is lost.
+                    2 if at == path(2 * DEPTH) => {
+                        move_aside(&path(2), aside.path()).unwrap();
+                        move_aside(&path(1), aside.path()).unwrap();
+                    }
+                    _ => (),
+                }
+                Plan { follows: change == 3, ..Plan::sorted(Order::Bytes) }
+            });
+        }
+    });
+    for ((is_post_order, change), most) in cases().zip(most.into_iter().flatten()) {
+        let stated = if change == 3 { 4 + 2 } else { 4 };
+        assert_eq!(most, stated, "change {change}, post order {is_post_order}");
+    }
+}
+
 /// While the files live, this process can open only this many descriptors more.
 pub fn leave_room(descriptors: usize) -> Vec<File> {
     setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) }).unwrap();
@@ -169,7 +216,7 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
     type Change = fn(from: &Path, aside: &Path) -> io::Result<()>;
     let changes: [Change; 3] = [
         |from, _| fs::remove_dir(from),
-        |from, aside| fs::rename(from, aside.join(from.to_str().unwrap().replace('/', "_"))),
+        move_aside,
         |from, _| fs::set_permissions(from, Permissions::from_mode(0o000)),
     ];
     as_nobody(|| {
@@ -185,6 +232,27 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
                 });
                 assert!(visits == expected, "change {index}, post order {is_post_order}");
             }
+        }
+    });
+}
+
+/// Where `..` led is closed while the walk goes by names, so four descriptors are enough for both.
+#[test]
+fn way_back_by_names_is_found_with_four_descriptors() {
+    process::run("walk_bounds::way_back_by_names_is_found_with_four_descriptors", 60, || {
+        for is_post_order in [false, true] {
+            let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
+            let plan = |_: &Path| Plan::sorted(Order::Bytes);
+            let expected = by_std(tree.path(), is_post_order, plan);
+            let others = leave_room(4);
+            let visits = walked(&mut walk(tree.path(), 4, is_post_order), |path| {
+                if path.ends_with("m/z") {
+                    move_aside(path.parent().unwrap(), aside.path()).unwrap();
+                }
+                plan(path)
+            });
+            drop(others);
+            assert!(visits == expected, "post order {is_post_order}: {:?}", errors(&visits));
         }
     });
 }

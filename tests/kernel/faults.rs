@@ -5,7 +5,7 @@ use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
 use crate::support::scratch::Scratch;
 use crate::trap::{self, At, Fault};
-use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order};
+use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
     EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_statx, c_int,
     c_long,
@@ -193,6 +193,44 @@ fn failed_seek_keeps_position() {
             assert_eq!(trap::made(), 0, "read again after the error");
         }
         report("`lseek` fails", cases, "rewinds that fail and change nothing: midway, at the end, after an error");
+    });
+}
+
+/// A directory whose first batch is empty has no dots, or its descriptor stands at the end. Where it cannot be rewound, it is
+/// empty, as for `std`.
+#[test]
+fn what_cannot_be_rewound_at_its_end_is_empty() {
+    trapped("faults::what_cannot_be_rewound_at_its_end_is_empty", &[SYS_lseek, SYS_getdents64], |scratch| {
+        let crowd = Crowd::new(scratch);
+        let (dir, mut listing, mut cases) = (crowd.open(), Listing::new(), 0);
+        assert_eq!(Scan::of(&mut Entries::new(&dir, &mut Buffer::new())), crowd.all());
+        for fault in Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR) {
+            fault.set();
+            listing.read(&dir).unwrap();
+            assert!(listing.is_empty() && trap::made() == 1, "{fault}");
+
+            trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
+            trap::refuse(SYS_lseek, fault.errno);
+            let mut lent = lendir::read_dir(crowd.path).unwrap();
+            for _ in 0..2 {
+                assert!(lent.next().unwrap().is_none());
+                lent.read_into(&mut listing).unwrap();
+                assert!(listing.is_empty() && trap::made() == 1, "{fault}");
+            }
+            lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
+            assert!(listing.is_empty() && trap::made() == 2, "{fault}");
+            // Of one that came from outside, nobody knows what comes before.
+            let mut from_outside = ReadDir::from(crowd.open());
+            for _ in 0..2 {
+                assert_eq!(errno(&from_outside.read_into(&mut listing).unwrap_err()), fault.errno);
+                assert!(from_outside.next().unwrap().is_none());
+            }
+            trap::count(SYS_lseek);
+            from_outside.read_into(&mut listing).unwrap();
+            assert_eq!((listing.len(), trap::made()), (2000, 1));
+            cases += 7;
+        }
+        report("`lseek` fails at the end", cases, "readings of what cannot be rewound, as of an empty directory");
     });
 }
 

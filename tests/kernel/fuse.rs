@@ -32,6 +32,8 @@ pub struct Directory {
     pub lookup: Arc<Lookup>,
     /// An operation on it, [`OPENDIR`] or [`GETATTR`], that ends with an error.
     pub refuses: Option<(u32, c_int)>,
+    /// Whether the kernel refuses to seek in it.
+    pub is_nonseekable: bool,
     /// Whether it has another inode number at each request.
     pub is_shifty: bool,
     /// Whether it has another birth time at each request. Other directories have none.
@@ -82,6 +84,7 @@ impl Directory {
             batch: Batch::Full,
             lookup: Arc::new(|_| Ok(Node::File)),
             refuses: None,
+            is_nonseekable: false,
             is_shifty: false,
             is_reborn: false,
         }

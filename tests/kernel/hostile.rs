@@ -6,14 +6,14 @@ mod markers;
 mod others;
 mod scenarios;
 
-use crate::fuse::{Answer, Batch, Record, Server};
+use crate::fuse::{Answer, Batch, Directory, Record, Server};
 use crate::mounted::in_own_namespace;
 use crate::signals;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{ORDERS, Scan, errno, type_by_std};
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order};
-use libc::EINVAL;
+use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, ReadDir};
+use libc::{EINVAL, ESPIPE};
 use scenarios::{Outcome, Scenario, file, long_names, record, scenarios, when};
 use std::fs::{self, File};
 use std::path::Path;
@@ -111,6 +111,37 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) -> usize {
         }
     }
     1
+}
+
+/// Without dots, an empty first batch is the end, and to make sure takes an `lseek`, which this server refuses.
+#[test]
+fn nonseekable_directory_is_read_once_and_may_be_empty() {
+    served("hostile::nonseekable_directory_is_read_once_and_may_be_empty", 60, || {
+        let directory = |files: Vec<Answer>| {
+            let directory = when("no dots", files).directory(Batch::Full);
+            Directory { is_nonseekable: true, ..directory }
+        };
+        let server = Server::mount(vec![directory(vec![]), directory(vec![file("a"), file("b")])]).unwrap();
+        let mut listing = Listing::new();
+        for (number, entries) in [0, 2].into_iter().enumerate() {
+            let path = server.path(number);
+            let fd = lendir::open(&path).unwrap();
+            listing.read(&fd).unwrap();
+            assert_eq!(listing.len(), entries);
+            listing.read(&fd).unwrap(); // it stands at its end
+            assert_eq!(listing.len(), 0);
+
+            let mut dir = lendir::read_dir(&path).unwrap();
+            dir.read_into(&mut listing).unwrap();
+            assert_eq!(listing.len(), entries);
+            let mut dir = lendir::read_dir(&path).unwrap();
+            assert_eq!(dir.count().unwrap(), entries as u64);
+            let again = dir.read_into(&mut listing);
+            let refused = again.and_then(|()| ReadDir::from(fd).read_into(&mut listing)).unwrap_err();
+            assert_eq!((errno(&refused), refused.path() == path), (ESPIPE, entries > 0));
+            assert!(listing.is_empty());
+        }
+    });
 }
 
 pub const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const STATX: u32 = 52;
 
+const FOPEN_NONSEEKABLE: u32 = 1 << 2;
+
 const ROOT: u64 = 1;
 
 pub struct Session {
@@ -82,8 +84,9 @@ impl Session {
                 Node::Directory(Directory { refuses: Some((OPENDIR, errno)), .. }) => Err(*errno),
                 Node::Directory(directory) => {
                     let directory = directory.clone();
+                    let flags = if directory.is_nonseekable { FOPEN_NONSEEKABLE } else { 0 };
                     self.open.insert(unique, Open { directory, place: 0, passed: 0 });
-                    Ok(longs(&[unique, 0]))
+                    Ok([longs(&[unique]), words(&[flags, 0])].concat())
                 }
                 Node::File => unreachable!("OPENDIR of a file"),
             },
