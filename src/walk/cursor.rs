@@ -35,9 +35,10 @@ impl<S: Clone> Cursor<S> {
     #[cold]
     pub(super) fn complete(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
-            unfinished @ (Unfinished::Rest | Unfinished::Empty) => {
+            Unfinished::Rest => {
                 // From the first entry on, because a cookie may lead elsewhere.
-                let read = self.lend().read_again(unfinished == Unfinished::Empty);
+                let has_lent = self.traversal.notes.has_lent();
+                let read = self.lend().read_again(has_lent);
                 self.traversal.notes.unfinished = Unfinished::Nothing; // if it cannot be read, it is not tried again
                 read?;
             }

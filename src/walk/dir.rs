@@ -188,21 +188,15 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Reads all entries from the first on, to note the directories that were not lent.
-    pub(super) fn read_again(&mut self, is_empty: bool) -> Result<(), Error> {
-        if self.rewind(is_empty)? {
-            self.notes.begin_again();
-            self.count()?;
-        }
-        Ok(())
+    pub(super) fn read_again(&mut self, has_lent: bool) -> Result<(), Error> {
+        self.rewind(has_lent)?;
+        self.notes.begin_again();
+        self.count().map(drop)
     }
 
-    /// Goes back to the first entry. Returns whether there can be one: a directory whose first batch `is_empty` has none if its
-    /// server cannot seek.
-    fn rewind(&mut self, is_empty: bool) -> Result<bool, Error> {
-        match self.entries.rewind() {
-            Err(_) if is_empty => Ok(false),
-            answer => answer.map(|()| true),
-        }
+    /// Goes back to the first entry. If that fails before any was lent, it stands there, as far as anybody knows.
+    fn rewind(&mut self, has_lent: bool) -> Result<(), Error> {
+        self.entries.rewind().or_else(|error| if has_lent { Err(error) } else { Ok(()) })
     }
 
     /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that order.
@@ -252,7 +246,10 @@ impl<'a, S> Dir<'a, S> {
             self.notes.unfinished.done(); // `next` need not report it again
             return Err(self.error(errno));
         }
-        Ok(self.has_entries && self.rewind(self.entries.phase == Phase::Empty)?)
+        if self.has_entries {
+            self.rewind(self.entries.phase != Phase::Empty)?;
+        }
+        Ok(self.has_entries)
     }
 
     /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, after

@@ -23,12 +23,16 @@ pub(super) struct Notes {
     is_unsettled: bool,
     /// Where the names of the current directory begin.
     names_at: usize,
-    /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end.
+    /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end, or
+    /// [`NOTHING_LENT`].
     last_at: usize,
     enters: Enters,
     /// Whether the directory was read into a listing, so no entry is the one lent last.
     pub(super) is_listed: bool,
 }
+
+/// Beyond all names.
+const NOTHING_LENT: usize = usize::MAX;
 
 /// Which directories in this one the walk enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,8 +51,6 @@ pub(super) enum Unfinished {
     Nothing,
     /// To look for directories among the entries that were not lent.
     Rest,
-    /// The same, but the first batch was empty. Perhaps the caller has read the directory through the descriptor.
-    Empty,
     /// To report why the directory may not be read.
     Unreadable { errno: Errno, report: Report },
 }
@@ -69,15 +71,6 @@ impl Unfinished {
             return self.take_errno();
         }
         *self = Self::Nothing;
-        None
-    }
-
-    /// The first batch was empty.
-    #[cold]
-    fn was_empty(&mut self) -> Option<Errno> {
-        if *self == Self::Rest {
-            *self = Self::Empty;
-        }
         None
     }
 
@@ -119,7 +112,12 @@ impl Notes {
     #[inline]
     pub(super) fn lend(&mut self, names_at: usize, enters: Enters) {
         (self.names_at, self.enters, self.is_listed) = (names_at, enters, false);
-        self.last_at = self.pending.len();
+        self.last_at = NOTHING_LENT;
+    }
+
+    /// Whether an entry was lent since.
+    pub(super) fn has_lent(&self) -> bool {
+        self.last_at != NOTHING_LENT
     }
 
     /// Notes an entry that is lent.
@@ -154,8 +152,11 @@ impl Notes {
     /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, there is still something to do.
     #[inline]
     pub(super) fn at_end(&mut self, is_empty: bool) -> Option<Errno> {
+        if is_empty {
+            return None;
+        }
         self.last_at = self.pending.len();
-        if is_empty { self.unfinished.was_empty() } else { self.unfinished.done() }
+        self.unfinished.done()
     }
 
     /// The entries come again, from the first on. Keeps what was said of those that were lent, and the names of all, in case

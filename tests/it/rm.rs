@@ -133,6 +133,8 @@ fn others_swap_directories_for_links_to_the_outside() {
     let (outside, link) = (at.path().join("outside"), at.path().join("link"));
     let all = all_below(&outside);
     let (mut swaps, done) = (0, AtomicBool::new(false));
+    let mut rm = example("rm"); // a panic in the scope would leave the other thread without an end
+    rm.current_dir(at.path()).args(["-rf", "tree"]);
     thread::scope(|scope| {
         scope.spawn(|| {
             let dirs = paths.iter().flat_map(|path| [1, 3, 5].map(|depth| at.path().join("tree").join(&path[..depth])));
@@ -148,7 +150,7 @@ fn others_swap_directories_for_links_to_the_outside() {
                 (at.path().join("next"), at.path().join("tree"), at.path().join(round.to_string()));
             tree::make(&next, &paths);
             let is_gone = fs::rename(next, &tree).is_ok();
-            let output = run(example("rm").current_dir(at.path()).args(["-rf", "tree"]));
+            let output = run(&mut rm);
             is_gone && (output.status.success() || fs::rename(tree, kept).is_ok())
         });
         done.store(true, Relaxed);

@@ -12,7 +12,7 @@ use crate::signals;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{ORDERS, Scan, errno, type_by_std};
-use lendir::{Buffer, EndMarker, Entries, FileType, Listing, Order, ReadDir};
+use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Order, ReadDir, Walk};
 use libc::{EINVAL, ESPIPE};
 use scenarios::{Outcome, Scenario, file, long_names, record, scenarios, when};
 use std::fs::{self, File};
@@ -140,6 +140,31 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
             let refused = again.and_then(|()| ReadDir::from(fd).read_into(&mut listing)).unwrap_err();
             assert_eq!((errno(&refused), refused.path() == path), (ESPIPE, entries > 0));
             assert!(listing.is_empty());
+
+            let reads: [fn(&mut Dir<'_>, &mut Listing) -> u64; 5] = [
+                |dir, _| dir.count().unwrap(),
+                |dir, listing| {
+                    dir.read_into(listing).unwrap();
+                    listing.len() as u64
+                },
+                |dir, listing| {
+                    let count = dir.count().unwrap();
+                    let read = dir.read_into(listing);
+                    assert_eq!(read.map_err(|error| errno(&error)), if count == 0 { Ok(()) } else { Err(ESPIPE) });
+                    count
+                },
+                |_, _| 0, // which leaves it to the walk
+                |dir, _| u64::from(dir.next().unwrap().is_some()),
+            ];
+            for (number, read) in reads.into_iter().enumerate() {
+                let mut walk = Walk::open(&path).unwrap();
+                let count = read(&mut walk.next().unwrap().unwrap(), &mut listing);
+                assert!(count == entries as u64 || number >= 3);
+                // What was fetched and not lent cannot be read again.
+                let rest = walk.next().map(|dir| dir.is_none()).map_err(|error| errno(&error));
+                assert_eq!(rest, if number == 4 && count > 0 { Err(ESPIPE) } else { Ok(true) }, "way {number}");
+                assert!(walk.next().unwrap().is_none());
+            }
         }
     });
 }
