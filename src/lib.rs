@@ -60,7 +60,7 @@
 //! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
 //! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
 //! | have what is below an entry right after it; give each child its own value | [`Dir::enter`], one at a time: [recipes](recipes#trees) |
-//! | carry a value down: rules, sums, a depth | [`WalkOptions::with_state`], [`Dir::state`] |
+//! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
 //! | walk several trees | [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |

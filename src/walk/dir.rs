@@ -254,7 +254,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, after
     /// [`skip_all`](Self::skip_all), and for an entry whose [`file_type`](Entry::file_type) says that it is a file. Costs
-    /// nothing; after a call by name, as that.
+    /// nothing; in a directory in which you have named entries, what [`skip_name`](Self::skip_name) costs.
     ///
     /// # Panics
     ///
@@ -290,12 +290,13 @@ impl<'a, S> Dir<'a, S> {
     /// does nothing before the first entry, after the end, and after [`skip_all`](Self::skip_all).
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
-    /// leads. Links below it are lent and not followed. Under [`same_mount`](super::WalkOptions::same_mount), a link to another
-    /// mount is not entered.
+    /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
+    /// dir.skip_all(); continue }`. Links below it are lent and not followed. Under
+    /// [`same_mount`](super::WalkOptions::same_mount), a link to another mount is not entered.
     ///
     /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
     /// directory that is already on that path. A loop is not entered: it is an error, `ELOOP`, with [that
-    /// directory](Error::loop_ancestor). Without a loop, links still multiply: 54 entries in 18 layers, with two links to each
+    /// directory](Error::loop_ancestor), which a link that leads only to links does not have. Without a loop, links still multiply: 54 entries in 18 layers, with two links to each
     /// next layer, are 524,287 visits. [`max_depth`](super::WalkOptions::max_depth) bounds that.
     ///
     /// ```
@@ -333,8 +334,9 @@ impl<'a, S> Dir<'a, S> {
         self.notes.say(name.as_ref(), Kind::ANY)
     }
 
-    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false` only where
-    /// [`max_depth`](super::WalkOptions::max_depth) allows nothing below. A name is walked once, however often it is given.
+    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
+    /// nothing, only where [`max_depth`](super::WalkOptions::max_depth) allows nothing below. A name is walked once, however often
+    /// it is given.
     ///
     /// After [`skip_all`](Self::skip_all) only what is named is walked, in the order in which it is named. Then a walk need not
     /// even read a directory whose entries are already known.
@@ -348,10 +350,10 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **At a [second visit](Self::is_second_visit) too**: then the directory is visited again after everything below, even if
-    /// that could not be opened, until nothing is entered there. So a caller can enter one directory at a time: [in strict
-    /// pre-order](crate::recipes#trees), or with [a value for each](crate::recipes#trees). On several threads each of these
-    /// visits is made by the last thread that was below.
+    /// **At a [second visit](Self::is_second_visit) too**: then the walk goes below `name`, and comes back for one more, even if
+    /// `name` could not be opened. The second visit at which nothing is entered is the last. So a caller can enter one directory
+    /// at a time: [in strict pre-order](crate::recipes#trees), or with [a value for each](crate::recipes#trees). On several
+    /// threads each of these visits is made by the last thread that was below.
     ///
     /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the

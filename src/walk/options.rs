@@ -133,9 +133,9 @@ impl<S> WalkOptions<S> {
     /// parent's [`Dir::state`](crate::Dir::state), as the caller left it there: all directories in one begin with the same. At
     /// its second visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a
     /// state do not count for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at
-    /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees). If a
-    /// clone panics, and the caller catches that, nothing is lost; if a destructor does, while a root of
-    /// [`open_all`](Self::open_all) cannot be opened, the error of that root is.
+    /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees). If
+    /// cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the error of
+    /// a root that could not be opened may be lost.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;

@@ -62,7 +62,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
-    /// lends its entries; that of this thread may not be used after this call.
+    /// lends its entries; that of this thread cannot be used after this call, as the compiler sees.
     ///
     /// ```
     /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {
