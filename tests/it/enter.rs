@@ -225,11 +225,11 @@ fn in_pre_order(walk: &mut Walk, at_once: usize) -> Vec<PathBuf> {
             dir.skip_all();
         }
         assert_eq!(left.len(), dir.depth() + 1);
-        let names: Vec<_> = left.last_mut().unwrap().take(at_once).collect();
-        if names.is_empty() && dir.is_second_visit() {
+        // Those that `max_depth` refuses are no reason to stop.
+        let entered = left.last_mut().unwrap().filter(|name| dir.enter(name)).take(at_once).count();
+        if entered == 0 && dir.is_second_visit() {
             left.pop();
         }
-        names.iter().for_each(|name| assert!(dir.enter(name)));
     }
     paths
 }
