@@ -300,7 +300,9 @@ fn each_child_has_a_value_of_its_own() {
         let rest = left.len().saturating_sub(at_once);
         let names = left.split_off(rest);
         own.pending.store(names.len(), Relaxed);
-        names.iter().for_each(|name| assert!(dir.enter(name)));
+        for name in &names {
+            assert!(dir.enter(name));
+        }
         dir.state_mut().of_children = names;
         if let (0, Some(above)) = (own.pending.load(Relaxed), own.above.as_ref().filter(|_| !is_first)) {
             above.pending.fetch_sub(1, Relaxed);

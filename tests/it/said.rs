@@ -114,7 +114,9 @@ fn names_said_beforehand_hold_however_the_directory_is_read() {
     ];
     for read in reads {
         let (entered, errors) = entered(&[".git/objects/", "a/", "b/", "c/", "file"], |dir| {
-            [".git", "a", "nothing"].into_iter().for_each(|name| dir.skip_name(name));
+            for name in [".git", "a", "nothing"] {
+                dir.skip_name(name);
+            }
             assert!(dir.enter("a") && dir.enter("b") && dir.follow_name("b") && dir.enter("c"));
             assert!(dir.enter("link") && dir.follow_name("link"));
             read(dir);
@@ -135,6 +137,9 @@ fn in_order(tree: &Tree, say: impl FnOnce(&mut Dir<'_>)) -> Vec<String> {
     names
 }
 
+/// What is said, and what is then entered.
+type Case<'a> = (&'a dyn Fn(&mut Dir<'_>), &'a [&'a str]);
+
 /// Those that were lent come in that order; after them, those that were not, in the order in which they were last named.
 #[test]
 fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
@@ -143,7 +148,7 @@ fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
         symlink("/proc/self/fdinfo", tree.path().join(link)).unwrap();
     }
     let read = |dir: &mut Dir<'_>| dir.read_into(&mut Listing::new()).unwrap();
-    let cases: [(&dyn Fn(&mut Dir<'_>), &[&str]); 7] = [
+    let cases: [Case<'_>; 7] = [
         (&read, &["a", "b", "c", "d"]),
         (
             &|dir| {
