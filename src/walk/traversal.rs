@@ -23,7 +23,7 @@ use super::pending::{Item, Kind};
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
 use super::stack::{Level, Stack, Visit};
-use super::way_back::{Start, WayBack};
+use super::way_back::WayBack;
 use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::sync::Arc;
@@ -398,13 +398,8 @@ impl<S: Clone> Traversal<S> {
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, .. } = self;
         let bounds = Bounds { names_at: 0, ..level.bounds };
-        let way_down = || {
-            let levels = level.all_from_root();
-            let dir = levels[0].root_dir().expect("BUG: the root has no descriptor");
-            let rest = levels[1..].iter().map(|level| (level.bounds, level.identity)).collect::<Vec<_>>();
-            (Start { dir, bounds: levels[0].bounds }, rest)
-        };
         let below = stack.levels[0].start();
+        let way_down = || level.way_down();
         let found = way_back.reopen((bounds, level.identity), below, path, links, options.same_mount, way_down);
         let (visit, result) = match found {
             Ok(dir) => (Visit::First(dir), Ok(())),
