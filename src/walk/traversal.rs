@@ -382,11 +382,9 @@ impl<S: Clone> Traversal<S> {
             top.visit = Visit::Lost;
             return Ok(());
         };
-        let came_up = match (last.above.take(), state_above) {
-            // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
-            (Some(above), Some(state)) => self.come_up(above, state),
-            _ => Ok(()),
-        };
+        // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
+        let above = last.above.take().zip(state_above);
+        let came_up = above.map_or(Ok(()), |(above, state)| self.come_up(above, state));
         if last.is_lost() {
             self.stack.top_mut().visit = Visit::Lost; // only now: until here, `..` began there
         }
