@@ -96,9 +96,8 @@ impl<S> Traversal<S> {
         self.notes.clear();
     }
 
-    /// Abandons what is left, for these roots. If the first is open already, `path` is its path.
+    /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
     pub(super) fn begin(&mut self, roots: Roots, path: &[u8]) {
-        self.clear();
         self.path.begin(path);
         self.roots = roots;
     }
