@@ -124,7 +124,7 @@ pub struct Walk<S = ()> {
 impl Walk {
     /// The options of a walk, to be set before it begins.
     pub fn options() -> WalkOptions {
-        options::DEFAULT
+        WalkOptions::default()
     }
 
     /// A walk of the tree at `path`, with the default options: see [`WalkOptions::open`] for costs and errors.
