@@ -318,11 +318,10 @@ impl<S: Clone> Walk<S> {
                 worker.leave();
                 result
             }));
-            if result.is_err() {
+            result.inspect_err(|_| {
                 queue.stop();
                 queue.leave();
-            }
-            result
+            })
         };
         let results: Vec<_> = thread::scope(|scope| {
             // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
@@ -334,18 +333,12 @@ impl<S: Clone> Walk<S> {
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
                 started.inspect_err(|_| queue.leave()).ok()
             };
+            let mut others = Vec::new();
+            let started = catch_unwind(AssertUnwindSafe(|| others.extend((1..threads).map_while(start))));
             // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
-            let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
-                Ok(others) => others,
-                Err(panic) => {
-                    queue.stop();
-                    return vec![Err(panic)];
-                }
-            };
-            let first = run(cursor, 0);
-            let join =
-                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            [first].into_iter().chain(others.into_iter().map(join)).collect()
+            let first = started.inspect_err(|_| queue.stop()).and_then(|()| run(cursor, 0));
+            let others = others.into_iter().map(|thread| thread.join().and_then(|result| result));
+            [first].into_iter().chain(others).collect()
         });
         results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
