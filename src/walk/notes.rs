@@ -65,26 +65,20 @@ impl Unfinished {
     /// The rest has been read, or need not be. Returns why the directory may not be read, unless that was reported.
     #[inline]
     pub(super) fn done(&mut self) -> Option<Errno> {
-        if let Self::Unreadable { .. } = self {
-            return self.take_errno();
+        if let Self::Unreadable { errno, report } = self {
+            return (mem::replace(report, Report::Done) != Report::Done).then_some(*errno);
         }
         *self = Self::Nothing;
         None
     }
 
-    /// The first batch was empty.
+    /// As [`done`](Self::done), but the first batch was empty.
     #[cold]
     fn was_empty(&mut self) -> Option<Errno> {
         if *self == Self::Rest {
             *self = Self::Empty;
         }
         None
-    }
-
-    #[cold]
-    fn take_errno(&mut self) -> Option<Errno> {
-        let Self::Unreadable { errno, report } = self else { return None };
-        (mem::replace(report, Report::Done) != Report::Done).then_some(*errno)
     }
 
     /// The walk need not look for directories here.
