@@ -155,12 +155,12 @@ impl Notes {
     /// The entries come again, from the first on. Keeps what was said of those that were lent, and the names of all, in case
     /// that one does not come again.
     pub(super) fn begin_again(&mut self) {
-        let Self { pending, said, .. } = self;
-        for item in pending.items_from(self.names_at) {
-            said.push(item.kind, item.name.to_bytes(), false);
-            self.is_unsettled = true;
-        }
-        pending.truncate(self.names_at);
+        let Self { pending, said, is_unsettled, .. } = self;
+        pending.rewrite(self.names_at, |kind, name| {
+            said.push(kind, name, false);
+            *is_unsettled = true;
+            Kind::SKIPPED // so no item stays
+        });
     }
 
     /// The caller says something of the entry lent last.
