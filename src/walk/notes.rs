@@ -20,7 +20,7 @@ pub(super) struct Notes {
     /// What the caller said by name, and what it said of an entry after that.
     said: Said,
     /// Whether something was said, or a link was noted, so the pending names are not yet those to enter.
-    is_unsettled: bool,
+    pub(super) is_unsettled: bool,
     /// Where the names of the current directory begin.
     names_at: usize,
     /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end.
@@ -103,10 +103,6 @@ impl Notes {
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
         self.is_unsettled || !matches!(self.unfinished, Unfinished::Nothing)
-    }
-
-    pub(super) fn is_unsettled(&self) -> bool {
-        self.is_unsettled
     }
 
     /// A directory is lent, whose names begin at `names_at`.

@@ -121,7 +121,7 @@ impl<S> Traversal<S> {
     /// after them.
     #[cold]
     pub(super) fn settle(&mut self) {
-        if self.notes.is_unsettled() {
+        if self.notes.is_unsettled {
             self.notes.settle();
             let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
             if top.next_at < names {
