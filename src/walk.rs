@@ -227,7 +227,7 @@ impl<S: Clone> Walk<S> {
     /// **`while let Ok(Some(dir)) = walk.next()`, which rustc suggests, silently takes an error for the end.** `?` ends at the
     /// first error too, and returns it. [`next_ok`](Self::next_ok) is the usual loop.
     ///
-    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first. It
     /// allocates only while its memory grows, and for an error.
     ///
     /// # Errors
@@ -299,8 +299,9 @@ impl<S: Clone> Walk<S> {
     /// directories left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate
     /// of that level's descriptor. With second visits a part takes an `openat` and a `close` too; the first of a level takes a
     /// `statx`, an `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock
-    /// if one was [just made](WalkOptions::max_open). Once a link was followed, a share takes a `statx`, and as
-    /// [`follow_entry`](Dir::follow_entry) the ancestors that were not asked before; deep below a link, fewer shares are given.
+    /// if one was [just made](WalkOptions::max_open). Once a link was followed, a part takes a `statx` too, and
+    /// more for each ancestor that was not asked before, as at [`follow_entry`](Dir::follow_entry); deep below a link, fewer parts
+    /// are split off.
     /// If a thread cannot be started, there are fewer threads and fewer results.
     #[doc(alias("build_parallel", "threads"))]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>

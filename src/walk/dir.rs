@@ -27,9 +27,9 @@ use std::{fmt, io};
 /// loop, or [`skip_all`](Self::skip_all). A directory whose first batch is empty is read once more, too: you may have read it
 /// [through the descriptor](Self::fd). What a server lists only then is entered without having been lent.
 ///
-/// **What you say of a name holds**, before or after its entry is lent, and whether it is lent at all; what you say last counts.
-/// The walk settles it when it goes on. It visits the directories in the order in which they were lent or listed, and after them,
-/// in the order in which you named them, those that you named and it did not lend.
+/// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
+/// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
+/// not lend, in the order in which you last named them.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
 /// `next`:
@@ -257,7 +257,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, after
     /// [`skip_all`](Self::skip_all), and for an entry whose [`file_type`](Entry::file_type) says that it is a file. Costs
-    /// nothing; after a call by name, as that.
+    /// nothing, or after a call by name as much as that.
     ///
     /// # Panics
     ///
@@ -437,8 +437,8 @@ impl<'a, S> Dir<'a, S> {
     /// `fchmod` refuses. It borrows from the walk, as [`path`](Self::path) does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
-    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`, that
-    /// lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
+    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`,
+    /// `next` lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {

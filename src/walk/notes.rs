@@ -141,15 +141,15 @@ impl Notes {
         }
     }
 
-    /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, there is still something to do.
+    /// No entry is left. Returns what [`done`](Unfinished::done) does. If the first batch `is_empty`, there is still something to do.
     #[inline]
     pub(super) fn at_end(&mut self, is_empty: bool) -> Option<Errno> {
         self.last_at = self.pending.len();
         if is_empty { self.unfinished.was_empty() } else { self.unfinished.done() }
     }
 
-    /// The entries come again, from the first on. Keeps what was said of those that were lent, and the names of all, in case
-    /// that one does not come again.
+    /// The entries come again, from the first on. Keeps the names of those that were lent, in case one does not come again, and
+    /// what was said of them.
     pub(super) fn begin_again(&mut self) {
         let Self { pending, said, is_unsettled, .. } = self;
         pending.rewrite(self.names_at, |kind, name| {

@@ -130,8 +130,8 @@ impl<S> WalkOptions<S> {
     /// its second visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a
     /// state do not count for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at
     /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees). If a
-    /// clone panics, and the caller catches that, nothing is lost; if a destructor does, while a root of
-    /// [`open_all`](Self::open_all) cannot be opened, the error of that root is.
+    /// clone panics, and the caller catches that, nothing is lost. If a destructor panics while a root of
+    /// [`open_all`](Self::open_all) cannot be opened, the error of that root is lost.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;

@@ -15,7 +15,7 @@ struct Word {
     end: usize,
     /// `SKIPPED`, `ENTERED` or `ANY`; of an entry that was lent, what it has become.
     kind: Kind,
-    /// Whether it is the caller's, of this name. Otherwise it tells of an entry that was lent before anything was said by name.
+    /// Whether the caller said it. Otherwise it is the kind of an entry that was lent and comes again, which counts less.
     is_by_name: bool,
     /// Whether an entry of this name is pending.
     is_pending: bool,
