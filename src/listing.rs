@@ -298,10 +298,8 @@ impl Listing {
             Order::Path => {
                 // The name stands at one span as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
-                let find = |wanted_dir| {
-                    let wanted = || path(name, wanted_dir);
-                    self.find_after(name, |span| path(span.name(&self.arena.memory), is_dir(*span)).lt(wanted()))
-                };
+                let path_of = |span: &Span| path(span.name(&self.arena.memory), is_dir(*span));
+                let find = |is_dir| self.find_after(name, |span| path_of(span).lt(path(name, is_dir)));
                 find(false).or_else(|| find(true))
             }
             Order::Inode | Order::Unsorted => self.iter().find(|entry| entry.name() == name),

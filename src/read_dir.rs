@@ -189,7 +189,7 @@ impl ReadDir {
         })
     }
 
-    /// Reads the whole directory into `listing`, sorted, whatever was read before; then [`next`](Self::next) is at the end.
+    /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
     ///
     /// Costs and errors are those of [`Listing::read`], with the path of the directory; and those of [`rewind`](Self::rewind), if
     /// something was read or sought, or the descriptor came from outside: `ESPIPE` where the file system cannot seek.

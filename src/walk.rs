@@ -124,7 +124,7 @@ pub struct Walk<S = ()> {
 impl Walk {
     /// The options of a walk, to be set before it begins.
     pub fn options() -> WalkOptions {
-        options::DEFAULT
+        WalkOptions::default()
     }
 
     /// A walk of the tree at `path`, with the default options: see [`WalkOptions::open`] for costs and errors.
@@ -227,7 +227,7 @@ impl<S: Clone> Walk<S> {
     /// **`while let Ok(Some(dir)) = walk.next()`, which rustc suggests, silently takes an error for the end.** `?` ends at the
     /// first error too, and returns it. [`next_ok`](Self::next_ok) is the usual loop.
     ///
-    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read to its end first. It
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first. It
     /// allocates only while its memory grows, and for an error.
     ///
     /// # Errors
@@ -235,10 +235,11 @@ impl<S: Clone> Walk<S> {
     /// With the path of the directory concerned, and without its state. The next call continues.
     ///
     /// - `EACCES` if the parent may not be searched, `ENOENT` for a directory that was removed, `ENOTDIR` for one that was
-    ///   replaced, `ELOOP` for a [followed link](Dir::follow_entry) that leads back; `EMFILE` or `ENFILE` if no descriptor is
-    ///   left.
+    ///   replaced, `ELOOP` for a [followed link](Dir::follow_entry) that leads back, or only to links; `EMFILE` or `ENFILE` if no
+    ///   descriptor is left.
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
-    /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end.
+    /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end. At the deepest level that
+    ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
     /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all), and of [`Dir::enter`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
@@ -299,8 +300,9 @@ impl<S: Clone> Walk<S> {
     /// directories left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate
     /// of that level's descriptor. With second visits a part takes an `openat` and a `close` too; the first of a level takes a
     /// `statx`, an `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock
-    /// if one was [just made](WalkOptions::max_open). Once a link was followed, a share takes a `statx`, and as
-    /// [`follow_entry`](Dir::follow_entry) the ancestors that were not asked before; deep below a link, fewer shares are given.
+    /// if one was [just made](WalkOptions::max_open). Once a link was followed, a part takes a `statx` too, and
+    /// more for each ancestor that was not asked before, as at [`follow_entry`](Dir::follow_entry); deep below a link, fewer parts
+    /// are split off.
     /// If a thread cannot be started, there are fewer threads and fewer results.
     #[doc(alias("build_parallel", "threads"))]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
@@ -318,11 +320,10 @@ impl<S: Clone> Walk<S> {
                 worker.leave();
                 result
             }));
-            if result.is_err() {
+            result.inspect_err(|_| {
                 queue.stop();
                 queue.leave();
-            }
-            result
+            })
         };
         let results: Vec<_> = thread::scope(|scope| {
             // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
@@ -334,18 +335,12 @@ impl<S: Clone> Walk<S> {
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
                 started.inspect_err(|_| queue.leave()).ok()
             };
+            let mut others = Vec::new();
+            let started = catch_unwind(AssertUnwindSafe(|| others.extend((1..threads).map_while(start))));
             // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
-            let others = match catch_unwind(AssertUnwindSafe(|| (1..threads).map_while(start).collect::<Vec<_>>())) {
-                Ok(others) => others,
-                Err(panic) => {
-                    queue.stop();
-                    return vec![Err(panic)];
-                }
-            };
-            let first = run(cursor, 0);
-            let join =
-                |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            [first].into_iter().chain(others.into_iter().map(join)).collect()
+            let first = started.inspect_err(|_| queue.stop()).and_then(|()| run(cursor, 0));
+            let others = others.into_iter().map(|thread| thread.join().and_then(|result| result));
+            [first].into_iter().chain(others).collect()
         });
         results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }

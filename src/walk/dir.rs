@@ -27,9 +27,9 @@ use std::{fmt, io};
 /// loop, or [`skip_all`](Self::skip_all). A directory whose first batch is empty is read once more, too: you may have read it
 /// [through the descriptor](Self::fd). What a server lists only then is entered without having been lent.
 ///
-/// **What you say of a name holds**, before or after its entry is lent, and whether it is lent at all; what you say last counts.
-/// The walk settles it when it goes on. It visits the directories in the order in which they were lent or listed, and after them,
-/// in the order in which you named them, those that you named and it did not lend.
+/// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
+/// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
+/// not lend, in the order in which you last named them.
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
 /// `next`:
@@ -199,7 +199,8 @@ impl<'a, S> Dir<'a, S> {
         self.entries.rewind().or_else(|error| if has_lent { Err(error) } else { Ok(()) })
     }
 
-    /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that order.
+    /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that
+    /// order, and then below what was lent before and is missing from it.
     ///
     /// ```
     /// use lendir::{Listing, Walk};
@@ -287,7 +288,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It
-    /// does nothing before the first entry, after the end, and after [`skip_all`](Self::skip_all).
+    /// does nothing where [`skip_entry`](Self::skip_entry) does nothing.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
@@ -329,7 +330,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// As [`follow_entry`](Self::follow_entry), by name: see [`enter`](Self::enter), also for what it returns and costs. A name
-    /// that is not lent is tried as well; if it is no directory, and no link to one, that is no error.
+    /// that is not lent is tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
     pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.say(name.as_ref(), Kind::ANY)
     }
@@ -357,7 +358,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
-    /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`.
+    /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
+    /// and `ENAMETOOLONG`. Under [`same_mount`](super::WalkOptions::same_mount) a mount point is not entered, without an error.
     pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
         self.notes.say(name.as_ref(), Kind::ENTERED)
     }
@@ -436,8 +438,8 @@ impl<'a, S> Dir<'a, S> {
     /// `fchmod` refuses. It borrows from the walk, as [`path`](Self::path) does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
-    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`, that
-    /// lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
+    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`,
+    /// `next` lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
     #[doc(alias = "as_fd")]
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'a> {

@@ -95,7 +95,7 @@ fn fixes_births(dir: BorrowedFd<'_>) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mount {
     Id(u64),
-    Device(u32, u32),
+    Device((u32, u32)),
 }
 
 impl Mount {
@@ -108,26 +108,23 @@ impl Mount {
 #[cold]
 fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
+    let (device, ino, birth, mount) = match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
         Ok(stat) => {
             let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
-            let device = (stat.stx_dev_major, stat.stx_dev_minor);
             let birth = stat.stx_btime;
             let birth = Duration::new(birth.tv_sec.try_into().unwrap_or_default(), birth.tv_nsec);
             let birth = has(StatxFlags::BTIME).then_some(birth);
-            let mount =
-                if has(StatxFlags::MNT_ID) { Mount::Id(stat.stx_mnt_id) } else { Mount::Device(device.0, device.1) };
-            Ok(Identity { id: FileId { device, ino: stat.stx_ino }, birth, mount })
+            let mount = has(StatxFlags::MNT_ID).then_some(stat.stx_mnt_id);
+            ((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino, birth, mount)
         }
         // Before Linux 4.11, and under some seccomp filters.
         Err(Errno::NOSYS | Errno::PERM) => {
             let stat = retry_on_intr(|| fstat(dir))?;
-            let device = (major(stat.st_dev), minor(stat.st_dev));
-            let mount = Mount::Device(device.0, device.1);
-            Ok(Identity { id: FileId { device, ino: stat.st_ino }, birth: None, mount })
+            ((major(stat.st_dev), minor(stat.st_dev)), stat.st_ino, None, None)
         }
-        Err(errno) => Err(errno),
-    }
+        Err(errno) => return Err(errno),
+    };
+    Ok(Identity { id: FileId { device, ino }, birth, mount: mount.map_or(Mount::Device(device), Mount::Id) })
 }
 
 #[cfg(test)]

@@ -34,6 +34,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// What `open` opens, which is given more flags.
+    fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
+        open(OFlags::empty()).map(Self::ask).or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
+    }
+
     /// A directory with the end marker of its file system, or without one where the file system cannot be asked.
     pub(super) fn ask(dir: OwnedFd) -> Self {
         let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
@@ -41,10 +46,7 @@ impl Found {
     }
 
     pub(super) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
-        match openat::root(path, follow, OFlags::empty()) {
-            Ok(dir) => Ok(Self::ask(dir)),
-            Err(errno) => Self::unreadable(errno, || openat::root(path, follow, OFlags::PATH)),
-        }
+        Self::open(|extra| openat::root(path, follow, extra))
     }
 
     /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
@@ -111,10 +113,7 @@ impl Mounts {
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
     pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
-        let found = match openat::at(dir, name, openat::DIRECTORY) {
-            Ok(dir) => Found::ask(dir),
-            Err(errno) => Found::unreadable(errno, || openat::path_at(dir, name, openat::DIRECTORY))?,
-        };
+        let found = Found::open(|extra| openat::at(dir, name, openat::DIRECTORY | extra))?;
         self.on_mount(dir, found)
     }
 

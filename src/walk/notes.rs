@@ -20,7 +20,7 @@ pub(super) struct Notes {
     /// What the caller said by name, and what it said of an entry after that.
     said: Said,
     /// Whether something was said, or a link was noted, so the pending names are not yet those to enter.
-    is_unsettled: bool,
+    pub(super) is_unsettled: bool,
     /// Where the names of the current directory begin.
     names_at: usize,
     /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end, or
@@ -104,10 +104,6 @@ impl Notes {
         self.is_unsettled || !matches!(self.unfinished, Unfinished::Nothing)
     }
 
-    pub(super) fn is_unsettled(&self) -> bool {
-        self.is_unsettled
-    }
-
     /// A directory is lent, whose names begin at `names_at`.
     #[inline]
     pub(super) fn lend(&mut self, names_at: usize, enters: Enters) {
@@ -149,7 +145,7 @@ impl Notes {
         }
     }
 
-    /// No entry is left. Returns why, unless the caller knows. If the first batch `is_empty`, there is still something to do.
+    /// No entry is left. Returns what [`done`](Unfinished::done) does. If the first batch `is_empty`, there is still something to do.
     #[inline]
     pub(super) fn at_end(&mut self, is_empty: bool) -> Option<Errno> {
         if is_empty {
@@ -159,15 +155,15 @@ impl Notes {
         self.unfinished.done()
     }
 
-    /// The entries come again, from the first on. Keeps what was said of those that were lent, and the names of all, in case
-    /// that one does not come again.
+    /// The entries come again, from the first on. Keeps the names of those that were lent, in case one does not come again, and
+    /// what was said of them.
     pub(super) fn begin_again(&mut self) {
-        let Self { pending, said, .. } = self;
-        for item in pending.items_from(self.names_at) {
-            said.push(item.kind, item.name.to_bytes(), false);
-            self.is_unsettled = true;
-        }
-        pending.truncate(self.names_at);
+        let Self { pending, said, is_unsettled, .. } = self;
+        pending.rewrite(self.names_at, |kind, name| {
+            said.push(kind, name, false);
+            *is_unsettled = true;
+            Kind::SKIPPED // so no item stays
+        });
     }
 
     /// The caller says something of the entry lent last.

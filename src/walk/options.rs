@@ -37,21 +37,17 @@ pub struct WalkOptions<S = ()> {
     pub(super) state: S,
 }
 
-pub(super) const DEFAULT: WalkOptions = WalkOptions {
-    options: Options {
-        same_mount: false,
-        second_visits: false,
-        max_open: 32,
-        max_depth: usize::MAX,
-        follow_roots: true,
-    },
-    state: (),
-};
-
 /// Those of [`Walk::options`](super::Walk::options).
 impl Default for WalkOptions {
     fn default() -> Self {
-        DEFAULT
+        let options = Options {
+            same_mount: false,
+            second_visits: false,
+            max_open: 32,
+            max_depth: usize::MAX,
+            follow_roots: true,
+        };
+        Self { options, state: () }
     }
 }
 

@@ -2,18 +2,12 @@
 
 use std::ffi::CStr;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TreePath {
-    /// With a NUL.
+    /// With a NUL. Empty before the first root.
     bytes: Vec<u8>,
     /// How long the path of the root is.
     root: usize,
-}
-
-impl Default for TreePath {
-    fn default() -> Self {
-        Self { bytes: vec![0], root: 0 }
-    }
 }
 
 impl TreePath {

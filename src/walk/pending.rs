@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 use std::ffi::CStr;
 use std::ops::Range;
-use std::{iter, slice};
+use std::slice;
 
 /// The names of directories still to do, in runs: those of a level come after those of the level above it.
 ///
@@ -156,15 +156,6 @@ impl Pending {
     pub(super) fn say(&mut self, at: usize, word: Kind) {
         let kind = &mut self.items[at];
         *kind = Kind(*kind).said(word).0;
-    }
-
-    /// Each item from the one that begins at `at` on.
-    pub(super) fn items_from(&self, mut at: usize) -> impl Iterator<Item = Item<'_>> {
-        iter::from_fn(move || {
-            let item = (at < self.len()).then(|| self.at(at))?;
-            at = item.end;
-            Some(item)
-        })
     }
 
     /// Gives each item from the one that begins at `at` on the kind that `change` returns, and drops those that are not

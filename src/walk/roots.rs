@@ -27,7 +27,7 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    /// Splits off an equal part for one of the `threads` that wait: even the last one, if this thread `is_busy` without it.
+    /// Splits off an equal part for one of the `threads` that wait: even the last root, if this thread `is_busy` without it.
     pub(super) fn split_off(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let len = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
         let paths = self.paths.split_off(self.paths.len() - len);

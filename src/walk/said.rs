@@ -15,7 +15,7 @@ struct Word {
     end: usize,
     /// `SKIPPED`, `ENTERED` or `ANY`; of an entry that was lent, what it has become.
     kind: Kind,
-    /// Whether it is the caller's, of this name. Otherwise it tells of an entry that was lent before anything was said by name.
+    /// Whether the caller said it. Otherwise it is the kind of an entry that was lent and comes again, which counts less.
     is_by_name: bool,
     /// Whether an entry of this name is pending.
     is_pending: bool,
@@ -38,12 +38,17 @@ impl Said {
         self.names.push(0);
     }
 
-    /// Sorts the words by name, and of each name keeps the last.
+    /// Sorts the words by name, and of each name keeps the one that counts: the last that is by name. Without one it is the first:
+    /// after a listing, nothing is said of an entry any more.
     pub(super) fn sort(&mut self) {
         let Self { words, names } = self;
         let name = |word: &Word| &names[word.start..word.end];
-        let last_first = |a: &Word, b: &Word| (b.is_by_name, b.start).cmp(&(a.is_by_name, a.start));
-        words.sort_unstable_by(|a, b| name(a).cmp(name(b)).then_with(|| last_first(a, b)));
+        let counts = |a: &Word, b: &Word| match (a.is_by_name, b.is_by_name) {
+            (true, true) => b.start.cmp(&a.start),
+            (false, false) => a.start.cmp(&b.start),
+            (a, b) => b.cmp(&a),
+        };
+        words.sort_unstable_by(|a, b| name(a).cmp(name(b)).then_with(|| counts(a, b)));
         words.dedup_by(|next, word| name(next) == name(word));
     }
 

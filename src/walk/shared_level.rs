@@ -7,9 +7,10 @@
 
 use super::bounds::Bounds;
 use super::identity::Identity;
+use super::way_back::Start;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex, PoisonError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::iter;
 
@@ -38,16 +39,13 @@ impl<S> SharedLevel<S> {
         Arc::new(Self { above: Some(above), bounds, identity, root: None, is_lost, state })
     }
 
-    /// The levels from the root to this one.
-    pub(super) fn all_from_root(&self) -> Vec<&Self> {
+    /// The way down by names to this level: its start, and the levels on it.
+    pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Bounds, Result<Identity, Errno>)>) {
         let mut levels: Vec<_> = iter::successors(Some(self), |level| level.above.as_deref()).collect();
-        levels.reverse();
-        levels
-    }
-
-    /// Its descriptor, if it is the root.
-    pub(super) fn root_dir(&self) -> Option<BorrowedFd<'_>> {
-        self.root.as_ref().map(AsFd::as_fd)
+        let root = levels.pop().expect("BUG: there is no level");
+        let dir = root.root.as_ref().expect("BUG: the root has no descriptor").as_fd();
+        let levels = levels.into_iter().rev().map(|level| (level.bounds, level.identity));
+        (Start { dir, bounds: root.bounds }, levels)
     }
 
     /// A thread does not find it on its way back. Returns whether that is news: a lost level is reported once, and has no second
@@ -136,7 +134,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a file")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(root(), |above, _| below(above));
-        assert_eq!(levels.all_from_root().len(), 20_001);
+        assert_eq!(levels.way_down().1.count(), 20_000);
         thread::Builder::new().stack_size(64 * 1024).spawn(|| drop(levels)).unwrap().join().unwrap();
     }
 }

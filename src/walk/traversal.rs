@@ -23,7 +23,7 @@ use super::pending::{Item, Kind};
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
 use super::stack::{Level, Stack, Visit};
-use super::way_back::{Start, WayBack};
+use super::way_back::WayBack;
 use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::sync::Arc;
@@ -96,9 +96,8 @@ impl<S> Traversal<S> {
         self.notes.clear();
     }
 
-    /// Abandons what is left, for these roots. If the first is open already, `path` is its path.
+    /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
     pub(super) fn begin(&mut self, roots: Roots, path: &[u8]) {
-        self.clear();
         self.path.begin(path);
         self.roots = roots;
     }
@@ -122,7 +121,7 @@ impl<S> Traversal<S> {
     /// after them.
     #[cold]
     pub(super) fn settle(&mut self) {
-        if self.notes.is_unsettled() {
+        if self.notes.is_unsettled {
             self.notes.settle();
             let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
             if top.next_at < names {
@@ -382,11 +381,9 @@ impl<S: Clone> Traversal<S> {
             top.visit = Visit::Lost;
             return Ok(());
         };
-        let came_up = match (last.above.take(), state_above) {
-            // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
-            (Some(above), Some(state)) => self.come_up(above, state),
-            _ => Ok(()),
-        };
+        // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
+        let above = last.above.take().zip(state_above);
+        let came_up = above.map_or(Ok(()), |(above, state)| self.come_up(above, state));
         if last.is_lost() {
             self.stack.top_mut().visit = Visit::Lost; // only now: until here, `..` began there
         }
@@ -398,13 +395,8 @@ impl<S: Clone> Traversal<S> {
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Self { options, stack, way_back, links, path, .. } = self;
         let bounds = Bounds { names_at: 0, ..level.bounds };
-        let way_down = || {
-            let levels = level.all_from_root();
-            let dir = levels[0].root_dir().expect("BUG: the root has no descriptor");
-            let rest = levels[1..].iter().map(|level| (level.bounds, level.identity)).collect::<Vec<_>>();
-            (Start { dir, bounds: levels[0].bounds }, rest)
-        };
         let below = stack.levels[0].start();
+        let way_down = || level.way_down();
         let found = way_back.reopen((bounds, level.identity), below, path, links, options.same_mount, way_down);
         let (visit, result) = match found {
             Ok(dir) => (Visit::First(dir), Ok(())),

@@ -44,7 +44,7 @@ impl<W> WorkQueue<W> {
         let mut state = self.lock();
         // Even if it is over: nobody pops it then, and it is dropped with the queue.
         state.parts.push(part);
-        self.settle(&state);
+        self.recount(&state);
         // An idle thread that was woken for an earlier part, and does not run yet, is still counted as idle.
         if state.idle >= state.parts.len() {
             self.changed.notify_one();
@@ -56,13 +56,13 @@ impl<W> WorkQueue<W> {
         let mut state = self.lock();
         state.idle += 1;
         // If this was the last busy thread, the walk ends here.
-        self.settle(&state);
+        self.recount(&state);
         while state.parts.is_empty() && !self.is_over() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.idle -= 1;
         let part = if self.is_over() { None } else { state.parts.pop() };
-        self.settle(&state);
+        self.recount(&state);
         part
     }
 
@@ -75,7 +75,7 @@ impl<W> WorkQueue<W> {
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.threads -= 1;
-        self.settle(&state);
+        self.recount(&state);
     }
 
     /// Ends it for all threads, and drops the parts that nobody has popped.
@@ -88,7 +88,7 @@ impl<W> WorkQueue<W> {
     }
 
     /// Call this after each change.
-    fn settle(&self, state: &State<W>) {
+    fn recount(&self, state: &State<W>) {
         if !self.is_over() {
             self.wanted.store(state.idle.saturating_sub(state.parts.len()), Relaxed);
             if state.parts.is_empty() && state.idle >= state.threads {

@@ -221,6 +221,31 @@ fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
     assert_eq!(seen, lent, "in the order of the directory");
 }
 
+/// What is said of an entry that is lent holds, however often the directory is read after that.
+#[test]
+fn what_is_said_of_an_entry_holds_in_each_listing_after_it() {
+    for readings in 1..4 {
+        for names_another in [false, true] {
+            let (entered, errors) = entered(&["a/", "b/"], |dir| {
+                while let Some(entry) = dir.next().unwrap() {
+                    match entry.name() {
+                        b"a" => dir.skip_entry(),
+                        b"link" => dir.follow_entry(),
+                        _ => {}
+                    }
+                }
+                for _ in 0..readings {
+                    dir.read_into(&mut Listing::new()).unwrap();
+                    if names_another {
+                        dir.skip_name("missing");
+                    }
+                }
+            });
+            assert_eq!((entered, errors), (names(&["b", "link"]), vec![]), "{readings} readings");
+        }
+    }
+}
+
 /// Whether other links have been lent since plays no part.
 #[test]
 fn last_word_counts_for_a_link_too() {
