@@ -1,6 +1,5 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
-use super::bounds::Bounds;
 use super::links::Links;
 use super::notes::{Enters, Notes, Unfinished};
 use super::pending::Kind;
@@ -8,7 +7,7 @@ use super::stack::{Level, Visit};
 use super::traversal::Traversal;
 use crate::buffer::Buffer;
 use crate::entries::{Entries, find};
-use crate::entry::Entry;
+use crate::entry::{Directory, Entry};
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::records::Phase;
@@ -64,7 +63,8 @@ pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// At a second visit.
     parent: Option<BorrowedFd<'a>>,
-    bounds: &'a Bounds,
+    /// Where its name begins in the path.
+    name_at: usize,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
     has_entries: bool,
@@ -107,7 +107,7 @@ impl<'a, S> Dir<'a, S> {
         let enters = if is_second_visit { Enters::Named } else { Enters::Lent };
         notes.lend(bounds.names_at, if is_dead_end { Enters::Nothing } else { enters });
         (entries.directory.path, entries.directory.depth) = (bounds.path(path), bounds.depth);
-        Self { entries, parent, bounds, is_second_visit, has_entries, state, path, links, notes }
+        Self { entries, parent, name_at: bounds.name_at, is_second_visit, has_entries, state, path, links, notes }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -134,7 +134,7 @@ impl<'a, S> Dir<'a, S> {
                 self.notes.note(&entry);
                 Ok(Some(entry))
             }
-            ended => Self::at_end(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
+            ended => Self::at_end(ended.err(), *phase, self.notes, *directory).map(|()| None),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a, S> Dir<'a, S> {
         };
         match find(records, phase, || *directory, wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            ended => Self::at_end(ended.err(), *phase, self.notes, self.bounds, self.path).map(|()| None),
+            ended => Self::at_end(ended.err(), *phase, self.notes, *directory).map(|()| None),
         }
     }
 
@@ -179,10 +179,10 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn at_end(error: Option<Error>, phase: Phase, notes: &mut Notes, at: &Bounds, path: &[u8]) -> Result<(), Error> {
+    fn at_end(error: Option<Error>, phase: Phase, notes: &mut Notes, directory: Directory<'_>) -> Result<(), Error> {
         match (error, notes.at_end(phase == Phase::Empty)) {
             (Some(error), _) => Err(error),
-            (None, Some(errno)) => Err(at.error(path, errno)),
+            (None, Some(errno)) => Err(directory.error(errno)),
             (None, None) => Ok(()),
         }
     }
@@ -391,22 +391,22 @@ impl<'a, S> Dir<'a, S> {
     /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
     #[inline]
     pub fn path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.bounds.path(self.path)))
+        Path::new(OsStr::from_bytes(self.entries.directory.path))
     }
 
     /// Its name, as [`Entry::name`]. For a root, what [`Path::file_name`] makes of its path, or the whole path where that is
     /// `None`: `/`, `.`, `a/..`, or an empty one.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
-        let of_root = if self.bounds.depth == 0 { self.path().file_name() } else { None };
-        of_root.map_or(&self.path[self.bounds.name_at..self.bounds.path_end], OsStr::as_bytes)
+        let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
+        of_root.map_or(&self.entries.directory.path[self.name_at..], OsStr::as_bytes)
     }
 
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent: for it, this
     /// is its path as it was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
+        CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL")
     }
 
     /// Its name for `std`.
@@ -418,7 +418,7 @@ impl<'a, S> Dir<'a, S> {
     /// How many levels it is below the root, whose depth is 0.
     #[inline]
     pub fn depth(&self) -> usize {
-        self.bounds.depth
+        self.entries.directory.depth
     }
 
     /// Whether it was visited before, and everything below it after that: with
@@ -431,7 +431,7 @@ impl<'a, S> Dir<'a, S> {
 
     /// Whether its own entry is a symbolic link that the caller told the walk to follow. Never for a root.
     pub fn is_link(&self) -> bool {
-        self.links.target(self.bounds.depth).is_some()
+        self.links.target(self.depth()).is_some()
     }
 
     /// Its descriptor, for `*at` calls on its entries. If the directory may not be read, it is one with `O_PATH`, which
@@ -471,7 +471,7 @@ impl<'a, S> Dir<'a, S> {
     /// [`Entry::error`].
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
-        self.bounds.error(self.path, cause)
+        self.entries.directory.error(cause)
     }
 
     /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for a root, at a first visit,

@@ -25,7 +25,7 @@ const NAME: usize = 1024;
 type Ancestor = (FileId, Mount);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Followed {
+struct Followed {
     /// Of the directory that the link leads to.
     depth: usize,
     target: FileId,
@@ -119,12 +119,7 @@ impl Links {
     }
 
     /// The walk is about to enter `target` through a link in `dir`, which has this depth.
-    pub(super) fn follow(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        depth: usize,
-        target: BorrowedFd<'_>,
-    ) -> Result<Followed, Refusal> {
+    pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, depth: usize, target: BorrowedFd<'_>) -> Result<(), Refusal> {
         if let Some(any_followed) = &self.any_followed {
             any_followed.store(true, Relaxed);
         }
@@ -133,12 +128,8 @@ impl Links {
         self.ancestors.truncate(depth + 1);
         let target = FileId::of(target)?;
         refuse(self.ancestors.iter().position(|(above, _)| *above == target))?;
-        Ok(Followed { depth: depth + 1, target })
-    }
-
-    /// The walk has entered a directory, and this link leads there.
-    pub(super) fn extend(&mut self, link: Option<Followed>) {
-        self.followed.extend(link);
+        self.followed.push(Followed { depth: depth + 1, target });
+        Ok(())
     }
 
     /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is the root. If `dir` is
@@ -210,15 +201,13 @@ mod tests {
             assert_eq!(links.follow(b.as_fd(), 2, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
         }
         assert!(links.follow(b.as_fd(), 2, open("/").as_fd()).is_ok());
-        let link = links.follow(b.as_fd(), 2, y.as_fd()).unwrap();
-        links.extend(Some(link));
+        links.follow(b.as_fd(), 2, y.as_fd()).unwrap();
         assert!(links.is_between(2, 3) && !links.is_between(3, 4));
         // From z/y, entered through the link: a/b and what is above it lead back, and z does not.
         for (depth, above) in [(3, "z/y"), (2, "a/b"), (1, "a"), (0, "")] {
             assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
         }
-        let link = links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
-        links.extend(Some(link));
+        links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         assert_eq!(links.copy_until(y.as_fd(), 3).followed.len(), 1);
         // Below the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));

@@ -13,7 +13,7 @@
 //! its own.
 
 use super::bounds::Bounds;
-use super::links::{Followed, Links, Refusal};
+use super::links::{Links, Refusal};
 use super::mounts::{Found, Mounts};
 use super::notes::{Notes, Report, Unfinished};
 use super::openat;
@@ -250,10 +250,9 @@ impl<S: Clone> Traversal<S> {
         let child = Child { kind, name_at: self.path.go_down(top.bounds.path_end, name), end };
         loop {
             match self.open_child(child, opened.take()) {
-                Ok(Some((found, link))) => {
+                Ok(Some(found)) => {
                     let step = self.push(child, found.dir, found.end_marker);
                     self.note_unreadable(found.unreadable);
-                    self.links.extend(link);
                     return Ok(step);
                 }
                 Ok(None) => break,
@@ -266,12 +265,8 @@ impl<S: Clone> Traversal<S> {
         Ok(Step::More)
     }
 
-    /// The directory that `child` is, and the link that leads there. `None` if there is none to enter.
-    fn open_child(
-        &mut self,
-        child: Child,
-        opened: Option<Result<OwnedFd, Errno>>,
-    ) -> Result<Option<(Found, Option<Followed>)>, Refusal> {
+    /// The directory that `child` is, or that it leads to. `None` if there is none to enter.
+    fn open_child(&mut self, child: Child, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
         let Self { mounts, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.from(child.name_at));
         match child.kind {
@@ -286,19 +281,20 @@ impl<S: Clone> Traversal<S> {
                         if let Some(found) = &found {
                             links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
                         }
-                        return Ok(found.map(|found| (found, None)));
+                        return Ok(found);
                     }
                 }
             }
         }
         match mounts.follow(top.dir(), name) {
-            Ok(Some(found)) => {
-                let link = links.follow(top.dir(), top.bounds.depth, found.dir.as_fd())?;
-                Ok(Some((found, Some(link))))
+            Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // it leads to a file, or to nothing
+            found => {
+                let found = found?;
+                if let Some(found) = &found {
+                    links.follow(top.dir(), top.bounds.depth, found.dir.as_fd())?;
+                }
+                Ok(found)
             }
-            // It leads to another mount, to a file, or to nothing.
-            Ok(None) | Err(Errno::NOTDIR | Errno::NOENT) => Ok(None),
-            Err(errno) => Err(errno.into()),
         }
     }
 
