@@ -197,11 +197,9 @@ impl ReadDir {
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
         if !self.is_fresh || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
+            // A fresh one whose first batch was empty has nothing to lose.
             let is_empty = self.is_fresh && self.phase == Phase::Empty;
-            match self.rewind() {
-                Err(_) if is_empty => return Ok(()),
-                rewound => rewound?,
-            }
+            self.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) })?;
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
         let read = listing.read_known(directory, listing.end_marker);

@@ -348,7 +348,7 @@ impl<S: Clone> Walk<S> {
     /// Goes to the next directory. Returns whether there is one.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        if self.cursor.is_unfinished() {
+        if self.cursor.traversal.notes.is_unfinished() {
             self.cursor.complete()?;
         }
         self.cursor.advance()

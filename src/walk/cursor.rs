@@ -17,12 +17,6 @@ impl<S> Cursor<S> {
         Self { buffer: Buffer::new(), traversal }
     }
 
-    /// Whether [`complete`](Self::complete) comes before the next directory.
-    #[inline]
-    pub(super) fn is_unfinished(&self) -> bool {
-        self.traversal.notes.is_unfinished()
-    }
-
     #[inline(always)]
     pub(super) fn lend(&mut self) -> Dir<'_, S> {
         Dir::lend(&mut self.traversal, &mut self.buffer)
@@ -30,8 +24,8 @@ impl<S> Cursor<S> {
 }
 
 impl<S: Clone> Cursor<S> {
-    /// Does what is [`Unfinished`] in the current directory, and settles which of its names are entered. After an error it is to
-    /// be called again.
+    /// Does what is [`Unfinished`] in the current directory, and settles which of its names are entered. After an error, the
+    /// notes may still be unfinished, and this is called again.
     #[cold]
     pub(super) fn complete(&mut self) -> Result<(), Error> {
         match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {

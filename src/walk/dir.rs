@@ -3,7 +3,7 @@
 use super::links::Links;
 use super::notes::{Enters, Notes, Unfinished};
 use super::pending::Kind;
-use super::stack::{Level, Visit};
+use super::stack::Level;
 use super::traversal::Traversal;
 use crate::buffer::Buffer;
 use crate::entries::{Entries, find};
@@ -81,16 +81,11 @@ impl<'a, S> Dir<'a, S> {
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { options, stack, path, links, notes, .. } = traversal;
         let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
-        let Level { visit, bounds, end_marker, state, .. } = top;
-        let visit: &Visit = visit;
-        let (dir, is_second_visit, parent) = match visit {
-            Visit::First(dir) => (dir, false, None),
-            Visit::Second(dir) => {
-                let parent = above.last().filter(|above| above.bounds.depth + 1 == bounds.depth);
-                (dir, true, parent.and_then(Level::open_dir))
-            }
-            Visit::Closed | Visit::Lost => panic!("BUG: the level is closed"),
-        };
+        let Level { fd, is_second_visit, bounds, end_marker, state, .. } = top;
+        let is_second_visit = *is_second_visit;
+        let above = above.last().filter(|above| is_second_visit && above.bounds.depth + 1 == bounds.depth);
+        let parent = above.and_then(Level::open_dir);
+        let dir = fd.as_ref().expect("BUG: the level is closed");
         let path = path.as_bytes_with_nul();
         let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker);
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;

@@ -132,10 +132,9 @@ impl Mounts {
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
     #[cold]
     fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
-        let only = match self.only {
-            Some(only) => only,
-            None => *self.only.insert(Mount::of(dir)?),
-        };
-        Ok(Mount::of(below)? == only)
+        if self.only.is_none() {
+            self.only = Some(Mount::of(dir)?);
+        }
+        Ok(self.only == Some(Mount::of(below)?))
     }
 }

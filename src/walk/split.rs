@@ -70,7 +70,7 @@ impl<S: Clone> Traversal<S> {
             return None;
         }
         let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
-        let first = Level::new(dir, bounds, level.end_marker, level.state.clone());
+        let first = Level::new(Some(dir), bounds, level.end_marker, level.state.clone());
         let mut other = Self::new(self.options, self.root_state.clone());
         other.links = self.links.copy_until(level.dir(), bounds.depth);
         // From now on the second visit belongs to whoever is done last, here or there.

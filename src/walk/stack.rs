@@ -1,8 +1,8 @@
-//! `Stack`, `Level`, `Visit`: the levels on the way from the root to the current directory that have something to do.
+//! `Stack`, `Level`: the levels on the way from the root to the current directory that have something to do.
 //!
 //! ```text
 //! levels   /usr     share    doc      python3   examples
-//!          First    Closed   Closed   First     First
+//!          open     closed   closed   open      open
 //!          base                                 top, the current directory
 //! closed            their identities
 //! ```
@@ -20,7 +20,6 @@ use crate::end_marker::EndMarker;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use std::mem;
 
 pub(super) struct Stack<S> {
     /// The base first, the top last.
@@ -32,7 +31,9 @@ pub(super) struct Stack<S> {
 }
 
 pub(super) struct Level<S> {
-    pub(super) visit: Visit,
+    /// `None` if it is closed, or if the walk did not find it on the way back.
+    pub(super) fd: Option<OwnedFd>,
+    pub(super) is_second_visit: bool,
     pub(super) bounds: Bounds,
     /// Where the first of its names still to do begins.
     pub(super) next_at: usize,
@@ -43,37 +44,15 @@ pub(super) struct Level<S> {
     pub(super) state: S,
 }
 
-pub(super) enum Visit {
-    First(OwnedFd),
-    /// At its second visit.
-    Second(OwnedFd),
-    Closed,
-    /// The walk did not find it on the way back.
-    Lost,
-}
-
-impl Visit {
-    /// There is something to do below the directory, after which it is visited again.
-    pub(super) fn go_below_again(&mut self) {
-        *self = match mem::replace(self, Self::Lost) {
-            Self::Second(dir) => Self::First(dir),
-            other => other,
-        };
-    }
-}
-
 impl<S> Level<S> {
     #[inline]
-    pub(super) fn new(dir: OwnedFd, bounds: Bounds, end_marker: EndMarker, state: S) -> Self {
-        Self { visit: Visit::First(dir), bounds, next_at: bounds.names_at, end_marker, shared: None, state }
+    pub(super) fn new(fd: Option<OwnedFd>, bounds: Bounds, end_marker: EndMarker, state: S) -> Self {
+        Self { fd, is_second_visit: false, bounds, next_at: bounds.names_at, end_marker, shared: None, state }
     }
 
     #[inline]
     pub(super) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
-        match &self.visit {
-            Visit::First(dir) | Visit::Second(dir) => Some(dir.as_fd()),
-            Visit::Closed | Visit::Lost => None,
-        }
+        self.fd.as_ref().map(AsFd::as_fd)
     }
 
     #[inline]
@@ -84,10 +63,6 @@ impl<S> Level<S> {
     /// Where a way back can begin, if it is open.
     pub(super) fn start(&self) -> Option<Start<'_>> {
         self.open_dir().map(|dir| Start { dir, bounds: self.bounds })
-    }
-
-    fn is_closed(&self) -> bool {
-        matches!(self.visit, Visit::Closed)
     }
 }
 
@@ -166,7 +141,7 @@ impl<S> Stack<S> {
         }
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
         self.closed.push(self.identity(index));
-        self.levels[index].visit = Visit::Closed;
+        self.levels[index].fd = None;
         true
     }
 
@@ -192,7 +167,7 @@ impl<S> Stack<S> {
 
     /// The last closed level is open again.
     pub(super) fn reopen(&mut self, dir: OwnedFd) {
-        self.levels[self.closed.len()].visit = Visit::First(dir);
+        self.levels[self.closed.len()].fd = Some(dir);
         self.closed.pop();
     }
 
@@ -200,7 +175,7 @@ impl<S> Stack<S> {
     /// done. The names from `names_at` on are to be dropped. Returns whether that is to be reported.
     pub(super) fn lose(&mut self, names_at: usize) -> bool {
         let index = self.closed.len();
-        self.levels[index].visit = Visit::Lost;
+        self.levels[index].fd = None;
         for level in &mut self.levels[index..] {
             (level.bounds.names_at, level.next_at) = (names_at, names_at);
         }
@@ -216,14 +191,14 @@ impl<S> Stack<S> {
             assert!(closed.is_empty() && names == 0, "nothing is left, but there are closed levels or names");
             return;
         };
-        assert!(!top.is_closed(), "the current directory is closed");
         assert!(top.bounds.names_at <= top.next_at && top.next_at <= names, "the top's next name is elsewhere");
-        assert!(closed.len() < levels.len(), "more levels are closed than there are");
-        assert!(!levels[0].is_closed(), "the base is closed");
+        assert!(closed.len() < levels.len(), "the current directory is closed");
         if let [first, .., last] | [first @ last] = &levels[1..=closed.len()] {
-            assert!(first.is_closed() && last.is_closed(), "a closed level is not among those right after the base");
+            assert!(
+                first.fd.is_none() && last.fd.is_none(),
+                "a level right after the base is open, and counts as closed"
+            );
         }
-        assert!(!levels[1 + closed.len()..].first().is_some_and(Level::is_closed), "a closed level is not counted");
         if let [.., above, top] = &levels[..] {
             assert!(above.bounds.depth < top.bounds.depth, "a level is not below the one before it");
             assert!(

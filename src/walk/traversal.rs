@@ -22,7 +22,7 @@ use super::path::TreePath;
 use super::pending::{Item, Kind};
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
-use super::stack::{Level, Stack, Visit};
+use super::stack::{Level, Stack};
 use super::way_back::WayBack;
 use crate::end_marker::EndMarker;
 use crate::error::Error;
@@ -30,8 +30,8 @@ use crate::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::{io, mem};
 
 pub(super) struct Traversal<S> {
     pub(super) options: Options,
@@ -125,7 +125,7 @@ impl<S> Traversal<S> {
             self.notes.settle();
             let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
             if top.next_at < names {
-                top.visit.go_below_again();
+                top.is_second_visit = false;
             }
         }
     }
@@ -148,7 +148,7 @@ impl<S: Clone> Traversal<S> {
         let Some(top) = self.stack.levels.last() else { return self.open_root() };
         if top.next_at < self.notes.pending.len() {
             self.descend()
-        } else if self.options.second_visits && !matches!(top.visit, Visit::Second(_)) {
+        } else if self.options.second_visits && !top.is_second_visit {
             self.visit_again()
         } else if self.stack.is_closed_above_top() {
             self.come_back().map(|()| Step::More)
@@ -177,7 +177,7 @@ impl<S: Clone> Traversal<S> {
             Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = Bounds { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        self.stack.levels.push(Level::new(found.dir, bounds, found.end_marker, state));
+        self.stack.levels.push(Level::new(Some(found.dir), bounds, found.end_marker, state));
         self.note_unreadable(found.unreadable);
         Ok(Step::Lend)
     }
@@ -223,14 +223,14 @@ impl<S: Clone> Traversal<S> {
             // below a closed level: `..` from here leads back there, whereas the child may not be searchable.
             pending.truncate(top.bounds.names_at);
             let bounds = bounds(pending.len());
-            top.visit = Visit::First(dir);
+            top.fd = Some(dir);
             (top.bounds, top.next_at, top.end_marker) = (bounds, bounds.names_at, end_marker);
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
             let next_at = pending.forget(top.bounds.names_at, child.end);
             let bounds = bounds(pending.len());
             top.next_at = next_at;
-            stack.levels.push(Level::new(dir, bounds, end_marker, state));
+            stack.levels.push(Level::new(Some(dir), bounds, end_marker, state));
         }
         Step::Lend
     }
@@ -352,11 +352,11 @@ impl<S: Clone> Traversal<S> {
         self.give_up_share()?;
         // A lost level has no descriptor to lend.
         let top = self.stack.top_mut();
-        let Visit::First(dir) = mem::replace(&mut top.visit, Visit::Lost) else {
+        if top.fd.is_none() {
             self.pop();
             return Ok(Step::More);
-        };
-        top.visit = Visit::Second(dir);
+        }
+        top.is_second_visit = true;
         // Names that were split off may still be there.
         top.next_at = top.bounds.names_at;
         self.notes.pending.truncate(top.bounds.names_at);
@@ -374,14 +374,14 @@ impl<S: Clone> Traversal<S> {
         // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
         let Some(mut last) = Arc::into_inner(shared) else {
-            top.visit = Visit::Lost;
+            top.fd = None;
             return Ok(());
         };
         // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
         let above = last.above.take().zip(state_above);
         let came_up = above.map_or(Ok(()), |(above, state)| self.come_up(above, state));
         if last.is_lost() {
-            self.stack.top_mut().visit = Visit::Lost; // only now: until here, `..` began there
+            self.stack.top_mut().fd = None; // only now: until here, `..` began there
         }
         came_up
     }
@@ -394,13 +394,12 @@ impl<S: Clone> Traversal<S> {
         let below = stack.levels[0].start();
         let way_down = || level.way_down();
         let found = way_back.reopen((bounds, level.identity), below, path, links, options.same_mount, way_down);
-        let (visit, result) = match found {
-            Ok(dir) => (Visit::First(dir), Ok(())),
-            Err(errno) if level.lose() => (Visit::Lost, Err(self.error_at(bounds, errno))),
-            Err(_) => (Visit::Lost, Ok(())),
+        let result = match found {
+            Err(errno) if level.lose() => Err(self.error_at(bounds, errno)),
+            _ => Ok(()),
         };
-        let shared = Some(level);
-        self.stack.put_base(Level { visit, bounds, next_at: 0, end_marker: EndMarker::NONE, shared, state });
+        let above = Level::new(found.ok(), bounds, EndMarker::NONE, state);
+        self.stack.put_base(Level { shared: Some(level), ..above });
         result
     }
 }

@@ -104,7 +104,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
-            if self.cursor.is_unfinished() {
+            if self.cursor.traversal.notes.is_unfinished() {
                 self.complete()?;
             }
             // Between two directories, when all names of the last one have been noted.
