@@ -199,7 +199,10 @@ impl ReadDir {
         if !self.is_fresh || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
             // A fresh one whose first batch was empty has nothing to lose.
             let is_empty = self.is_fresh && self.phase == Phase::Empty;
-            self.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) })?;
+            match self.rewind() {
+                Err(_) if is_empty => return Ok(()),
+                rewound => rewound?,
+            }
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
         let read = listing.read_known(directory, listing.end_marker);
