@@ -73,8 +73,8 @@ impl<S> SharedLevel<S> {
 impl<S> Drop for SharedLevel<S> {
     fn drop(&mut self) {
         let mut above = self.above.take();
-        while let Some(level) = above {
-            above = Arc::into_inner(level).and_then(|mut last| last.above.take());
+        while let Some(mut last) = above.and_then(Arc::into_inner) {
+            above = last.above.take();
         }
     }
 }
