@@ -204,4 +204,5 @@ fn debug_shows_what_there_is() {
     assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
     assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
+    walk.spread(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
 }
