@@ -17,6 +17,9 @@
 //! work_queue              the parts that idle threads wait for
 //! worker                  a thread of several
 //! ```
+//!
+//! Why a directory was entered or not: by what the caller said, `Notes::settle`, at a second visit too; by what it is,
+//! `Traversal::open_child`; by where it is, `Mounts`.
 
 mod bounds;
 mod cursor;

@@ -27,7 +27,7 @@ mod work;
 use criterion::Criterion;
 use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Fixture, Names, Root, Shape, fastest_root, roots};
-use lendir_benches::ratio::{Bench, Table, cell};
+use lendir_benches::ratio::{Bench, Table};
 use lendir_benches::trees::{self, Tree};
 use lendir_benches::{Arguments, machine, readers as own, walkers as own_walkers};
 use picture::{Group, Picture};
@@ -143,9 +143,8 @@ fn measure(
 /// The two figures in the first sentence of README.md.
 fn figures_of_readme(walk: &Table) -> Option<String> {
     let row = walk.row("/usr")?;
-    let [one, all] = [("lendir", "walkdir"), ("lendir, all cores", "ignore, all cores")]
-        .map(|(ours, other)| Some(row.ratio(ours)? / row.ratio(other)?))
-        .map(cell);
+    let percent = |ours, other| Some(format!("{:.0} %", 100.0 * row.ratio(ours)? / row.ratio(other)?));
+    let [one, all] = [percent("lendir", "walkdir")?, percent("lendir, all cores", "ignore, all cores")?];
     let threads = own_walkers::cores();
     Some(format!(
         "\n### The figures of README.md\n\n/usr in {one} of walkdir's time, and on {threads} threads in {all} of ignore's.\n"
