@@ -105,8 +105,8 @@ const ATTACKS: [Attack; 7] = [
 ];
 
 /// Starts a walk, and attacks it at the deepest level.
-fn begin(place: &Place, is_post_order: bool, attack: &Attack) -> Walk {
-    let mut walk = Walk::options().max_open(4).second_visits(is_post_order).open(place.tree.path()).unwrap();
+fn begin(place: &Place, second_visits: bool, attack: &Attack) -> Walk {
+    let mut walk = Walk::options().max_open(4).second_visits(second_visits).open(place.tree.path()).unwrap();
     let mut listing = Listing::new();
     loop {
         let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");
@@ -142,32 +142,32 @@ impl Cost {
 fn way_back_under_attack_costs_no_more_than_the_depth() {
     let test = "attack_costs::way_back_under_attack_costs_no_more_than_the_depth";
     let cases = || {
-        let all = ATTACKS.iter().flat_map(|attack| [false, true].map(|is_post_order| (attack, is_post_order)));
+        let all = ATTACKS.iter().flat_map(|attack| [false, true].map(|second_visits| (attack, second_visits)));
         // The short form tries each attack in one of the two orders.
         all.enumerate().filter(|(number, _)| runs_long() || matches!(number % 4, 0 | 3)).map(|(_, case)| case)
     };
     let parts = lines(test, &["-e", TRACED, "-s", "65536"], || {
-        for (attack, is_post_order) in cases() {
+        for (attack, second_visits) in cases() {
             for depth in [LEVELS, 2 * LEVELS] {
                 let place = Place::new(depth);
-                let mut walk = begin(&place, is_post_order, attack);
+                let mut walk = begin(&place, second_visits, attack);
                 let mut errors = 0;
                 let counted = Counted::begin();
                 while walk.next_ok(|_| errors += 1).is_some() {}
                 drop(counted);
-                assert_eq!(errors, (attack.lost)(depth), "{}, post order {is_post_order}", attack.what);
+                assert_eq!(errors, (attack.lost)(depth), "{}, second visits {second_visits}", attack.what);
             }
         }
     });
     let Some(parts) = parts else { return };
     let costs: Vec<_> = parts.iter().map(|lines| Cost::of(lines)).collect();
-    for ((attack, is_post_order), costs) in cases().zip(costs.chunks(2)) {
+    for ((attack, second_visits), costs) in cases().zip(costs.chunks(2)) {
         let [once, twice] = [costs[0], costs[1]];
         let is_linear = 2 * twice.calls <= 5 * once.calls && 2 * twice.names <= 5 * once.names;
         let what = attack.what;
         assert!(
             is_linear,
-            "{what}, post order {is_post_order}: {LEVELS} levels cost {once:?}, twice as many {twice:?}"
+            "{what}, second visits {second_visits}: {LEVELS} levels cost {once:?}, twice as many {twice:?}"
         );
     }
     let what = "attacks whose cost grows with the levels, not with their square";

@@ -50,7 +50,7 @@ fn is_blown(panic: &dyn Any) -> bool {
 }
 
 fn ways() -> impl Iterator<Item = WalkOptions> {
-    let options = |is_post_order| Walk::options().second_visits(is_post_order);
+    let options = |second_visits| Walk::options().second_visits(second_visits);
     [false, true].into_iter().flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
 }
 

@@ -88,8 +88,8 @@ const CASES: [Case; 8] = [
 fn directory_that_is_named_is_entered() {
     let tree = Tree::of(&["a/b/", "e/"]);
     for (what, call, expected) in CASES {
-        for is_post_order in [false, true] {
-            let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
+        for second_visits in [false, true] {
+            let mut walk = Walk::options().second_visits(second_visits).open(tree.path()).unwrap();
             call(&mut walk.next().unwrap().unwrap());
             let visits = walked(&mut walk, |_| Plan::ALL);
             let expected: Vec<_> = expected.iter().map(|path| tree.path().join(path)).collect();
@@ -129,14 +129,14 @@ fn what_cannot_be_entered_is_one_error() {
         (long.as_bytes(), &long, libc::ENAMETOOLONG),
     ];
     for (name, shown, expected) in cases {
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             let reads: [fn(&mut Dir<'_>); 3] = [
                 |_| (),
                 |dir| while dir.next().unwrap().is_some() {},
                 |dir| dir.read_into(&mut Listing::new()).unwrap(),
             ];
             for read in reads {
-                let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
+                let mut walk = Walk::options().second_visits(second_visits).open(tree.path()).unwrap();
                 let mut root = walk.next().unwrap().unwrap();
                 root.enter(name);
                 read(&mut root);
@@ -184,9 +184,9 @@ fn threads_enter_what_is_named() {
         below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
     }
     for max_open in [4, 32] {
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             for threads in THREADS {
-                let walk = Walk::options().max_open(max_open).second_visits(is_post_order).open(tree.path()).unwrap();
+                let walk = Walk::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap();
                 let parts = walk.spread(threads, |worker| {
                     let mut paths = Vec::new();
                     while let Some(mut dir) = worker.next().unwrap() {
@@ -203,7 +203,7 @@ fn threads_enter_what_is_named() {
                 });
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                 paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
-                assert!(paths == all, "{threads} threads, {max_open} open, post order {is_post_order}");
+                assert!(paths == all, "{threads} threads, {max_open} open, second visits {second_visits}");
             }
         }
     }

@@ -33,7 +33,7 @@ pub fn followed(way: Way, root: &Path) -> Vec<Visit> {
 }
 
 pub fn followed_by_std(way: Way, root: &Path) -> Vec<Visit> {
-    by_std(root, way.is_post_order, |_| plan(way))
+    by_std(root, way.second_visits, |_| plan(way))
 }
 
 /// The root of the tree that is walked.

@@ -41,8 +41,8 @@ fn rooms() -> impl Iterator<Item = usize> {
 fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
     process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
-        for is_post_order in [false, true] {
-            let begin = |most| Walk::options().max_open(most).second_visits(is_post_order).open(tree.path()).unwrap();
+        for second_visits in [false, true] {
+            let begin = |most| Walk::options().max_open(most).second_visits(second_visits).open(tree.path()).unwrap();
             for room in rooms() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
@@ -51,7 +51,7 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
                 let others = leave_room(room);
                 let before = Cell::new(open_descriptors());
                 let counts = counts(&mut begin(1000), &before, |_| ());
-                let what = format!("room for {room}, post order {is_post_order}");
+                let what = format!("room for {room}, second visits {second_visits}");
                 for (at, (count, expected)) in counts.iter().zip(&expected).enumerate() {
                     assert_eq!(count, expected, "{what}, visit {at}");
                 }
@@ -98,18 +98,18 @@ fn reopened_walk_keeps_as_many_descriptors_as_its_options_say() {
 fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
     process::run("kept_open::walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             for room in 4..DEPTH / 2 {
                 let others = RefCell::new(leave_room(room));
                 let before = Cell::new(open_descriptors());
-                let mut walk = Walk::options().second_visits(is_post_order).open(tree.path()).unwrap();
+                let mut walk = Walk::options().second_visits(second_visits).open(tree.path()).unwrap();
                 let counts = counts(&mut walk, &before, |depth| {
                     if depth == DEPTH / 2 && !others.borrow().is_empty() {
                         before.set(before.get() - others.take().len());
                     }
                 });
                 let most = counts.iter().map(|count| count.2).max();
-                assert_eq!(most, Some(room), "room for {room}, post order {is_post_order}");
+                assert_eq!(most, Some(room), "room for {room}, second visits {second_visits}");
                 // On the way down, `m` is the second of three at each level.
                 let is_kept =
                     |&(depth, is_second, count): &(usize, bool, usize)| is_second || count == room.min(depth + 1);

@@ -44,7 +44,7 @@ fn walk_lends_a_directory_before_those_below_it() {
 }
 
 #[test]
-fn post_order_comes_back_to_a_directory_after_those_below_it() {
+fn walk_comes_back_to_a_directory_after_those_below_it() {
     let tree = Tree::of(&["a/b/"]);
     let walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
     assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b", "a", ""].map(PathBuf::from));

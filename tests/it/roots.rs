@@ -30,7 +30,7 @@ fn roots(place: &Tree, way: Way) -> (Vec<PathBuf>, Vec<Visit>) {
     ] {
         let root = place.path().join(name);
         match errno {
-            None => expected.extend(by_std(&root, way.is_post_order, |_| Plan::ALL)),
+            None => expected.extend(by_std(&root, way.second_visits, |_| Plan::ALL)),
             Some(errno) => expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) }),
         }
         roots.push(root);
@@ -58,7 +58,7 @@ fn one_thread_walks_one_after_the_other() {
             let mut walk = way.options().open_all(&roots);
             (0..steps).for_each(|_| drop(walk.next().map(|dir| dir.is_some())));
             walk.reopen(place.path().join("empty")).unwrap();
-            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), if way.is_post_order { 2 } else { 1 });
+            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), if way.second_visits { 2 } else { 1 });
         }
     }
 }
@@ -87,9 +87,9 @@ fn all_are_open_to_all_threads() {
 fn each_begins_with_the_same_state() {
     let tree = Tree::of(&["1/a/b/", "2/a/b/", "3/a/b/"]);
     let roots = ["1", "2", "3"].map(|name| tree.path().join(name));
-    for is_post_order in [false, true] {
+    for second_visits in [false, true] {
         for threads in THREADS {
-            let options = Walk::options().second_visits(is_post_order).with_state(7);
+            let options = Walk::options().second_visits(second_visits).with_state(7);
             let parts = options.open_all(&roots).spread(threads, |worker| {
                 let mut visits = 0;
                 while let Some(mut dir) = worker.next().unwrap() {
@@ -99,7 +99,7 @@ fn each_begins_with_the_same_state() {
                 }
                 visits
             });
-            assert_eq!(parts.into_iter().sum::<usize>(), if is_post_order { 18 } else { 9 });
+            assert_eq!(parts.into_iter().sum::<usize>(), if second_visits { 18 } else { 9 });
         }
     }
 }

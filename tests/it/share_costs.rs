@@ -39,11 +39,11 @@ fn wait(flag: &AtomicBool) {
 
 /// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one has
 /// nothing to do. Returns how many directories went to the other one, and the bytes that both allocated meanwhile.
-fn shares(depth: usize, is_post_order: bool) -> (usize, usize) {
+fn shares(depth: usize, second_visits: bool) -> (usize, usize) {
     let name = "m".repeat(250);
     let tree = Tree::new(|at| drop(levels(at, depth - 1, &name, &["z"], &[])));
     let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
-    let walk = Walk::options().max_open(2 * depth).second_visits(is_post_order).open(tree.path()).unwrap();
+    let walk = Walk::options().max_open(2 * depth).second_visits(second_visits).open(tree.path()).unwrap();
     let parts = walk.spread(2, |worker| {
         let is_first = worker.index() == 0;
         let mut listing = Listing::new();
@@ -81,16 +81,19 @@ fn shares(depth: usize, is_post_order: bool) -> (usize, usize) {
 fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
     process::run("share_costs::what_is_given_away_takes_memory_for_the_depth_not_for_its_square", 120, || {
         const LEVELS: usize = 300;
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             // On a busy machine the other thread can come too late to get anything.
             let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
-                let mut walks = iter::repeat_with(|| shares(depth, is_post_order)).take(20);
+                let mut walks = iter::repeat_with(|| shares(depth, second_visits)).take(20);
                 walks.find(|(shares, _)| *shares > depth / 16).expect("20 walks split off less than a sixteenth each")
             });
             // At most 4096 bytes of path for each directory that is visited; and names, and levels that become common.
             for (depth, given, bytes) in [(LEVELS, few, bytes), (4 * LEVELS, many, more)] {
                 let most = (2 * depth + 1) * (4096 + 2048);
-                assert!(bytes <= most, "post order {is_post_order}: {bytes} bytes, not {most}, for {given} of {depth}");
+                assert!(
+                    bytes <= most,
+                    "second visits {second_visits}: {bytes} bytes, not {most}, for {given} of {depth}"
+                );
             }
         }
     });
@@ -105,7 +108,7 @@ fn most_memory() -> usize {
     1024 * line.trim().strip_suffix(" kB").and_then(|number| number.parse::<usize>().ok()).expect("VmHWM not in kB")
 }
 
-/// Two threads walk the bottom of a chain in post-order. Meanwhile all levels are cut off, so each is lost. Returns the memory
+/// Two threads walk the bottom of a chain with second visits. Meanwhile all levels are cut off, so each is lost. Returns the memory
 /// that this takes, and the number of errors.
 fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);
@@ -173,14 +176,14 @@ fn ancestors_are_not_asked_for_again_by_each_thread() {
     /// What one thread takes for each level, its link, and the two directories that this leads to.
     const OF_ONE: usize = 7;
     let asked = total(TEST, "statx", || {
-        for (levels, is_post_order) in LEVELS.into_iter().flat_map(|levels| [(levels, false), (levels, true)]) {
+        for (levels, second_visits) in LEVELS.into_iter().flat_map(|levels| [(levels, false), (levels, true)]) {
             let (top, target) = (Tree::new(|_| ()), Tree::of(&["below/"]));
             let chain = Tree::new(|at| {
                 tree::chain(at, levels);
                 (0..levels).for_each(|level| symlink(target.path(), at.join("m/".repeat(level)).join("z")).unwrap());
             });
             symlink(chain.path(), top.path().join("z")).unwrap();
-            let walk = Walk::options().second_visits(is_post_order).open(top.path()).unwrap();
+            let walk = Walk::options().second_visits(second_visits).open(top.path()).unwrap();
             let visits = walk.spread(8, |worker| {
                 let (mut listing, mut visits) = (Listing::new(), 0);
                 while let Some(mut dir) = worker.next().unwrap() {

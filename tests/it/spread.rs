@@ -39,7 +39,7 @@ impl Way {
 
     /// What all threads together must lend.
     fn by_std(self, root: &Path) -> Vec<Visit> {
-        in_one_order(by_std(root, self.is_post_order, |_| self.plan()))
+        in_one_order(by_std(root, self.second_visits, |_| self.plan()))
     }
 
     /// What they lend.

@@ -48,15 +48,15 @@ pub fn read_all(mut dir: Dir<'_>) {
     while dir.next().unwrap().is_some() {}
 }
 
-/// Checks that each directory was lent before those below it, and in post-order again after them.
-pub fn check(root: &Path, is_post_order: bool, stamps: &[Stamp]) {
+/// Checks that each directory was lent before those below it, and with second visits again after them.
+pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
     let of = |is_second_visit: bool| {
         let of = stamps.iter().filter(|stamp| stamp.is_second_visit == is_second_visit);
         of.map(|stamp| (&*stamp.path, stamp)).collect::<HashMap<_, _>>()
     };
     let (firsts, seconds) = (of(false), of(true));
     assert_eq!(stamps.len(), firsts.len() + seconds.len(), "a directory is lent twice: {stamps:#?}");
-    assert!(is_post_order || seconds.is_empty());
+    assert!(second_visits || seconds.is_empty());
     for stamp in stamps {
         let (path, shown) = (&*stamp.path, stamp.path.display());
         let above = path.parent().filter(|_| path != root);

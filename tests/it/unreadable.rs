@@ -98,7 +98,7 @@ const CASES: [Case; 10] = [
 ];
 
 /// Walks a tree with such a directory between two others, or with a link to it.
-fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_link: bool) {
+fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_link: bool) {
     let tree = Tree::of(&["a/", "secret/below/", "z/"]);
     let mut secret = tree.path().join("secret");
     forbid(&secret);
@@ -106,7 +106,7 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
         secret = tree.path().join("link");
         symlink("secret", &secret).unwrap();
     }
-    let options = Walk::options().second_visits(is_post_order).same_mount(same_mount);
+    let options = Walk::options().second_visits(second_visits).same_mount(same_mount);
     let mut walk = options.open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     if is_link {
@@ -127,7 +127,7 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
         }
         visits.push((dir.path().to_owned(), dir.is_second_visit()));
     }
-    let what = format!("{what}, post order {is_post_order}, same mount {same_mount}, link {is_link}");
+    let what = format!("{what}, second visits {second_visits}, same mount {same_mount}, link {is_link}");
     assert_eq!([errors.len(), of_walk.len()], told, "{what}");
     for error in errors.iter().chain(&of_walk) {
         assert_eq!((error.path(), error.depth(), errno(error)), (&*secret, 1, libc::EACCES), "{what}");
@@ -136,9 +136,9 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
     let mut expected = Vec::new();
     for name in ["a", secret.file_name().unwrap().to_str().unwrap(), "z"] {
         expected.push((tree.path().join(name), false));
-        expected.extend(is_post_order.then(|| (tree.path().join(name), true)));
+        expected.extend(second_visits.then(|| (tree.path().join(name), true)));
     }
-    expected.extend(is_post_order.then(|| (tree.path().to_owned(), true)));
+    expected.extend(second_visits.then(|| (tree.path().to_owned(), true)));
     expected.sort();
     assert_eq!(visits, expected, "{what}");
 }
@@ -147,10 +147,10 @@ fn check((what, read, told): Case, is_post_order: bool, same_mount: bool, is_lin
 fn whoever_reads_it_gets_one_error() {
     as_nobody(|| {
         for case in CASES {
-            for is_post_order in [false, true] {
+            for second_visits in [false, true] {
                 for same_mount in [false, true] {
                     for is_link in [false, true] {
-                        check(case, is_post_order, same_mount, is_link);
+                        check(case, second_visits, same_mount, is_link);
                     }
                 }
             }
@@ -252,10 +252,10 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
     let cases = || [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)));
     let parts = calls(TEST, || {
         as_nobody(|| {
-            for (is_post_order, mode) in cases() {
+            for (second_visits, mode) in cases() {
                 for depth in [LEVELS, 2 * LEVELS] {
                     let tree = Tree::new(|at| closed_chain(at, depth, mode));
-                    let mut walk = Walk::options().max_open(4).second_visits(is_post_order).open(tree.path()).unwrap();
+                    let mut walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
                     let (mut listing, mut visits, mut errors) = (Listing::new(), 0, 0);
                     let counted = Counted::begin();
                     while let Some(mut dir) = walk.next().unwrap() {
@@ -263,7 +263,7 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
                         errors += usize::from(dir.read_into(&mut listing).is_err());
                     }
                     drop(counted);
-                    assert_eq!(visits, (2 * depth + 1) * if is_post_order { 2 } else { 1 });
+                    assert_eq!(visits, (2 * depth + 1) * if second_visits { 2 } else { 1 });
                     assert_eq!(errors, if mode == 0 { depth } else { 0 });
                 }
             }
@@ -272,10 +272,10 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
     let Some(parts) = parts else { return };
     let opens = |calls: &Vec<String>| calls.iter().filter(|call| call.starts_with("openat")).count();
     let counts: Vec<_> = parts.iter().map(opens).collect();
-    for ((is_post_order, mode), counts) in cases().zip(counts.chunks(2)) {
+    for ((second_visits, mode), counts) in cases().zip(counts.chunks(2)) {
         // Two directories on each level, the way back to one, and where it may not be read, another call to open it.
         let [few, many] = [counts[0], counts[1]].map(|count| count / LEVELS);
-        assert!(few <= 4 && many <= 8, "post order {is_post_order}, mode {mode:o}: {counts:?} opens");
+        assert!(few <= 4 && many <= 8, "second visits {second_visits}, mode {mode:o}: {counts:?} opens");
     }
 }
 
@@ -290,7 +290,7 @@ fn chain_of_names_that_cannot_be_opened(at: &Path, depth: usize) {
     }
 }
 
-/// Walks it in post-order. `test` is the one that calls this.
+/// Walks it with second visits. `test` is the one that calls this.
 fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
     const LEVELS: usize = 200;
     let calls = total(test, "statx", || {

@@ -30,13 +30,13 @@ fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
 /// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
 /// from the documentation, applied to what `std` reads.
 fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
-    for is_post_order in [false, true] {
-        let expected = by_std(tree.path(), is_post_order, &plan);
+    for second_visits in [false, true] {
+        let expected = by_std(tree.path(), second_visits, &plan);
         for max_open in BOUNDS {
             for same_mount in [false, true] {
-                let options = Walk::options().same_mount(same_mount).max_open(max_open).second_visits(is_post_order);
+                let options = Walk::options().same_mount(same_mount).max_open(max_open).second_visits(second_visits);
                 let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
-                let how = format!("post order {is_post_order}, {max_open} open, same mount {same_mount}");
+                let how = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
                 assert!(visits == expected, "{what}, {how}");
             }
         }

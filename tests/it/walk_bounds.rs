@@ -33,11 +33,11 @@ fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
     let depth = if runs_long() { 100_000 } else { 2500 };
     let test = |make: fn(&Path, usize), count: usize| {
         let tree = Tree::new(|at| make(at, depth));
-        for is_post_order in [false, true] {
-            let expected = trace(&mut walk(tree.path(), 400, is_post_order), |_| ());
-            assert_eq!(expected.0, if is_post_order { 2 * count } else { count });
+        for second_visits in [false, true] {
+            let expected = trace(&mut walk(tree.path(), 400, second_visits), |_| ());
+            assert_eq!(expected.0, if second_visits { 2 * count } else { count });
             for max_open in [1, 32] {
-                assert!(trace(&mut walk(tree.path(), max_open, is_post_order), |_| ()) == expected, "{max_open} open");
+                assert!(trace(&mut walk(tree.path(), max_open, second_visits), |_| ()) == expected, "{max_open} open");
             }
         }
     };
@@ -58,10 +58,10 @@ fn no_more_descriptors_are_open_than_stated() {
     process::run("walk_bounds::no_more_descriptors_are_open_than_stated", 60, || {
         let tree = Tree::new(|at| tree::bushy(at, 50));
         let before = open_descriptors();
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             for max_open in [0, 1, 4, 5, 32, 1000] {
                 let mut most = 0;
-                trace(&mut walk(tree.path(), max_open, is_post_order), |_| {
+                trace(&mut walk(tree.path(), max_open, second_visits), |_| {
                     most = most.max(open_descriptors() - before);
                 });
                 // No more than that, but levels are kept open if they may be.
@@ -69,7 +69,7 @@ fn no_more_descriptors_are_open_than_stated() {
                 assert!(is_most, "{most} open, {max_open} allowed");
                 assert_eq!(open_descriptors(), before, "a descriptor was left open");
                 for left_at in 1..20 {
-                    let mut walk = walk(tree.path(), max_open, is_post_order);
+                    let mut walk = walk(tree.path(), max_open, second_visits);
                     for _ in 0..left_at {
                         let _ = walk.next().unwrap();
                     }
@@ -110,9 +110,9 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
     const DEPTH: usize = 6;
     const TEST: &str = "walk_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
     let cases =
-        || [false, true].into_iter().flat_map(|is_post_order| (0..4).map(move |change| (is_post_order, change)));
+        || [false, true].into_iter().flat_map(|second_visits| (0..4).map(move |change| (second_visits, change)));
     let most = most_open(TEST, || {
-        for (is_post_order, change) in cases() {
+        for (second_visits, change) in cases() {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| {
                 // In one case the way back is longer than one path of `../`.
@@ -124,7 +124,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
             });
             let path = |levels| tree.path().join("m/".repeat(levels));
             let _counted = Counted::begin();
-            let mut walk = walk(tree.path(), 4, is_post_order);
+            let mut walk = walk(tree.path(), 4, second_visits);
             walked(&mut walk, |at| {
                 match change {
                     1 if at.ends_with("m/z") => move_aside(at.parent().unwrap(), aside.path()).unwrap(),
@@ -139,9 +139,9 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
             });
         }
     });
-    for ((is_post_order, change), most) in cases().zip(most.into_iter().flatten()) {
+    for ((second_visits, change), most) in cases().zip(most.into_iter().flatten()) {
         let stated = if change == 3 { 4 + 2 } else { 4 };
-        assert_eq!(most, stated, "change {change}, post order {is_post_order}");
+        assert_eq!(most, stated, "change {change}, second visits {second_visits}");
     }
 }
 
@@ -157,13 +157,13 @@ pub fn leave_room(descriptors: usize) -> Vec<File> {
 fn process_with_few_descriptors_walks_all() {
     process::run("walk_bounds::process_with_few_descriptors_walks_all", 60, || {
         let tree = Tree::new(|at| tree::bushy(at, 50));
-        for is_post_order in [false, true] {
-            let expected = by_std(tree.path(), is_post_order, |_| Plan::ALL);
+        for second_visits in [false, true] {
+            let expected = by_std(tree.path(), second_visits, |_| Plan::ALL);
             // The least: the root, the current directory, and the way back to a closed one.
             for descriptors in 3..16 {
                 let _others = leave_room(descriptors);
-                let visits = walked(&mut walk(tree.path(), 1000, is_post_order), |_| Plan::ALL);
-                assert!(visits == expected, "{descriptors} descriptors, post order {is_post_order}");
+                let visits = walked(&mut walk(tree.path(), 1000, second_visits), |_| Plan::ALL);
+                assert!(visits == expected, "{descriptors} descriptors, second visits {second_visits}");
             }
         }
     });
@@ -203,9 +203,9 @@ fn way_back_is_found_across_a_long_chain() {
     let levels = [(tree::COMB, 6), (tree::CHAIN, 3000), (tree::COMB, 6)];
     let levels = levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count));
     let tree = Tree::new(|at| tree::nest(at, levels));
-    for is_post_order in [false, true] {
-        let expected = trace(&mut walk(tree.path(), 5000, is_post_order), |_| ());
-        assert!(trace(&mut walk(tree.path(), 1, is_post_order), |_| ()) == expected);
+    for second_visits in [false, true] {
+        let expected = trace(&mut walk(tree.path(), 5000, second_visits), |_| ());
+        assert!(trace(&mut walk(tree.path(), 1, second_visits), |_| ()) == expected);
     }
 }
 
@@ -221,16 +221,16 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
     ];
     as_nobody(|| {
         for (index, change) in changes.into_iter().enumerate() {
-            for is_post_order in [false, true] {
+            for second_visits in [false, true] {
                 let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
-                let expected = by_std(tree.path(), is_post_order, |_| Plan::sorted(Order::Bytes));
-                let visits = walked(&mut walk(tree.path(), 1, is_post_order), |path| {
+                let expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
+                let visits = walked(&mut walk(tree.path(), 1, second_visits), |path| {
                     if path.ends_with("a") || path.ends_with("z") {
                         change(path, aside.path()).unwrap();
                     }
                     Plan::sorted(Order::Bytes)
                 });
-                assert!(visits == expected, "change {index}, post order {is_post_order}");
+                assert!(visits == expected, "change {index}, second visits {second_visits}");
             }
         }
     });
@@ -240,19 +240,19 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
 #[test]
 fn way_back_by_names_is_found_with_four_descriptors() {
     process::run("walk_bounds::way_back_by_names_is_found_with_four_descriptors", 60, || {
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
             let plan = |_: &Path| Plan::sorted(Order::Bytes);
-            let expected = by_std(tree.path(), is_post_order, plan);
+            let expected = by_std(tree.path(), second_visits, plan);
             let others = leave_room(4);
-            let visits = walked(&mut walk(tree.path(), 4, is_post_order), |path| {
+            let visits = walked(&mut walk(tree.path(), 4, second_visits), |path| {
                 if path.ends_with("m/z") {
                     move_aside(path.parent().unwrap(), aside.path()).unwrap();
                 }
                 plan(path)
             });
             drop(others);
-            assert!(visits == expected, "post order {is_post_order}: {:?}", errors(&visits));
+            assert!(visits == expected, "second visits {second_visits}: {:?}", errors(&visits));
         }
     });
 }
@@ -261,15 +261,15 @@ fn way_back_by_names_is_found_with_four_descriptors() {
 #[test]
 fn way_back_is_found_though_levels_may_not_be_read_any_more() {
     as_nobody(|| {
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             for max_open in [1, 32, 1000] {
                 let tree = Tree::new(|at| tree::comb(at, 40));
-                let expected = by_std(tree.path(), is_post_order, |_| Plan::sorted(Order::Bytes));
-                let visits = walked(&mut walk(tree.path(), max_open, is_post_order), |path| {
+                let expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
+                let visits = walked(&mut walk(tree.path(), max_open, second_visits), |path| {
                     fs::set_permissions(path, Permissions::from_mode(0o300)).unwrap();
                     Plan::sorted(Order::Bytes)
                 });
-                assert!(visits == expected, "post order {is_post_order}, {max_open} open");
+                assert!(visits == expected, "second visits {second_visits}, {max_open} open");
             }
         }
     });
@@ -281,15 +281,15 @@ fn way_back_is_found_though_levels_may_not_be_read_any_more() {
 fn closed_level_that_was_moved_is_found_from_below_or_lost() {
     const DEPTH: usize = 10;
     for is_cut in [false, true] {
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| tree::comb(at, DEPTH));
             let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
-            let mut expected = by_std(tree.path(), is_post_order, |_| Plan::sorted(Order::Bytes));
+            let mut expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
             if is_cut {
                 let lost = expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
                 let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
-                if is_post_order {
+                if second_visits {
                     // Its second visit is lost too. The second visit of the directory below it comes after the error.
                     expected.drain(lost..lost + 3);
                     expected.insert(lost - 1, error);
@@ -297,7 +297,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                     expected[lost] = error;
                 }
             }
-            let visits = walked(&mut walk(tree.path(), 1, is_post_order), |at| {
+            let visits = walked(&mut walk(tree.path(), 1, second_visits), |at| {
                 if at == path(DEPTH) {
                     if is_cut {
                         fs::rename(path(4), aside.path().join("below")).unwrap();
@@ -307,7 +307,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                 }
                 Plan::sorted(Order::Bytes)
             });
-            assert!(visits == expected, "cut {is_cut}, post order {is_post_order}: {visits:#?}");
+            assert!(visits == expected, "cut {is_cut}, second visits {second_visits}: {visits:#?}");
         }
     }
 }

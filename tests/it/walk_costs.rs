@@ -38,9 +38,9 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
         Tree::new(|at| tree::chain(at, 50)),
         Tree::of(&["only/f"]),
     ];
-    for is_post_order in [false, true] {
+    for second_visits in [false, true] {
         for max_open in [1, 1000] {
-            let options = Walk::options().max_open(max_open).same_mount(true).second_visits(is_post_order);
+            let options = Walk::options().max_open(max_open).same_mount(true).second_visits(second_visits);
             let mut walk = options.open(trees[0].path()).unwrap();
             let mut listing = Listing::new();
             let mut rounds = |rounds: usize| {
@@ -53,7 +53,7 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
                 }
             };
             rounds(20);
-            assert_eq!(allocated(|| rounds(160)), NOTHING, "post order {is_post_order}, {max_open} open");
+            assert_eq!(allocated(|| rounds(160)), NOTHING, "second visits {second_visits}, {max_open} open");
         }
     }
 }
@@ -88,25 +88,25 @@ fn walk_takes_memory_for_what_is_left_to_do() {
     const NAMES: usize = grown(LEVELS * 3 * ("m".len() + 2), 1);
     const OPEN: usize = grown(LEVELS, 64);
     const CLOSED: usize = OPEN + grown(LEVELS, 48);
-    let taken = |make: fn(&Path, usize), max_open: usize, is_post_order: bool| {
+    let taken = |make: fn(&Path, usize), max_open: usize, second_visits: bool| {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;
         let costs = allocated(|| {
-            let options = Walk::options().max_open(max_open).second_visits(is_post_order);
+            let options = Walk::options().max_open(max_open).second_visits(second_visits);
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
             walk_all(&mut new, &mut Listing::new(), LOOKS[1]);
             walk = Some(new);
         });
         costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
     };
-    for (shape, make, max_open, is_post_order, promised) in [
+    for (shape, make, max_open, second_visits, promised) in [
         ("a chain", tree::chain as fn(&Path, usize), 32, false, PATH),
         ("a wide tree", |at, count| tree::wide(at, count, 8), 32, false, grown(LEVELS * (8 + 2), 1)),
         ("a comb", tree::comb, LEVELS, false, PATH + NAMES + OPEN),
         ("a comb, few open", tree::comb, 32, false, PATH + NAMES + CLOSED),
-        ("a chain in post-order", tree::chain, 32, true, PATH + CLOSED),
+        ("a chain with second visits", tree::chain, 32, true, PATH + CLOSED),
     ] {
-        let taken = taken(make, max_open, is_post_order);
+        let taken = taken(make, max_open, second_visits);
         assert!(taken <= promised + 1024, "{shape}: {taken} bytes taken, {promised} promised");
     }
 }

@@ -92,16 +92,16 @@ fn forbidden_directories_have_the_errors_of_std() {
             chmod(dir, *mode);
         }
         for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
-            for is_post_order in [false, true] {
-                let expected = by_std(tree.path(), is_post_order, |_| plan);
+            for second_visits in [false, true] {
+                let expected = by_std(tree.path(), second_visits, |_| plan);
                 let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
                 assert_eq!(errors, 4 + 2 * 2, "not one for each mode without r, and two for each with r but without x");
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
-                        let options = Walk::options().max_open(max_open).second_visits(is_post_order);
+                        let options = Walk::options().max_open(max_open).second_visits(second_visits);
                         let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
                         let visits = walked(&mut walk, |_| plan);
-                        let what = format!("post order {is_post_order}, {max_open} open, same mount {same_mount}");
+                        let what = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
                         assert!(visits == expected, "{plan:?}, {what}");
                     }
                 }
@@ -134,10 +134,10 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
     let file = |path: &Path| fs::write(path, "").unwrap();
     let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
     for replace in [&link as &dyn Fn(&Path), &dangling, &file, &fifo] {
-        for is_post_order in [false, true] {
+        for second_visits in [false, true] {
             let tree = Tree::of(&["a/", "victim/below/", "z/"]);
             let victim = tree.path().join("victim");
-            let mut walk = walk(tree.path(), 1, is_post_order);
+            let mut walk = walk(tree.path(), 1, second_visits);
             let mut root = walk.next().unwrap().unwrap();
             while root.next().unwrap().is_some() {}
 
@@ -146,7 +146,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
             let visits = walked(&mut walk, |_| Plan::ALL);
             let error = Visit { path: victim, depth: 1, what: What::Error(libc::ENOTDIR) };
             assert_eq!(visits.iter().filter(|visit| **visit == error).count(), 1);
-            assert_eq!(visits.len(), if is_post_order { 6 } else { 3 }, "{visits:?}");
+            assert_eq!(visits.len(), if second_visits { 6 } else { 3 }, "{visits:?}");
         }
     }
 }

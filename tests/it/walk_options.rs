@@ -32,10 +32,10 @@ fn deepest_level_is_that_of_find() {
             let found =
                 run(Command::new("find").arg(tree.path()).args(["-maxdepth", &max_depth.to_string(), "-print0"]));
             let found: BTreeSet<_> = found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
-            for (is_sorted, is_post_order, max_open) in
+            for (is_sorted, second_visits, max_open) in
                 [(false, false, 32), (true, false, 32), (false, true, 32), (true, true, 4), (false, false, 4)]
             {
-                let options = Walk::options().max_open(max_open).second_visits(is_post_order).max_depth(max_depth);
+                let options = Walk::options().max_open(max_open).second_visits(second_visits).max_depth(max_depth);
                 let walk = || options.clone().open(tree.path()).unwrap();
                 let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
                 let paths = paths(&walked(&mut walk(), |_| plan));

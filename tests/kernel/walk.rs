@@ -36,10 +36,10 @@ pub const SORTED: Way = Way { is_sorted: true, max_open: 4, ..PLAIN };
 pub const WAYS: [Way; 6] = [
     PLAIN,
     Way { is_sorted: false, ..SORTED },
-    Way { is_sorted: false, is_post_order: true, ..SORTED },
+    Way { is_sorted: false, second_visits: true, ..SORTED },
     Way { is_sorted: false, is_on_one_mount: true, ..SORTED },
     SORTED,
-    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
+    Way { second_visits: true, is_on_one_mount: true, ..SORTED },
 ];
 
 impl Way {
@@ -59,7 +59,7 @@ impl Way {
 
     /// What it must lend, in a sorted walk in this order.
     fn by_std(self, root: &Path) -> impl Iterator<Item = Visit> {
-        let visits = by_std(root, self.is_post_order, |_| self.plan());
+        let visits = by_std(root, self.second_visits, |_| self.plan());
         visits.into_iter().map(move |visit| Visit { path: visit.path.strip_prefix(root).unwrap().into(), ..visit })
     }
 }

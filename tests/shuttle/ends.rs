@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
     explore("all return early", 1000, move || {
-        let (is_post_order, max_open) = any_way();
-        begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+        let (second_visits, max_open) = any_way();
+        begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             (0..thread_rng().gen_range(0..8)).take_while(|_| worker.next().unwrap().is_some()).count()
         });
     });
@@ -25,11 +25,11 @@ fn it_ends_when_all_return_early() {
 fn stop_ends_it_for_all() {
     let tree = Tree::new(make);
     explore("stopped", 1000, move || {
-        let (is_post_order, max_open) = any_way();
+        let (second_visits, max_open) = any_way();
         let (visits, is_over, late) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicUsize::new(0));
         let stop_at = thread_rng().gen_range(0..20);
         let returns = thread_rng().gen_bool(0.5);
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+        let parts = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             let mut stops = false;
             while let Some(_dir) = worker.next().unwrap() {
                 late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
@@ -52,11 +52,11 @@ fn stop_ends_it_for_all() {
 fn panic_is_passed_on_when_all_have_returned() {
     let tree = Tree::new(make);
     explore("panics", 1000, move || {
-        let (is_post_order, max_open) = any_way();
+        let (second_visits, max_open) = any_way();
         let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let panic_at = thread_rng().gen_range(0..DIRECTORIES);
         let panics = thread_rng().gen_range(1..3);
-        let walk = begin(&tree, is_post_order, max_open);
+        let walk = begin(&tree, second_visits, max_open);
         let spread = AssertUnwindSafe(|| {
             walk.spread(thread_rng().gen_range(1..5), |worker| {
                 begun.fetch_add(1, SeqCst);
@@ -92,9 +92,9 @@ impl Clone for Fuse {
 fn state_whose_clone_panics_hangs_nothing() {
     let tree = Tree::new(make);
     explore("the clone of a state panics", 1000, move || {
-        let (is_post_order, max_open) = any_way();
+        let (second_visits, max_open) = any_way();
         let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
-        let options = Walk::options().second_visits(is_post_order).max_open(max_open).with_state(fuse);
+        let options = Walk::options().second_visits(second_visits).max_open(max_open).with_state(fuse);
         let walk = options.open(tree.path()).unwrap();
         let spread = AssertUnwindSafe(|| {
             walk.spread(thread_rng().gen_range(1..5), |worker| while worker.next().unwrap().is_some() {})

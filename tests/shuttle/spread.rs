@@ -57,8 +57,8 @@ fn make(at: &Path) {
 
 const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
-fn begin(tree: &Tree, is_post_order: bool, max_open: usize) -> Walk {
-    Walk::options().max_open(max_open).second_visits(is_post_order).open(tree.path()).unwrap()
+fn begin(tree: &Tree, second_visits: bool, max_open: usize) -> Walk {
+    Walk::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap()
 }
 
 const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
@@ -71,15 +71,15 @@ fn any_way() -> (bool, usize) {
 fn every_directory_comes_once_and_in_order() {
     let tree = Tree::new(make);
     explore("each directory once, in order", 1000, move || {
-        let (is_post_order, max_open) = any_way();
+        let (second_visits, max_open) = any_way();
         let clock = Clock::new();
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |worker| {
+        let parts = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(2..5), |worker| {
             let visit = || clock.visit(worker, tree.path(), read_all).unwrap();
             iter::from_fn(visit).collect::<Vec<_>>()
         });
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
-        assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
-        stamps::check(tree.path(), is_post_order, &stamps);
+        assert_eq!(stamps.len(), if second_visits { 2 * DIRECTORIES } else { DIRECTORIES });
+        stamps::check(tree.path(), second_visits, &stamps);
     });
 }
 
@@ -88,9 +88,9 @@ fn every_directory_comes_once_and_in_order() {
 fn what_threads_leave_goes_to_the_others() {
     let tree = Tree::new(make);
     explore("what threads leave goes to the others", 1000, move || {
-        let (is_post_order, max_open) = any_way();
+        let (second_visits, max_open) = any_way();
         let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
-        let parts = begin(&tree, is_post_order, max_open).spread(thread_rng().gen_range(2..5), |worker| {
+        let parts = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(2..5), |worker| {
             let stays = !one_stays.swap(true, SeqCst);
             let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
             let visit = || {
@@ -104,8 +104,8 @@ fn what_threads_leave_goes_to_the_others() {
             iter::from_fn(visit).take(steps).collect::<Vec<_>>()
         });
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
-        assert_eq!(stamps.len(), if is_post_order { 2 * DIRECTORIES } else { DIRECTORIES });
-        stamps::check(tree.path(), is_post_order, &stamps);
+        assert_eq!(stamps.len(), if second_visits { 2 * DIRECTORIES } else { DIRECTORIES });
+        stamps::check(tree.path(), second_visits, &stamps);
     });
 }
 
@@ -250,8 +250,8 @@ fn directories_in(path: &Path) -> usize {
 fn roots_are_shared() {
     let tree = Tree::new(make);
     explore("many roots", 1000, move || {
-        let (is_post_order, max_open) = any_way();
-        let options = Walk::options().second_visits(is_post_order).max_open(max_open);
+        let (second_visits, max_open) = any_way();
+        let options = Walk::options().second_visits(second_visits).max_open(max_open);
         let roots = ["a", "m/a", "m/m", "z", "m/z"].map(|name| tree.path().join(name));
         let walk = options.open_all(&roots);
         let parts = walk.spread(thread_rng().gen_range(2..5), |worker| {
@@ -261,7 +261,7 @@ fn roots_are_shared() {
         });
         let visits: Vec<_> = parts.into_iter().flatten().collect();
         let expected = roots.iter().map(|root| directories_in(root)).sum::<usize>();
-        assert_eq!(visits.len(), if is_post_order { 2 * expected } else { expected });
+        assert_eq!(visits.len(), if second_visits { 2 * expected } else { expected });
         assert_eq!(visits.iter().collect::<HashSet<_>>().len(), visits.len(), "a visit comes twice");
     });
 }

@@ -114,8 +114,8 @@ impl Prune {
     }
 }
 
-pub fn walk(root: &Path, max_open: usize, is_post_order: bool) -> Walk {
-    Walk::options().max_open(max_open).second_visits(is_post_order).open(root).unwrap()
+pub fn walk(root: &Path, max_open: usize, second_visits: bool) -> Walk {
+    Walk::options().max_open(max_open).second_visits(second_visits).open(root).unwrap()
 }
 
 /// All that is left of `walk`, with each directory treated by the plan for its path.
@@ -281,13 +281,13 @@ fn id(path: &Path) -> (u64, u64) {
 }
 
 /// What a walk of `root` must answer: the order of a walk, by `std`.
-pub fn by_std(root: &Path, is_post_order: bool, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
+pub fn by_std(root: &Path, second_visits: bool, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
     let mut visits = Vec::new();
-    below(root, 0, is_post_order, &plan, &mut visits);
+    below(root, 0, second_visits, &plan, &mut visits);
     visits
 }
 
-fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Path) -> Plan, visits: &mut Vec<Visit>) {
+fn below(path: &Path, depth: usize, second_visits: bool, plan_for: &impl Fn(&Path) -> Plan, visits: &mut Vec<Visit>) {
     let visit = |what| Visit { path: path.to_owned(), depth, what };
     match fs::read_dir(path) {
         Err(error) => {
@@ -328,12 +328,12 @@ fn below(path: &Path, depth: usize, is_post_order: bool, plan_for: &impl Fn(&Pat
                     },
                     _ => continue,
                 }
-                below(&child, depth + 1, is_post_order, plan_for, visits);
+                below(&child, depth + 1, second_visits, plan_for, visits);
             }
         }
     }
     // A directory that cannot be read has one, too, unless it cannot be found.
-    if is_post_order && path.symlink_metadata().is_ok() {
+    if second_visits && path.symlink_metadata().is_ok() {
         visits.push(visit(What::Second));
     }
 }

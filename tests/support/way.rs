@@ -7,7 +7,7 @@ use lendir::{Order, Walk, WalkOptions};
 pub struct Way {
     /// Each directory is read into a `Listing`.
     pub is_sorted: bool,
-    pub is_post_order: bool,
+    pub second_visits: bool,
     pub is_on_one_mount: bool,
     pub max_open: usize,
     pub max_depth: usize,
@@ -15,8 +15,8 @@ pub struct Way {
 
 /// A walk's own settings.
 pub const PLAIN: Way =
-    Way { is_sorted: false, is_post_order: false, is_on_one_mount: false, max_open: 32, max_depth: usize::MAX };
-pub const POST: Way = Way { is_post_order: true, ..PLAIN };
+    Way { is_sorted: false, second_visits: false, is_on_one_mount: false, max_open: 32, max_depth: usize::MAX };
+pub const POST: Way = Way { second_visits: true, ..PLAIN };
 
 impl Way {
     pub fn plan(self) -> Plan {
@@ -27,6 +27,6 @@ impl Way {
     /// The options of the walk. The caller sorts.
     pub fn options(self) -> WalkOptions {
         let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
-        options.second_visits(self.is_post_order).same_mount(self.is_on_one_mount)
+        options.second_visits(self.second_visits).same_mount(self.is_on_one_mount)
     }
 }

@@ -50,7 +50,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
     for seed in 0..if runs_long() { 300 } else { 3 } {
         let plan = |path: &Path| Plan::any(seed, path);
         for way in [PLAIN, TIGHT] {
-            let expected = in_one_order(by_std(tree.path(), way.is_post_order, plan));
+            let expected = in_one_order(by_std(tree.path(), way.second_visits, plan));
             for threads in [2, 8] {
                 let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, plan));
                 let visits = in_one_order(parts.into_iter().flatten());
@@ -100,8 +100,8 @@ fn directory_comes_before_all_below_it_and_again_after_them() {
                         .begin(tree.path())
                         .spread(threads, |worker| iter::from_fn(|| visit(worker)).collect::<Vec<_>>());
                     let stamps: Vec<_> = parts.into_iter().flatten().collect();
-                    assert_eq!(stamps.len(), if way.is_post_order { 2 * count } else { count });
-                    stamps::check(tree.path(), way.is_post_order, &stamps);
+                    assert_eq!(stamps.len(), if way.second_visits { 2 * count } else { count });
+                    stamps::check(tree.path(), way.second_visits, &stamps);
                 }
             }
         }

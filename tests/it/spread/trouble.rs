@@ -155,7 +155,7 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
             Some(path.clone())
         })
     });
-    let visits = if way.is_post_order { &[false, true][..] } else { &[false] };
+    let visits = if way.second_visits { &[false, true][..] } else { &[false] };
     let mut expected: Vec<_> = iter::once(root.to_owned())
         .chain(all)
         .flat_map(|path| visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit)))

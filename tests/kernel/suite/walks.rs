@@ -40,7 +40,7 @@ pub fn walks_tell_what_std_tells(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
         for way in WAYS {
             let told = way.walk(tree);
-            if way.is_post_order && told.left.len() != expected.visited.len() {
+            if way.second_visits && told.left.len() != expected.visited.len() {
                 return Err(format!("{way:?}: {} second visits in {}", told.left.len(), tree.display()));
             }
             if told.sorted() != *expected {

@@ -19,9 +19,9 @@ pub const CLOSED: usize = 3;
 /// The order of the directories is known.
 pub const WAYS: [Way; 4] = [
     SORTED,
-    Way { is_post_order: true, ..SORTED },
+    Way { second_visits: true, ..SORTED },
     Way { is_on_one_mount: true, ..SORTED },
-    Way { is_post_order: true, is_on_one_mount: true, ..SORTED },
+    Way { second_visits: true, is_on_one_mount: true, ..SORTED },
 ];
 
 /// A change, made when the walk has lent the directory `at`.
@@ -202,7 +202,7 @@ pub fn check_all(changes: &[Change], scratch: &Path) -> usize {
 
         let what = format!("{}, {way:?}", change.what);
         assert_eq!(told.clone().sorted(), expected, "{what}");
-        if way.is_post_order {
+        if way.second_visits {
             let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);
             let mut left = told.left;
             left.sort_unstable();

@@ -57,7 +57,7 @@ fn in_each_level(tree: &Path, change: impl Fn(&Path) -> io::Result<()>) -> io::R
     (0..=DEPTH).try_for_each(|depth| change(&tree.join(level(depth))))
 }
 
-const WAYS: [Way; 2] = [SORTED, Way { is_post_order: true, ..SORTED }];
+const WAYS: [Way; 2] = [SORTED, Way { second_visits: true, ..SORTED }];
 
 #[test]
 fn levels_that_change_are_known_again() {
@@ -104,7 +104,7 @@ fn check(mounted: &Mounted) -> usize {
                 assert_eq!(told.clone().sorted(), all, "{what}");
                 let mut left = told.left;
                 left.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-                assert_eq!(left, if way.is_post_order { all.visited } else { vec![] }, "{what}");
+                assert_eq!(left, if way.second_visits { all.visited } else { vec![] }, "{what}");
             }
         }
     }

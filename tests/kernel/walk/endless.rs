@@ -45,7 +45,7 @@ fn depth_without_end_is_bounded_by_the_caller() {
                     }
                 }
                 assert_eq!(visited, directories, "{way:?}");
-                assert_eq!(left, if way.is_post_order { directories } else { 0 }, "{way:?}");
+                assert_eq!(left, if way.second_visits { directories } else { 0 }, "{way:?}");
             }
         }
         let mut walk = Walk::open(server.path(1)).unwrap();

@@ -41,8 +41,8 @@ fn each_error_of_each_call_comes_once() {
         comb(tree, DEPTH);
         let mut cases = 0;
         for number in 0..8 {
-            let [is_post_order, is_on_one_mount, has_types] = [1, 2, 4].map(|bit| number & bit != 0);
-            let way = Way { is_post_order, is_on_one_mount, ..SORTED };
+            let [second_visits, is_on_one_mount, has_types] = [1, 2, 4].map(|bit| number & bit != 0);
+            let way = Way { second_visits, is_on_one_mount, ..SORTED };
             let all = Told::by_std(tree).unwrap();
             let sweep = Sweep { tree, all, way, has_types };
             let also = [EMFILE, ENFILE, EPERM, EXDEV];
@@ -126,7 +126,7 @@ impl Sweep<'_> {
     /// The levels that the walk closes early. There is one more if files take a descriptor, unless a level is closed with its last
     /// directory.
     fn closed(&self) -> Vec<PathBuf> {
-        (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.is_post_order)).map(level).collect()
+        (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.second_visits)).map(level).collect()
     }
 
     /// What is left of a result if the `call` for `path` fails.
@@ -188,9 +188,9 @@ impl Sweep<'_> {
         let is_third_open = |path: &PathBuf| {
             let depth = path.iter().filter(|name| *name == "d").count();
             let is_way_down = path.ends_with("d") && depth > 2;
-            // A level is on the stack while it has something left to do, or leads back to a closed one; in post-order, until its
+            // A level is on the stack while it has something left to do, or leads back to a closed one; with second visits, until its
             // second visit.
-            let is_below_second = path.ends_with("file") && depth > usize::from(!self.way.is_post_order);
+            let is_below_second = path.ends_with("file") && depth > usize::from(!self.way.second_visits);
             is_way_down || is_below_second || depth == DEPTH
         };
         self.opened().into_iter().filter(|path| !is_third_open(path)).collect()
@@ -240,7 +240,7 @@ fn level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted() 
             let tree = at.join(format!("{number} {errno}"));
             comb(&tree, DEPTH);
             let all = Told::by_std(&tree).unwrap();
-            for way in [SORTED, Way { is_post_order: true, ..SORTED }] {
+            for way in [SORTED, Way { second_visits: true, ..SORTED }] {
                 trap::fail(CALLS[0], errno, |_| true);
                 trap::refuse(CALLS[1], errno);
                 let told = way.walk(&tree);

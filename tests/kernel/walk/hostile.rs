@@ -261,10 +261,10 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
             let tree = server.path(number);
             let all = PLAIN.walk(&tree).sorted();
             assert_eq!(all.visited.len(), 2 * DEPTH + 2);
-            for is_post_order in [false, true] {
+            for second_visits in [false, true] {
                 let lost = level(CLOSED);
                 let expected = all.clone().without(&[lost.join("z")]).with_errors([(lost, *errno)]);
-                let way = Way { is_post_order, ..SORTED };
+                let way = Way { second_visits, ..SORTED };
                 assert_eq!(way.walk(&tree).sorted(), expected, "{}, {way:?}", name_of(*errno));
                 cases += 1;
             }

@@ -159,14 +159,14 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         mount_new(&tree, "tmpfs");
-        for is_post_order in [false, true] {
-            let point = tree.join(format!("debugfs, {is_post_order}"));
+        for second_visits in [false, true] {
+            let point = tree.join(format!("debugfs, {second_visits}"));
             fs::create_dir(&point).unwrap();
             mount("none", &point, "debugfs", MountFlags::empty(), c"").map_err(|_| "debugfs".to_owned())?;
             let automount = point.join(AUTOMOUNT);
             let mounts = || fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().count();
             let before = mounts();
-            let mut walk = Walk::options().max_depth(3).second_visits(is_post_order).open(&tree).unwrap();
+            let mut walk = Walk::options().max_depth(3).second_visits(second_visits).open(&tree).unwrap();
             let mut names = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 while let Some(entry) = dir.next().unwrap() {
@@ -182,7 +182,7 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
                 fs::read_dir(&automount).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             expected.sort_unstable();
             names.sort_unstable();
-            assert_eq!(names, expected, "post order {is_post_order}");
+            assert_eq!(names, expected, "second visits {second_visits}");
         }
         Ok(2)
     });

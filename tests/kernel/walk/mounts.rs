@@ -83,8 +83,8 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
             symlink(target, tree.join(name)).unwrap();
         }
         for number in 0..8 {
-            let [has_few, is_post_order, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
-            let way = Way { max_open: if has_few { 4 } else { 32 }, is_post_order, is_on_one_mount, ..PLAIN };
+            let [has_few, second_visits, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
+            let way = Way { max_open: if has_few { 4 } else { 32 }, second_visits, is_on_one_mount, ..PLAIN };
             let visits = walked(&mut way.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
             let is_there =
                 |path: &&str| !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at));

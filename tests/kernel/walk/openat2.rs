@@ -36,8 +36,8 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
             let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
             let all = Told::by_std(&tree).unwrap().without(&mount_points);
             let mut cases = 0;
-            for is_post_order in [false, true] {
-                let way = Way { is_on_one_mount: true, is_post_order, ..SORTED };
+            for second_visits in [false, true] {
+                let way = Way { is_on_one_mount: true, second_visits, ..SORTED };
                 let run = way.begin(&tree);
                 trap::count(GETDENTS64);
                 assert_eq!(run.finish().sorted(), all);
@@ -98,7 +98,7 @@ fn names_that_were_not_lent_are_followed_whatever_comes_first() {
         symlink("../../../../target", tree.join("a/b/c/d/link")).unwrap();
         let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
         for errno in errnos {
-            // In post-order, there are levels to close when descriptors run out.
+            // With second visits there are levels to close when descriptors run out.
             let mut walk = Walk::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
             let mut followed = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {

@@ -41,8 +41,8 @@ fn a_level_that_is_mounted_on_itself_costs_nothing_else() {
         let mut cases = 0;
         for closed in CLOSED {
             for number in 0..8 {
-                let [covers, is_post_order, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
-                let way = Way { is_post_order, is_on_one_mount, ..SORTED };
+                let [covers, second_visits, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
+                let way = Way { second_visits, is_on_one_mount, ..SORTED };
                 let [all, told] = walk(&scratch.join(cases.to_string()), way, closed, covers);
                 let what = format!("level {closed}, covered: {covers}, {way:?}");
                 let lost = level(closed);

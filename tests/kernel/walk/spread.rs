@@ -73,7 +73,7 @@ mod faults {
                 assert_nothing_is_lost_silently(&visits, &expected, &format!("{way:?}, call {call}"));
                 (Told::of(visits), made)
             };
-            for way in [PLAIN, POST, SORTED, Way { is_post_order: true, ..SORTED }] {
+            for way in [PLAIN, POST, SORTED, Way { second_visits: true, ..SORTED }] {
                 for call in CALLS {
                     let (told, calls) = walk(way, call, EIO, &|_| false);
                     assert_eq!(told.sorted(), all);

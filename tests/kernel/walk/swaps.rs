@@ -178,8 +178,8 @@ fn no_mount_is_entered_by_a_race() {
             });
             let mut walks = 0;
             while made.load(Relaxed) < wanted {
-                for (is_post_order, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
-                    let way = Way { is_on_one_mount: true, is_post_order, max_open, ..PLAIN };
+                for (second_visits, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
+                    let way = Way { is_on_one_mount: true, second_visits, max_open, ..PLAIN };
                     let told = way.walk(&tree);
                     let is_ours = |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
                     let other = told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));

@@ -182,7 +182,7 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
         },
     );
     let row = "walk by several threads: twins with the same inode number, between two ticks";
-    machine::report(row, outcome.and_then(|outcome| outcome), "walks in post-order on ext4, by two threads");
+    machine::report(row, outcome.and_then(|outcome| outcome), "walks with second visits on ext4, by two threads");
 }
 
 /// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
