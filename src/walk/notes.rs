@@ -207,16 +207,12 @@ impl Notes {
     #[cold]
     pub(super) fn settle(&mut self) {
         let Self { pending, said, .. } = self;
-        if said.is_empty() {
-            pending.rewrite(self.names_at, |kind, _| kind);
-        } else {
-            said.sort();
-            pending.rewrite(self.names_at, |kind, name| said.apply(kind, name));
-            for (kind, name) in said.not_pending().filter(|(kind, _)| kind.is_entered()) {
-                pending.push_named(if is_name(name) { kind } else { Kind::NO_NAME }, name);
-            }
-            said.clear();
+        said.sort();
+        pending.rewrite(self.names_at, |kind, name| said.apply(kind, name));
+        for (kind, name) in said.not_pending().filter(|(kind, _)| kind.is_entered()) {
+            pending.push_named(if is_name(name) { kind } else { Kind::NO_NAME }, name);
         }
+        said.clear();
         self.is_unsettled = false;
     }
 }
