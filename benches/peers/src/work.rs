@@ -11,6 +11,7 @@ use std::mem;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::TrySendError::{Disconnected, Full};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -55,6 +56,7 @@ pub fn table(arguments: &Arguments, bench: &mut Bench) -> Table {
         (Fixture::Flat, wait, 8),
         (Fixture::Flat, wait_long, 128),
         (Fixture::Flat, compute, 2),
+        (Fixture::Large, compute, 2),
         (Fixture::Uneven, wait, 8),
         (Fixture::Many, Work::Nothing, 8),
         (Fixture::Many, wait, 8),
@@ -134,23 +136,30 @@ fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CSt
 
 /// The recipe *Work on each file on all cores*.
 fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
+    let work_on_all = |(dir, names): (OwnedFd, Vec<CString>)| {
+        for _ in names {
+            work.run();
+        }
+        drop(dir);
+    };
+    let (sender, receiver) = sync_channel(4 * threads);
+    let receiver = Mutex::new(receiver);
+    let next = || receiver.lock().expect("a thread has panicked").recv();
     thread::scope(|scope| {
-        let (sender, receiver) = sync_channel::<(OwnedFd, Vec<CString>)>(threads);
-        let receiver = Arc::new(Mutex::new(receiver));
         for _ in 0..threads {
-            let receiver = Arc::clone(&receiver);
-            let next = move || receiver.lock().expect("a thread has panicked").recv();
-            scope.spawn(move || {
-                while let Ok((dir, names)) = next() {
-                    for _ in names {
-                        work.run();
-                    }
-                    drop(dir);
+            scope.spawn(|| {
+                while let Ok(batch) = next() {
+                    work_on_all(batch);
                 }
             });
         }
-        drop(receiver);
-        walk(roots, threads, |dir, names| sender.send((duplicate(dir), names)).expect("a thread has panicked"))
+        let files = walk(roots, threads, |dir, names| {
+            if let Err(Full(batch) | Disconnected(batch)) = sender.try_send((duplicate(dir), names)) {
+                work_on_all(batch);
+            }
+        });
+        drop(sender);
+        files
     })
 }
 
