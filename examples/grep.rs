@@ -7,8 +7,7 @@ Usage: grep [-r] [-j N] [--] TEXT [PATH]...
 Prints the lines that contain TEXT, in each PATH and in all files below it, after the path of the file. PATH is . by default.
 
   -r      go below directories, the default
-  -j N    search with N threads, and walk with N more, which search too while those are busy; 0, the default:
-          one for each core, at least 8
+  -j N    walk with N threads, and search with N more; 0, the default: one for each core, at least 8
   --help  print this text
 
 TEXT is not a pattern: it is compared byte by byte. A symbolic link is followed only as a PATH. Only regular files are searched,
@@ -29,10 +28,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::TrySendError::{Disconnected, Full};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 fn main() -> ExitCode {
@@ -70,19 +68,21 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
 
     let [found, failed, is_over] = [(); 3].map(|()| AtomicBool::new(false));
     let grep = Grep { text, terminal: io::stdout().is_terminal(), found, failed, is_over, written: Ok(()).into() };
-    let (sender, receiver) = sync_channel(4 * threads);
-    let receiver = Mutex::new(receiver);
-    let next = || receiver.lock().unwrap().recv();
     thread::scope(|scope| {
+        // Each end is dropped with the last thread that has it, even in a panic. Then the threads at the other end go on.
+        let (batches, received) = sync_channel(MOST_QUEUED);
+        let received = Arc::new(Mutex::new(received));
         for _ in 0..threads {
-            thread::Builder::new().spawn_scoped(scope, || {
+            let (grep, received) = (&grep, Arc::clone(&received));
+            let next = move || received.lock().unwrap().recv();
+            thread::Builder::new().spawn_scoped(scope, move || {
                 while let Ok(batch) = next() {
                     grep.search_all(&batch);
                 }
             })?;
         }
-        Walk::options().open_all(paths).spread(threads, |worker| grep.walk(worker, &sender));
-        drop(sender); // `next` fails after the last batch
+        drop(received);
+        Walk::options().open_all(paths).spread(threads, |worker| grep.walk(worker, &batches));
         Ok::<(), io::Error>(())
     })?;
     grep.written.into_inner().unwrap()?;
@@ -118,9 +118,12 @@ struct Batch {
 
 const MOST_NAMES: usize = 16;
 
+/// Batches in the channel. With room for fewer, threads wait for each other at nearly every batch.
+const MOST_QUEUED: usize = 64;
+
 impl Grep {
     /// What each thread that walks does.
-    fn walk(&self, worker: &mut Worker<'_>, sender: &SyncSender<Batch>) {
+    fn walk(&self, worker: &mut Worker<'_>, batches: &SyncSender<Batch>) {
         while let Some(mut dir) = worker.next_ok(|error| self.error(&error)) {
             let (path, mut names) = (dir.path(), Vec::new());
             while let Some(entry) = dir.next_ok(|error| self.complain(error)) {
@@ -130,14 +133,14 @@ impl Grep {
                     Err(error) => self.complain(error),
                 }
                 if names.len() == MOST_NAMES {
-                    self.send(entry.dir(), path, std::mem::take(&mut names), sender);
+                    self.send(entry.dir(), path, std::mem::take(&mut names), batches);
                 }
                 if self.is_over.load(Relaxed) {
                     break;
                 }
             }
             if !names.is_empty() {
-                self.send(dir.fd(), path, names, sender);
+                self.send(dir.fd(), path, names, batches);
             }
             if self.is_over.load(Relaxed) {
                 worker.stop();
@@ -145,14 +148,11 @@ impl Grep {
         }
     }
 
-    /// While the channel is full, the thread that walks searches too.
-    fn send(&self, dir: BorrowedFd<'_>, path: &Path, names: Vec<CString>, sender: &SyncSender<Batch>) {
-        let sent = match dir.try_clone_to_owned() {
-            Ok(dir) => sender.try_send(Batch { dir, path: path.to_owned(), names }),
-            Err(error) => return self.complain(format_args!("{}: {error}", path.display())),
-        };
-        if let Err(Full(batch) | Disconnected(batch)) = sent {
-            self.search_all(&batch);
+    /// Waits while the channel is full. It fails only after the threads that search have ended.
+    fn send(&self, dir: BorrowedFd<'_>, path: &Path, names: Vec<CString>, batches: &SyncSender<Batch>) {
+        match dir.try_clone_to_owned() {
+            Ok(dir) => _ = batches.send(Batch { dir, path: path.to_owned(), names }),
+            Err(error) => self.complain(format_args!("{}: {error}", path.display())),
         }
     }
 

@@ -11,7 +11,6 @@ use std::mem;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::TrySendError::{Disconnected, Full};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -136,30 +135,23 @@ fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CSt
 
 /// The recipe *Work on each file on all cores*.
 fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
-    let work_on_all = |(dir, names): (OwnedFd, Vec<CString>)| {
-        for _ in names {
-            work.run();
-        }
-        drop(dir);
-    };
-    let (sender, receiver) = sync_channel(4 * threads);
-    let receiver = Mutex::new(receiver);
-    let next = || receiver.lock().expect("a thread has panicked").recv();
     thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<(OwnedFd, Vec<CString>)>(64);
+        let receiver = Arc::new(Mutex::new(receiver));
         for _ in 0..threads {
-            scope.spawn(|| {
-                while let Ok(batch) = next() {
-                    work_on_all(batch);
+            let receiver = Arc::clone(&receiver);
+            let next = move || receiver.lock().expect("a thread has panicked").recv();
+            scope.spawn(move || {
+                while let Ok((dir, names)) = next() {
+                    for _ in names {
+                        work.run();
+                    }
+                    drop(dir);
                 }
             });
         }
-        let files = walk(roots, threads, |dir, names| {
-            if let Err(Full(batch) | Disconnected(batch)) = sender.try_send((duplicate(dir), names)) {
-                work_on_all(batch);
-            }
-        });
-        drop(sender);
-        files
+        drop(receiver);
+        walk(roots, threads, |dir, names| sender.send((duplicate(dir), names)).expect("a thread has panicked"))
     })
 }
 
