@@ -60,12 +60,13 @@ fn make_fifo(at: &Path) {
     mkfifoat(CWD, at, Mode::RWXU).unwrap();
 }
 
-/// What was listed as a directory or a file is replaced before it is opened: the program waits because nobody reads its output.
+/// What was listed as a directory or a file is replaced before it is opened: the program waits because nobody reads its output,
+/// and has more files than the channel and a pipe have room for, but no more than one `getdents64` reads.
 #[test]
 fn fifo_that_is_swapped_in_is_an_error_and_does_not_block() {
-    const FILES: usize = 200;
+    const FILES: usize = 1200;
     let _watchdog = Watchdog::new(60);
-    let line = "x".repeat(100_000);
+    let line = "x".repeat(4000);
     let link_to_fifo: fn(&Path) = |at| {
         make_fifo(&at.with_file_name("fifo"));
         symlink("fifo", at).unwrap();
@@ -81,9 +82,10 @@ fn fifo_that_is_swapped_in_is_an_error_and_does_not_block() {
             thread::sleep(Duration::from_millis(1));
         }
         let entries = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path());
-        let listed_last = entries.filter(|path| path.is_dir() == is_dir).last().unwrap();
-        fs::rename(&listed_last, tree.path().join("aside")).unwrap();
-        swap_in(&listed_last);
+        let listed: Vec<_> = entries.filter(|path| path.is_dir() == is_dir).collect();
+        let swapped = &listed[listed.len() / 2];
+        fs::rename(swapped, tree.path().join("aside")).unwrap();
+        swap_in(swapped);
         let (mut text, mut errors) = (Vec::new(), String::new());
         stdout.read_to_end(&mut text).unwrap();
         stderr.read_to_string(&mut errors).unwrap();
