@@ -191,8 +191,12 @@ impl ReadDir {
 
     /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
     ///
-    /// Costs and errors are those of [`Listing::read`], with the path of the directory; and those of [`rewind`](Self::rewind), if
-    /// something was read or sought, or the descriptor came from outside: `ESPIPE` where the file system cannot seek.
+    /// Costs: those of [`Listing::read`], and one `lseek` if something was read or sought, or the descriptor came from outside.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listing::read`], with the path of the directory, and of that `lseek`: `ESPIPE` where the file system cannot
+    /// seek. After that one the listing is empty.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
