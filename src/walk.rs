@@ -115,9 +115,8 @@ use work_queue::WorkQueue;
 ///
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
-/// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 64 bytes and the state, or 112
-/// if it was closed early, for each level above that has directories left to do, with second visits for each level. Once this
-/// has grown to what the tree takes, only followed links allocate. [`reopen`](Self::reopen) keeps it for the next tree.
+/// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
+/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes, only followed links allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -363,7 +362,7 @@ impl<S> fmt::Debug for Walk<S> {
         let traversal = &self.cursor.traversal;
         let mut shown = f.debug_struct("Walk");
         shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.until(traversal.path.len()))));
-        shown.field("depth", &traversal.stack.levels.last().map_or(0, |top| top.bounds.depth));
+        shown.field("depth", &traversal.stack.levels().last().map_or(0, |top| top.bounds.depth));
         shown.field("options", &traversal.options).finish_non_exhaustive()
     }
 }

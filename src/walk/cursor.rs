@@ -1,11 +1,10 @@
 //! `Cursor`: where a thread is in a walk, with the memory that it reads into. It goes from directory to directory and lends them.
 
 use super::dir::Dir;
-use super::notes::{Report, Unfinished};
+use super::notes::Rest;
 use super::traversal::{Step, Traversal};
 use crate::buffer::Buffer;
 use crate::error::Error;
-use std::mem;
 
 pub(super) struct Cursor<S> {
     buffer: Buffer,
@@ -24,20 +23,20 @@ impl<S> Cursor<S> {
 }
 
 impl<S: Clone> Cursor<S> {
-    /// Does what is [`Unfinished`] in the current directory, and settles which of its names are entered. After an error, the
+    /// Reads what is [owed](Rest::Owed) of the current directory, and settles which of its names are entered. After an error, the
     /// notes may still be unfinished, and this is called again.
     #[cold]
     pub(super) fn complete(&mut self) -> Result<(), Error> {
-        match mem::replace(&mut self.traversal.notes.unfinished, Unfinished::Nothing) {
-            Unfinished::Rest => {
-                // From the first entry on, because a cookie may lead elsewhere.
-                let has_lent = self.traversal.notes.has_lent();
-                let read = self.lend().read_again(has_lent);
-                self.traversal.notes.unfinished = Unfinished::Nothing; // if it cannot be read, it is not tried again
-                read?;
+        let notes = &mut self.traversal.notes;
+        if notes.rest == Rest::Owed {
+            if let Some(errno) = notes.done() {
+                return Err(self.traversal.error(errno));
             }
-            Unfinished::Unreadable { errno, report: Report::Due } => return Err(self.traversal.error(errno)),
-            Unfinished::Nothing | Unfinished::Unreadable { .. } => {}
+            // From the first entry on, because a cookie may lead elsewhere.
+            let has_lent = notes.has_lent();
+            let read = self.lend().read_again(has_lent);
+            self.traversal.notes.rest = Rest::Done; // if it cannot be read, it is not tried again
+            read?;
         }
         self.traversal.settle();
         Ok(())

@@ -1,16 +1,17 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
+use super::bounds::Bounds;
 use super::links::Links;
-use super::notes::{Enters, Notes, Unfinished};
+use super::notes::{Enters, Notes, Rest};
 use super::pending::Kind;
-use super::stack::Level;
+use super::stack::{Level, Visit};
 use super::traversal::Traversal;
 use crate::buffer::Buffer;
 use crate::entries::{Entries, find};
 use crate::entry::{Directory, Entry};
 use crate::error::Error;
 use crate::listing::Listing;
-use crate::records::Phase;
+use crate::records::{Phase, Records};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
 use rustix::io::retry_on_intr;
@@ -63,8 +64,7 @@ pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// At a second visit.
     parent: Option<BorrowedFd<'a>>,
-    /// Where its name begins in the path.
-    name_at: usize,
+    bounds: Bounds,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
     has_entries: bool,
@@ -80,29 +80,30 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { options, stack, path, links, notes, .. } = traversal;
-        let (top, above) = stack.levels.split_last_mut().expect("BUG: there is no level");
-        let Level { fd, is_second_visit, bounds, end_marker, state, .. } = top;
-        let is_second_visit = *is_second_visit;
+        let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
+        let bounds = top.bounds;
+        let is_second_visit = top.visit == Visit::Second;
         let above = above.last().filter(|above| is_second_visit && above.bounds.depth + 1 == bounds.depth);
         let parent = above.and_then(Level::open_dir);
-        let dir = fd.as_ref().expect("BUG: the level is closed");
-        let path = path.as_bytes_with_nul();
-        let mut entries = Entries::new(dir, buffer).with_end_marker(*end_marker);
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
-        entries.phase = if has_entries { Phase::Reading } else { Phase::Ended };
-        match notes.unfinished {
-            Unfinished::Unreadable { .. } if has_entries => entries.phase = Phase::Ended,
-            _ => notes.unfinished = Unfinished::Rest,
+        if !has_entries {
+            notes.unreadable = None;
         }
         // At the deepest level there is nothing to find in what the caller does not read.
         let is_dead_end = bounds.depth + 1 >= options.max_depth;
-        if is_second_visit || is_dead_end {
-            notes.unfinished.skip();
-        }
-        let enters = if is_second_visit { Enters::Named } else { Enters::Lent };
-        notes.lend(bounds.names_at, if is_dead_end { Enters::Nothing } else { enters });
-        (entries.directory.path, entries.directory.depth) = (bounds.path(path), bounds.depth);
-        Self { entries, parent, name_at: bounds.name_at, is_second_visit, has_entries, state, path, links, notes }
+        let (rest, enters) = match (is_second_visit, is_dead_end) {
+            (_, true) => (Rest::Waived, Enters::Nothing),
+            (true, false) => (Rest::Waived, Enters::Named),
+            (false, false) => (Rest::Owed, Enters::Lent),
+        };
+        notes.lend(rest, enters);
+        let phase = if has_entries && notes.unreadable.is_none() { Phase::Reading } else { Phase::Ended };
+        let end_marker = top.end_marker;
+        let (fd, state) = top.lend();
+        let path = path.as_bytes_with_nul();
+        let directory = Directory { fd, path: bounds.path(path), depth: bounds.depth };
+        let entries = Entries { records: Records::new(fd, buffer.memory(), end_marker), phase, directory };
+        Self { entries, parent, bounds, is_second_visit, has_entries, state, path, links, notes }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -185,7 +186,7 @@ impl<'a, S> Dir<'a, S> {
     /// Reads all entries from the first on, to note the directories that were not lent.
     pub(super) fn read_again(&mut self, has_lent: bool) -> Result<(), Error> {
         self.rewind(has_lent)?;
-        self.notes.begin_again();
+        self.notes.begin_again(self.bounds.names_at);
         self.count().map(drop)
     }
 
@@ -223,14 +224,14 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        self.notes.is_listed = true;
+        self.notes.list();
         let Entries { records, phase, .. } = &self.entries;
         if (*phase != Phase::Reading || records.has_begun()) && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
         self.entries.phase = Phase::ended(listing.removed());
-        self.notes.note_all(listing);
+        self.notes.note_all(listing, self.bounds.names_at);
         result
     }
 
@@ -238,12 +239,13 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        if let Unfinished::Unreadable { errno, .. } = self.notes.unfinished {
-            self.notes.unfinished.done(); // `next` need not report it again
+        if let Some(errno) = self.notes.unreadable {
+            self.notes.done(); // `next` need not report it again
             return Err(self.error(errno));
         }
         if self.has_entries {
-            self.rewind(self.entries.phase != Phase::Empty)?;
+            let rewound = self.rewind(self.entries.phase != Phase::Empty);
+            rewound.inspect_err(|_| self.notes.waive())?; // the walk need not report it again
         }
         Ok(self.has_entries)
     }
@@ -259,7 +261,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     #[track_caller]
     pub fn skip_entry(&mut self) {
-        assert!(!self.notes.is_listed, "`skip_entry` after `read_into`, which lends no entry: use `skip_name`");
+        assert!(!self.notes.is_listed(), "`skip_entry` after `read_into`, which lends no entry: use `skip_name`");
         self.notes.say_of_last(Kind::SKIPPED);
     }
 
@@ -320,7 +322,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     #[track_caller]
     pub fn follow_entry(&mut self) {
-        assert!(!self.notes.is_listed, "`follow_entry` after `read_into`, which lends no entry: use `follow_name`");
+        assert!(!self.notes.is_listed(), "`follow_entry` after `read_into`, which lends no entry: use `follow_name`");
         self.notes.say_of_last(Kind::ANY);
     }
 
@@ -365,7 +367,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
-        self.notes.skip_all();
+        self.notes.skip_all(self.bounds.names_at);
     }
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).
@@ -394,14 +396,14 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
-        of_root.map_or(&self.entries.directory.path[self.name_at..], OsStr::as_bytes)
+        of_root.map_or(&self.entries.directory.path[self.bounds.name_at..], OsStr::as_bytes)
     }
 
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent: for it, this
     /// is its path as it was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL")
+        CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
     }
 
     /// Its name for `std`.

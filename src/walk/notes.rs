@@ -1,4 +1,4 @@
-//! `Notes`, `Unfinished`: what the walk notes of the current directory's entries, and what it has still to do about this
+//! `Notes`, `Rest`: what the walk notes of the current directory's entries, and what it has still to do about this
 //! directory before it goes on.
 //!
 //! The names of directories and links are noted in the order in which they are lent. What the caller says by name is collected
@@ -12,27 +12,32 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem;
 
-/// The names of the current directory are the last ones in `pending`.
+/// The names of the current directory are the last ones in `pending`, from `names_at` on, where a call takes that.
 #[derive(Default)]
 pub(super) struct Notes {
     pub(super) pending: Pending,
-    pub(super) unfinished: Unfinished,
+    pub(super) rest: Rest,
+    /// Why the current directory may not be read.
+    pub(super) unreadable: Option<Errno>,
     /// What the caller said by name, and what it said of an entry after that.
     said: Said,
     /// Whether something was said, or a link was noted, so the pending names are not yet those to enter.
     pub(super) is_unsettled: bool,
-    /// Where the names of the current directory begin.
-    names_at: usize,
-    /// Where the name of the entry lent last is, if it is pending; otherwise where the pending names end, or
-    /// [`NOTHING_LENT`].
-    last_at: usize,
+    last: Last,
     enters: Enters,
-    /// Whether the directory was read into a listing, so no entry is the one lent last.
-    pub(super) is_listed: bool,
 }
 
-/// Beyond all names.
-const NOTHING_LENT: usize = usize::MAX;
+/// What is left of the current directory for the walk to read, in case it has directories that were not lent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Nothing: it was read to its end.
+    #[default]
+    Done,
+    /// The walk need not look for them.
+    Waived,
+    /// It is read before the walk goes on.
+    Owed,
+}
 
 /// Which directories in this one the walk enters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,81 +50,77 @@ pub(super) enum Enters {
     Nothing,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Unfinished {
-    #[default]
-    Nothing,
-    /// To look for directories among the entries that were not lent.
-    Rest,
-    /// To report why the directory may not be read.
-    Unreadable { errno: Errno, report: Report },
-}
+/// The entry lent last. Written for each entry, so it is one word: where its name is among the pending ones, if it is pending, and
+/// otherwise where these end; or beyond all names.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Last(usize);
 
-/// Whether the caller gets the error of a directory that may not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Report {
-    Due,
-    IfRead,
-    Done,
-}
-
-impl Unfinished {
-    /// The rest has been read, or need not be. Returns why the directory may not be read, unless that was reported.
-    #[inline]
-    pub(super) fn done(&mut self) -> Option<Errno> {
-        if let Self::Unreadable { .. } = self {
-            return self.take_errno();
-        }
-        *self = Self::Nothing;
-        None
-    }
-
-    #[cold]
-    fn take_errno(&mut self) -> Option<Errno> {
-        let Self::Unreadable { errno, report } = self else { return None };
-        (mem::replace(report, Report::Done) != Report::Done).then_some(*errno)
-    }
-
-    /// The walk need not look for directories here.
-    #[inline]
-    pub(super) fn skip(&mut self) {
-        match self {
-            Self::Unreadable { report: report @ Report::Due, .. } => *report = Report::IfRead,
-            Self::Unreadable { .. } => {}
-            _ => *self = Self::Nothing,
-        }
-    }
+impl Last {
+    const NOTHING: Self = Self(usize::MAX);
+    /// All were lent at once.
+    const LISTED: Self = Self(usize::MAX - 1);
 }
 
 impl Notes {
     pub(super) fn clear(&mut self) {
         self.pending.truncate(0);
         self.said.clear();
-        (self.unfinished, self.is_unsettled) = (Unfinished::Nothing, false);
+        (self.rest, self.is_unsettled) = (Rest::Done, false);
     }
 
     /// Whether there is something to do before the walk goes on.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
-        self.is_unsettled || !matches!(self.unfinished, Unfinished::Nothing)
+        self.is_unsettled || self.rest == Rest::Owed
     }
 
-    /// A directory is lent, whose names begin at `names_at`.
+    /// A directory is lent.
     #[inline]
-    pub(super) fn lend(&mut self, names_at: usize, enters: Enters) {
-        (self.names_at, self.enters, self.is_listed) = (names_at, enters, false);
-        self.last_at = NOTHING_LENT;
+    pub(super) fn lend(&mut self, rest: Rest, enters: Enters) {
+        (self.rest, self.enters, self.last) = (rest, enters, Last::NOTHING);
     }
 
     /// Whether an entry was lent since.
     pub(super) fn has_lent(&self) -> bool {
-        self.last_at != NOTHING_LENT
+        self.last != Last::NOTHING
+    }
+
+    /// The directory is read into a listing: from now on no entry is the one lent last.
+    #[inline]
+    pub(super) fn list(&mut self) {
+        self.last = Last::LISTED;
+    }
+
+    pub(super) fn is_listed(&self) -> bool {
+        self.last == Last::LISTED
+    }
+
+    #[inline]
+    fn none_is_last(&mut self) {
+        if !self.is_listed() {
+            self.last = Last(self.pending.len());
+        }
+    }
+
+    /// The rest has been read, or an error ended it. Returns why the directory may not be read, unless that was reported.
+    #[inline]
+    pub(super) fn done(&mut self) -> Option<Errno> {
+        let rest = mem::replace(&mut self.rest, Rest::Done);
+        self.unreadable.filter(|_| rest != Rest::Done)
+    }
+
+    /// The walk need not look for directories here.
+    #[inline]
+    pub(super) fn waive(&mut self) {
+        if self.rest == Rest::Owed {
+            self.rest = Rest::Waived;
+        }
     }
 
     /// Notes an entry that is lent.
     #[inline(always)]
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
-        self.last_at = self.pending.len();
+        self.last = Last(self.pending.len());
         if let Some(kind) = Kind::of(entry.file_type()) {
             self.note_kind(kind, entry.name_cstr());
         }
@@ -133,11 +134,11 @@ impl Notes {
         }
     }
 
-    /// Notes the directories of `listing`, in its order.
+    /// Notes the directories of `listing`, in its order, in place of what was noted before.
     #[inline(never)]
-    pub(super) fn note_all(&mut self, listing: &Listing) {
-        self.unfinished.done();
-        self.begin_again();
+    pub(super) fn note_all(&mut self, listing: &Listing, names_at: usize) {
+        self.done();
+        self.begin_again(names_at);
         for entry in listing {
             if let Some(kind) = Kind::of(entry.file_type()) {
                 self.note_kind(kind, entry.name_cstr());
@@ -145,38 +146,42 @@ impl Notes {
         }
     }
 
-    /// No entry is left. Returns what [`done`](Unfinished::done) does. If the first batch `is_empty`, there is still something to do.
+    /// No entry is left. Returns what [`done`](Self::done) does. If the first batch `is_empty`, there is still something to do.
     #[inline]
     pub(super) fn at_end(&mut self, is_empty: bool) -> Option<Errno> {
         if is_empty {
             return None;
         }
-        self.last_at = self.pending.len();
-        self.unfinished.done()
+        self.none_is_last();
+        self.done()
     }
 
     /// The entries come again, from the first on. Keeps the names of those that were lent, in case one does not come again, and
     /// what was said of them.
-    pub(super) fn begin_again(&mut self) {
-        let Self { pending, said, is_unsettled, .. } = self;
-        pending.rewrite(self.names_at, |kind, name| {
-            said.push(kind, name, false);
-            *is_unsettled = true;
-            Kind::SKIPPED // so no item stays
-        });
+    pub(super) fn begin_again(&mut self, names_at: usize) {
+        if self.pending.len() > names_at {
+            let Self { pending, said, .. } = self;
+            let sorted = said.sort();
+            pending.rewrite(names_at, |kind, name| {
+                said.keep(sorted, kind, name);
+                Kind::SKIPPED // so no item stays
+            });
+            self.is_unsettled = true;
+        }
     }
 
     /// The caller says something of the entry lent last.
     #[inline]
     pub(super) fn say_of_last(&mut self, word: Kind) {
-        if self.last_at >= self.pending.len() {
+        let Last(at) = self.last;
+        if at >= self.pending.len() {
             return;
         }
         self.is_unsettled = true;
         if self.said.is_empty() {
-            self.pending.say(self.last_at, word);
+            self.pending.say(at, word);
         } else {
-            self.said.push(word, self.pending.at(self.last_at).name.to_bytes(), true);
+            self.said.push(word, self.pending.at(at).name.to_bytes());
         }
     }
 
@@ -185,30 +190,30 @@ impl Notes {
         if self.enters == Enters::Nothing {
             return false;
         }
-        self.said.push(word, name, true);
+        self.said.push(word, name);
         self.is_unsettled = true;
         true
     }
 
     /// Forgets what was noted and said. From now on only what the caller names is entered.
     #[inline]
-    pub(super) fn skip_all(&mut self) {
-        self.unfinished.skip();
-        self.pending.truncate(self.names_at);
+    pub(super) fn skip_all(&mut self, names_at: usize) {
+        self.waive();
+        self.pending.truncate(names_at);
         self.said.clear();
-        self.last_at = self.pending.len();
+        self.none_is_last();
         if self.enters == Enters::Lent {
             self.enters = Enters::Named;
         }
     }
 
-    /// Settles which names are entered: of those that are pending, what the caller said of them last; after these, in the order
-    /// in which they were said, those that are entered or followed though no entry is pending.
+    /// Settles which names are entered: of those that are pending, what the caller said of them last; then those that were lent and
+    /// did not come again; then, in the order in which they were said, those that are entered or followed without having been lent.
     #[cold]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn settle(&mut self, names_at: usize) {
         let Self { pending, said, .. } = self;
         said.sort();
-        pending.rewrite(self.names_at, |kind, name| said.apply(kind, name));
+        pending.rewrite(names_at, |kind, name| said.apply(kind, name));
         for (kind, name) in said.not_pending().filter(|(kind, _)| kind.is_entered()) {
             pending.push_named(if is_name(name) { kind } else { Kind::NO_NAME }, name);
         }

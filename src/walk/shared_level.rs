@@ -5,21 +5,16 @@
 //! unless one of them has lost the level, and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread
 //! sees all that the others did.
 
-use super::bounds::Bounds;
-use super::identity::Identity;
-use super::way_back::Start;
+use super::way_back::{Closed, Start};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::Errno;
 use std::iter;
 
 pub(super) struct SharedLevel<S> {
     /// `None` for the root.
     pub(super) above: Option<Arc<Self>>,
-    pub(super) bounds: Bounds,
-    /// How to know it again, or the error of `statx`.
-    pub(super) identity: Result<Identity, Errno>,
+    pub(super) level: Closed,
     /// For the root only: a descriptor from which to go down by names.
     root: Option<OwnedFd>,
     /// Whether a thread did not find it on its way back.
@@ -29,23 +24,22 @@ pub(super) struct SharedLevel<S> {
 }
 
 impl<S> SharedLevel<S> {
-    pub(super) fn root(root: OwnedFd, bounds: Bounds, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
+    pub(super) fn root(root: OwnedFd, level: Closed, state: S) -> Arc<Self> {
         let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
-        Arc::new(Self { above: None, bounds, identity, root: Some(root), is_lost, state })
+        Arc::new(Self { above: None, level, root: Some(root), is_lost, state })
     }
 
-    pub(super) fn below(above: Arc<Self>, bounds: Bounds, identity: Result<Identity, Errno>, state: S) -> Arc<Self> {
+    pub(super) fn below(above: Arc<Self>, level: Closed, state: S) -> Arc<Self> {
         let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
-        Arc::new(Self { above: Some(above), bounds, identity, root: None, is_lost, state })
+        Arc::new(Self { above: Some(above), level, root: None, is_lost, state })
     }
 
     /// The way down by names to this level: its start, and the levels on it.
-    pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Bounds, Result<Identity, Errno>)>) {
+    pub(super) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
         let mut levels: Vec<_> = iter::successors(Some(self), |level| level.above.as_deref()).collect();
-        let root = levels.pop().expect("BUG: there is no level");
-        let dir = root.root.as_ref().expect("BUG: the root has no descriptor").as_fd();
-        let levels = levels.into_iter().rev().map(|level| (level.bounds, level.identity));
-        (Start { dir, bounds: root.bounds }, levels)
+        let root = levels.pop()?;
+        let start = Start { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
+        Some((start, levels.into_iter().rev().map(|level| level.level)))
     }
 
     /// A thread does not find it on its way back. Returns whether that is news: a lost level is reported once, and has no second
@@ -81,18 +75,23 @@ impl<S> Drop for SharedLevel<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, Errno, SharedLevel};
+    use super::{Closed, SharedLevel};
     use crate::sync::Arc;
+    use crate::walk::bounds::Bounds;
+    use rustix::io::Errno;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::thread;
 
+    fn level() -> Closed {
+        Closed { bounds: Bounds::default(), identity: Err(Errno::NOENT) }
+    }
+
     fn root() -> Arc<SharedLevel<()>> {
-        let root = std::fs::File::open("/dev/null").unwrap().into();
-        SharedLevel::root(root, Bounds::default(), Err(Errno::NOENT), ())
+        SharedLevel::root(std::fs::File::open("/dev/null").unwrap().into(), level(), ())
     }
 
     fn below(above: Arc<SharedLevel<()>>) -> Arc<SharedLevel<()>> {
-        SharedLevel::below(above, Bounds::default(), Err(Errno::NOENT), ())
+        SharedLevel::below(above, level(), ())
     }
 
     /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what
@@ -134,7 +133,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a file")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(root(), |above, _| below(above));
-        assert_eq!(levels.way_down().1.count(), 20_000);
+        assert_eq!(levels.way_down().unwrap().1.count(), 20_000);
         thread::Builder::new().stack_size(64 * 1024).spawn(|| drop(levels)).unwrap().join().unwrap();
     }
 }

@@ -3,8 +3,9 @@
 use super::bounds::Bounds;
 use super::openat;
 use super::shared_level::SharedLevel;
-use super::stack::Level;
+use super::stack::{Handle, Level};
 use super::traversal::Traversal;
+use super::way_back::Closed;
 use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
@@ -30,7 +31,7 @@ impl<S: Clone> Traversal<S> {
         // at each of them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.split_until);
         let split_until = match &shallowest {
-            Some((index, _)) => self.stack.levels[*index].bounds.names_at,
+            Some((index, _)) => self.stack.levels()[*index].bounds.names_at,
             None => self.notes.pending.len(),
         };
         self.notes.pending.split_until = split_until;
@@ -49,35 +50,43 @@ impl<S: Clone> Traversal<S> {
     /// descriptor.
     fn split_off_names(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
-        let is_closed = self.stack.is_closed(shallowest.0);
-        let first_open = || self.stack.levels[self.stack.first_below_closed()].bounds.names_at;
-        let (index, names) = if is_closed { self.names_from(first_open())? } else { shallowest };
+        let levels = self.stack.levels();
+        let is_closed = levels[shallowest.0].open_dir().is_none();
+        let (index, names) = if is_closed {
+            let open = self.stack.shallowest_open().unwrap_or(levels.len() - 1);
+            self.names_from(levels[open].bounds.names_at)?
+        } else {
+            shallowest
+        };
+        let level = &levels[index];
+        let dir = level.open_dir()?;
         let end = self.notes.pending.part(names.clone(), threads + 1);
         // A last name is not split off if this thread would have nothing left: the two would pass it to and fro.
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
-        let level = &self.stack.levels[index];
         let bounds = Bounds { names_at: 0, ..level.bounds };
         let cost = bounds.path_end + self.links.cost_until(bounds.depth, self.options.second_visits);
         self.path_credit.checked_sub(cost)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
-        let search = || openat::path_at(level.dir(), c".", openat::NOFOLLOW);
+        let search = || openat::path_at(dir, c".", openat::NOFOLLOW);
         if self.options.second_visits && search().is_err_and(|errno| !openat::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.split_until = names.end; // what is below it may be split off
             }
             return None;
         }
-        let dir = fcntl_dupfd_cloexec(level.dir(), 0).ok()?;
-        let first = Level::new(Some(dir), bounds, level.end_marker, level.state.clone());
+        let first = fcntl_dupfd_cloexec(dir, 0).ok()?;
+        let mut first = Level::new(Handle::Open(first), level.visit, bounds, level.end_marker, level.state.clone());
         let mut other = Self::new(self.options, self.root_state.clone());
-        other.links = self.links.copy_until(level.dir(), bounds.depth);
+        other.links = self.links.copy_until(dir, bounds.depth);
         // From now on the second visit belongs to whoever is done last, here or there.
-        let shared = if self.options.second_visits { Some(self.share_levels(index)?) } else { None };
-        self.stack.levels[index].next_at = end; // last: if `clone` panics, nothing is lost
+        if self.options.second_visits {
+            first.shared = Some(self.share_levels(index)?);
+        }
+        self.stack.levels_mut()[index].next_at = end; // last: if `clone` panics, nothing is lost
         self.path_credit -= cost;
-        other.stack.levels.push(Level { shared, ..first });
+        other.stack.push(first);
         other.notes.pending = self.notes.pending.copy(names.start..end);
         other.path = self.path.copy_until(bounds.path_end);
         other.mounts = self.mounts;
@@ -87,7 +96,7 @@ impl<S: Clone> Traversal<S> {
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
     /// chain with second visits has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        let levels = &self.stack.levels;
+        let levels = self.stack.levels();
         while at < self.notes.pending.len() {
             let below = levels.partition_point(|level| level.bounds.names_at <= at);
             let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.bounds.names_at);
@@ -102,20 +111,19 @@ impl<S: Clone> Traversal<S> {
 
     /// Makes the level at `index`, and all above it, levels that several threads walk.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
-        let stack = &mut self.stack;
+        let levels = self.stack.levels_mut();
         // The levels above a shared one are shared too. Each must be shared before anything below it is split off: the other
         // thread may be done with that at once.
-        for at in stack.levels[..=index].partition_point(|level| level.shared.is_some())..=index {
-            let identity = stack.identity(at);
-            let level = &stack.levels[at];
-            let state = level.state.clone();
-            let shared = match at.checked_sub(1).and_then(|above| stack.levels[above].shared.clone()) {
-                Some(above) => SharedLevel::below(above, level.bounds, identity, state),
-                None => SharedLevel::root(fcntl_dupfd_cloexec(level.dir(), 0).ok()?, level.bounds, identity, state),
-            };
-            stack.levels[at].shared = Some(shared);
+        for at in levels[..=index].partition_point(|level| level.shared.is_some())..=index {
+            let above = at.checked_sub(1).and_then(|above| levels[above].shared.clone());
+            let level = &mut levels[at];
+            let (closed, state) = (Closed { bounds: level.bounds, identity: level.identity()? }, level.state.clone());
+            level.shared = Some(match above {
+                Some(above) => SharedLevel::below(above, closed, state),
+                None => SharedLevel::root(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?, closed, state),
+            });
         }
-        stack.levels[index].shared.clone()
+        levels[index].shared.clone()
     }
 }
 
@@ -146,7 +154,7 @@ mod tests {
             while traversal.split_off(1).is_some() {
                 parts += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.split_until, &traversal.stack.levels);
+            let (searched_from, levels) = (traversal.notes.pending.split_until, traversal.stack.levels());
             let searched = levels.iter().filter(|level| level.bounds.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }

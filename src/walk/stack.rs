@@ -4,18 +4,17 @@
 //! levels   /usr     share    doc      python3   examples
 //!          open     closed   closed   open      open
 //!          base                                 top, the current directory
-//! closed            their identities
 //! ```
 //!
-//! The shallowest level is the base. When too many descriptors are open, the shallowest level but the base is closed. So the
-//! closed levels are those right after the base, and the walk comes back to the last of them first. A level that is not found is
-//! lost: it stays on the stack, with nothing to do, until the walk has gone up past it.
+//! The shallowest level is the base. When too many descriptors are open, the shallowest open level between the base and the top is
+//! closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that is
+//! lost: nothing is left to do there, and the walk goes up past it.
 
 use super::bounds::Bounds;
 use super::identity::Identity;
 use super::options::MIN_OPEN;
 use super::shared_level::SharedLevel;
-use super::way_back::Start;
+use super::way_back::{Below, Broken, Closed, Start};
 use crate::end_marker::EndMarker;
 use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,17 +22,19 @@ use rustix::io::Errno;
 
 pub(super) struct Stack<S> {
     /// The base first, the top last.
-    pub(super) levels: Vec<Level<S>>,
-    /// How many of them may be open. Less than the caller's `max_open` once the system has refused a descriptor.
+    levels: Vec<Level<S>>,
+    /// How many of them are open.
+    open: usize,
+    /// How many may be. Less than the caller's `max_open` once the system has refused a descriptor.
     limit: usize,
-    /// One for each closed level, `levels[1..=closed.len()]`: its identity, or the error of `statx`.
-    closed: Vec<Result<Identity, Errno>>,
+    /// Of the levels before this one, only the base is open.
+    closed_until: usize,
 }
 
 pub(super) struct Level<S> {
-    /// `None` if it is closed, or if the walk did not find it on the way back.
-    pub(super) fd: Option<OwnedFd>,
-    pub(super) is_second_visit: bool,
+    /// Private, so only the stack changes it, and counts.
+    handle: Handle,
+    pub(super) visit: Visit,
     pub(super) bounds: Bounds,
     /// Where the first of its names still to do begins.
     pub(super) next_at: usize,
@@ -44,38 +45,92 @@ pub(super) struct Level<S> {
     pub(super) state: S,
 }
 
+/// What the walk has of a level.
+pub(super) enum Handle {
+    Open(OwnedFd),
+    /// How to know it again, or the error of `statx`.
+    Closed(Result<Identity, Errno>),
+    /// This thread does not come back to it: it was not found, or is left to the other threads there.
+    Lost(Option<Broken>),
+}
+
+/// The visits of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visit {
+    /// The walk does not come back to it once its names are done.
+    Only,
+    /// It does.
+    First,
+    /// It has.
+    Second,
+}
+
 impl<S> Level<S> {
     #[inline]
-    pub(super) fn new(fd: Option<OwnedFd>, bounds: Bounds, end_marker: EndMarker, state: S) -> Self {
-        Self { fd, is_second_visit: false, bounds, next_at: bounds.names_at, end_marker, shared: None, state }
+    pub(super) fn new(handle: Handle, visit: Visit, bounds: Bounds, end_marker: EndMarker, state: S) -> Self {
+        Self { handle, visit, bounds, next_at: bounds.names_at, end_marker, shared: None, state }
     }
 
     #[inline]
     pub(super) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
-        self.fd.as_ref().map(AsFd::as_fd)
+        if let Handle::Open(dir) = &self.handle { Some(dir.as_fd()) } else { None }
     }
 
     #[inline]
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
-        self.open_dir().expect("BUG: the level is closed")
+        self.open_dir().expect("BUG: the level is not open")
     }
 
-    /// Where a way back can begin, if it is open.
-    pub(super) fn start(&self) -> Option<Start<'_>> {
-        self.open_dir().map(|dir| Start { dir, bounds: self.bounds })
+    /// For its visit.
+    #[inline]
+    pub(super) fn lend(&mut self) -> (BorrowedFd<'_>, &mut S) {
+        let Handle::Open(dir) = &self.handle else { panic!("BUG: the level is not open") };
+        (dir.as_fd(), &mut self.state)
+    }
+
+    /// The identity of a level that is not lost: noted when it was closed, or now.
+    pub(super) fn identity(&self) -> Option<Result<Identity, Errno>> {
+        match &self.handle {
+            Handle::Open(dir) => Some(Identity::note(dir.as_fd())),
+            Handle::Closed(identity) => Some(*identity),
+            Handle::Lost(_) => None,
+        }
+    }
+
+    /// What the way back to the level above can begin at.
+    pub(super) fn below(&self) -> Below<'_> {
+        match &self.handle {
+            Handle::Open(dir) => Below::Open(Start { dir: dir.as_fd(), bounds: self.bounds }),
+            Handle::Closed(_) => Below::Lost(None),
+            Handle::Lost(broken) => Below::Lost(*broken),
+        }
+    }
+
+    #[inline]
+    fn is_open(&self) -> bool {
+        matches!(self.handle, Handle::Open(_))
     }
 }
 
 impl<S> Stack<S> {
     pub(super) const fn new(limit: usize) -> Self {
-        Self { levels: Vec::new(), limit, closed: Vec::new() }
+        Self { levels: Vec::new(), open: 0, limit, closed_until: 0 }
     }
 
-    /// The memory stays.
+    /// The memory stays. A state may panic when it is dropped: that comes last.
     pub(super) fn clear(&mut self, limit: usize) {
-        self.limit = limit;
+        (self.open, self.limit, self.closed_until) = (0, limit, 0);
         self.levels.clear();
-        self.closed.clear();
+    }
+
+    #[inline]
+    pub(super) fn levels(&self) -> &[Level<S>] {
+        &self.levels
+    }
+
+    #[inline]
+    pub(super) fn levels_mut(&mut self) -> &mut [Level<S>] {
+        &mut self.levels
     }
 
     #[inline]
@@ -88,118 +143,135 @@ impl<S> Stack<S> {
         self.levels.last_mut().expect("BUG: there is no level")
     }
 
+    #[inline]
+    pub(super) fn push(&mut self, level: Level<S>) {
+        self.open += usize::from(level.is_open());
+        self.levels.push(level);
+    }
+
+    /// The child that is open as `dir` takes the place of the top, and inherits its state.
+    #[inline]
+    pub(super) fn replace_top(&mut self, dir: OwnedFd, bounds: Bounds, end_marker: EndMarker) {
+        let top = self.levels.last_mut().expect("BUG: there is no level");
+        self.open += usize::from(!top.is_open());
+        top.handle = Handle::Open(dir);
+        (top.bounds, top.next_at, top.end_marker) = (bounds, bounds.names_at, end_marker);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Level<S> {
+        let level = self.levels.pop().expect("BUG: there is no level");
+        self.open -= usize::from(level.is_open());
+        self.closed_until = self.closed_until.min(self.levels.len());
+        level
+    }
+
     /// Makes `level`, which is above the base, the new base.
     pub(super) fn put_base(&mut self, level: Level<S>) {
-        assert!(self.closed.is_empty(), "BUG: a closed level would not come right after the base");
+        self.open += usize::from(level.is_open());
+        self.closed_until = 0;
         self.levels.insert(0, level);
     }
 
     /// Whether as many levels are open as may be.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.open_count() >= self.limit
+        self.open >= self.limit
     }
 
     /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
     pub(super) fn lower_limit(&mut self) -> bool {
         let is_closed = self.close_shallowest();
-        self.limit = (self.open_count() + 1).max(MIN_OPEN);
+        self.limit = (self.open + 1).max(MIN_OPEN);
         is_closed
     }
 
-    /// Lost levels count as open. That limits nothing: while there is one, the walk opens no directory.
-    #[inline]
-    fn open_count(&self) -> usize {
-        self.levels.len() - self.closed.len()
+    /// The shallowest open level that the walk may close, or share: neither the base nor the top.
+    pub(super) fn shallowest_open(&self) -> Option<usize> {
+        let top = self.levels.len().checked_sub(1)?;
+        (self.closed_until.max(1)..top).find(|index| self.levels[*index].is_open())
+    }
+
+    /// Closes the shallowest level that may be. Returns whether there was one.
+    #[cold]
+    pub(super) fn close_shallowest(&mut self) -> bool {
+        // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
+        let shallowest = self.shallowest_open().and_then(|index| Some((index, self.levels[index].identity()?)));
+        let Some((index, identity)) = shallowest else { return false };
+        self.set(index, Handle::Closed(identity));
+        self.closed_until = index + 1;
+        true
     }
 
     /// Whether the level right above the top is closed.
     #[inline]
     pub(super) fn is_closed_above_top(&self) -> bool {
-        !self.closed.is_empty() && self.closed.len() + 2 == self.levels.len()
+        matches!(self.levels[..], [.., Level { handle: Handle::Closed(_), .. }, _])
     }
 
-    pub(super) fn has_no_closed(&self) -> bool {
-        self.closed.is_empty()
+    /// The closed level right above the top.
+    pub(super) fn closed_above_top(&self) -> Option<Closed> {
+        let [.., Level { handle: Handle::Closed(identity), bounds, .. }, _] = &self.levels[..] else { return None };
+        Some(Closed { bounds: *bounds, identity: *identity })
     }
 
-    /// The index of the first open level after the closed ones.
-    pub(super) fn first_below_closed(&self) -> usize {
-        1 + self.closed.len()
+    /// The way down by names to the level right above the top: its start, and the levels on it. `None` if the base is lost.
+    pub(super) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
+        let [base, way @ .., _] = &self.levels[..] else { return None };
+        let start = Start { dir: base.open_dir()?, bounds: base.bounds };
+        let closed = |level: &Level<S>| {
+            let identity = level.identity().unwrap_or(Err(Errno::NOENT));
+            Closed { bounds: level.bounds, identity }
+        };
+        Some((start, way.iter().map(closed)))
     }
 
-    pub(super) fn is_closed(&self, index: usize) -> bool {
-        (1..=self.closed.len()).contains(&index)
+    /// The level right above the top is open again.
+    pub(super) fn reopen_above_top(&mut self, dir: OwnedFd) {
+        self.set(self.levels.len() - 2, Handle::Open(dir));
     }
 
-    /// Closes the shallowest level but the base, unless it is the top. Returns whether it did.
-    #[cold]
-    pub(super) fn close_shallowest(&mut self) -> bool {
-        let index = self.first_below_closed();
-        if index + 1 >= self.levels.len() {
-            return false;
-        }
-        // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        self.closed.push(self.identity(index));
-        self.levels[index].fd = None;
-        true
-    }
-
-    /// The identity of this level: noted when it was closed, or now.
-    pub(super) fn identity(&self, index: usize) -> Result<Identity, Errno> {
-        match self.levels[index].open_dir() {
-            Some(dir) => Identity::note(dir),
-            None => self.closed[index - 1],
-        }
-    }
-
-    /// The closed level that the walk comes back to next, and the level below it, unless that is lost.
-    pub(super) fn last_closed(&self) -> (Bounds, Result<Identity, Errno>, Option<Start<'_>>) {
-        let index = self.closed.len();
-        (self.levels[index].bounds, self.closed[index - 1], self.levels[index + 1].start())
-    }
-
-    /// The way down by names to the last closed level: its start, and the levels on it.
-    pub(super) fn way_down(&self) -> (Start<'_>, impl Iterator<Item = (Bounds, Result<Identity, Errno>)>) {
-        let start = self.levels[0].start().expect("BUG: the base is closed");
-        (start, self.levels[1..].iter().map(|level| level.bounds).zip(self.closed.iter().copied()))
-    }
-
-    /// The last closed level is open again.
-    pub(super) fn reopen(&mut self, dir: OwnedFd) {
-        self.levels[self.closed.len()].fd = Some(dir);
-        self.closed.pop();
-    }
-
-    /// The last closed level, right above the top, cannot be found: its names cannot be opened any more, and those of the top are
-    /// done. The names from `names_at` on are to be dropped. Returns whether that is to be reported.
-    pub(super) fn lose(&mut self, names_at: usize) -> bool {
-        let index = self.closed.len();
-        self.levels[index].fd = None;
+    /// The level right above the top cannot be found: its names, from `names_at` on, cannot be opened any more, and those of the
+    /// top are done. Returns whether that is to be reported.
+    pub(super) fn lose_above_top(&mut self, names_at: usize, broken: Option<Broken>) -> bool {
+        let index = self.levels.len() - 2;
+        self.set(index, Handle::Lost(broken));
         for level in &mut self.levels[index..] {
             (level.bounds.names_at, level.next_at) = (names_at, names_at);
         }
-        self.closed.pop();
         self.levels[index].shared.as_ref().is_none_or(|shared| shared.lose())
     }
 
-    /// What holds between two steps. It looks at few levels, because a tree may have any number. `names` is where the pending
-    /// names end.
+    /// The top is left to the other threads there, or one of them did not find it.
+    pub(super) fn lose_top(&mut self) {
+        self.set(self.levels.len() - 1, Handle::Lost(None));
+    }
+
+    fn set(&mut self, index: usize, handle: Handle) {
+        let level = &mut self.levels[index];
+        self.open -= usize::from(level.is_open());
+        level.handle = handle;
+        self.open += usize::from(level.is_open());
+        self.closed_until = self.closed_until.min(index);
+    }
+
+    /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few. `names`
+    /// is where the pending names end.
     pub(super) fn check(&self, names: usize) {
-        let Self { levels, closed, .. } = self;
-        let Some(top) = levels.last() else {
-            assert!(closed.is_empty() && names == 0, "nothing is left, but there are closed levels or names");
-            return;
-        };
+        let levels = &self.levels[..];
+        let few = levels.len() <= 64;
+        assert!(
+            !few || self.open == levels.iter().filter(|level| level.is_open()).count(),
+            "open levels are miscounted"
+        );
+        assert!(
+            !few || levels.iter().take(self.closed_until).skip(1).all(|level| !level.is_open()),
+            "a level is open, and would never be closed"
+        );
+        let Some(top) = levels.last() else { return assert!(names == 0, "nothing is left, but there are names") };
+        assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
         assert!(top.bounds.names_at <= top.next_at && top.next_at <= names, "the top's next name is elsewhere");
-        assert!(closed.len() < levels.len(), "the current directory is closed");
-        if let [first, .., last] | [first @ last] = &levels[1..=closed.len()] {
-            assert!(
-                first.fd.is_none() && last.fd.is_none(),
-                "a level right after the base is open, and counts as closed"
-            );
-        }
-        if let [.., above, top] = &levels[..] {
+        if let [.., above, top] = levels {
             assert!(above.bounds.depth < top.bounds.depth, "a level is not below the one before it");
             assert!(
                 above.bounds.path_end <= top.bounds.path_end,

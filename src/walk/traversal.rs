@@ -15,15 +15,15 @@
 use super::bounds::Bounds;
 use super::links::{Links, Refusal};
 use super::mounts::{Found, Mounts};
-use super::notes::{Notes, Report, Unfinished};
+use super::notes::Notes;
 use super::openat;
 use super::options::Options;
 use super::path::TreePath;
 use super::pending::{Item, Kind};
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
-use super::stack::{Level, Stack};
-use super::way_back::WayBack;
+use super::stack::{Handle, Level, Stack, Visit};
+use super::way_back::{self, NotFound};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::sync::Arc;
@@ -41,7 +41,6 @@ pub(super) struct Traversal<S> {
     pub(super) root_state: S,
     /// Empty before the first root, and when nothing is left of one.
     pub(super) stack: Stack<S>,
-    way_back: WayBack,
     pub(super) links: Links,
     pub(super) notes: Notes,
     /// Of the current directory.
@@ -79,7 +78,6 @@ impl<S> Traversal<S> {
             roots: Roots::default(),
             root_state,
             stack: Stack::new(options.max_open),
-            way_back: WayBack::default(),
             links: Links::default(),
             notes: Notes::default(),
             path: TreePath::default(),
@@ -90,10 +88,9 @@ impl<S> Traversal<S> {
     /// Abandons what is left. The memory stays for the next tree.
     pub(super) fn clear(&mut self) {
         self.roots = Roots::default();
-        self.stack.clear(self.options.max_open);
-        self.way_back = WayBack::default();
         self.links.clear();
         self.notes.clear();
+        self.stack.clear(self.options.max_open); // last: if a state panics when it is dropped, nothing else is left
     }
 
     /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
@@ -114,7 +111,7 @@ impl<S> Traversal<S> {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        !self.roots.is_empty() || self.stack.levels.last().is_some()
+        !self.roots.is_empty() || !self.stack.levels().is_empty()
     }
 
     /// Settles which names in the current directory are entered. If there are any after its second visit, there is another visit
@@ -122,10 +119,10 @@ impl<S> Traversal<S> {
     #[cold]
     pub(super) fn settle(&mut self) {
         if self.notes.is_unsettled {
-            self.notes.settle();
+            self.notes.settle(self.stack.top().bounds.names_at);
             let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
-            if top.next_at < names {
-                top.is_second_visit = false;
+            if top.next_at < names && top.visit == Visit::Second {
+                top.visit = Visit::First;
             }
         }
     }
@@ -133,7 +130,7 @@ impl<S> Traversal<S> {
     /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
-        let level = self.stack.levels.pop().expect("BUG: there is no level");
+        let level = self.stack.pop();
         self.notes.pending.truncate(level.bounds.names_at);
     }
 }
@@ -145,10 +142,10 @@ impl<S: Clone> Traversal<S> {
         if cfg!(debug_assertions) {
             self.stack.check(self.notes.pending.len());
         }
-        let Some(top) = self.stack.levels.last() else { return self.open_root() };
+        let Some(top) = self.stack.levels().last() else { return self.open_root() };
         if top.next_at < self.notes.pending.len() {
             self.descend()
-        } else if self.options.second_visits && !top.is_second_visit {
+        } else if top.visit == Visit::First {
             self.visit_again()
         } else if self.stack.is_closed_above_top() {
             self.come_back().map(|()| Step::More)
@@ -166,7 +163,6 @@ impl<S: Clone> Traversal<S> {
         }
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.stack.clear(self.options.max_open);
-        self.way_back = WayBack::default();
         self.links.clear();
         self.mounts.forget();
         let found = if let Some(root) = self.roots.open.take() {
@@ -177,8 +173,8 @@ impl<S: Clone> Traversal<S> {
             Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = Bounds { depth: 0, name_at: 0, path_end: self.path.len(), names_at: 0 };
-        self.stack.levels.push(Level::new(Some(found.dir), bounds, found.end_marker, state));
-        self.note_unreadable(found.unreadable);
+        self.stack.push(Level::new(Handle::Open(found.dir), self.options.visit(), bounds, found.end_marker, state));
+        self.notes.unreadable = found.unreadable;
         Ok(Step::Lend)
     }
 
@@ -201,6 +197,7 @@ impl<S: Clone> Traversal<S> {
         let child = Child { kind, name_at: path.go_down(top.bounds.path_end, name), end };
         match mounts.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
+                notes.unreadable = None;
                 let end_marker = mounts.pass_down(top.end_marker);
                 Ok(self.push(child, dir, end_marker))
             }
@@ -213,24 +210,24 @@ impl<S: Clone> Traversal<S> {
     fn push(&mut self, child: Child, dir: OwnedFd, end_marker: EndMarker) -> Step {
         let Self { options, stack, notes, path, .. } = self;
         let pending = &mut notes.pending;
-        let takes_place = child.end == pending.len() && !options.second_visits && !stack.is_closed_above_top();
+        let takes_place =
+            child.end == pending.len() && stack.top().visit == Visit::Only && !stack.is_closed_above_top();
         let top = stack.top_mut();
         let bounds =
             |names_at| Bounds { depth: top.bounds.depth + 1, name_at: child.name_at, path_end: path.len(), names_at };
         if takes_place {
             // It is the last child, so nothing is left to do in the level above: it takes that one's place and inherits its
-            // state, and that level's descriptor is closed. Not with second visits, as the level has one to come. Nor right
-            // below a closed level: `..` from here leads back there, whereas the child may not be searchable.
+            // state, and that level's descriptor is closed. Not if the walk comes back for a second visit. Nor right below a
+            // closed level: `..` from here leads back there, whereas the child may not be searchable.
             pending.truncate(top.bounds.names_at);
             let bounds = bounds(pending.len());
-            top.fd = Some(dir);
-            (top.bounds, top.next_at, top.end_marker) = (bounds, bounds.names_at, end_marker);
+            stack.replace_top(dir, bounds, end_marker);
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
             let next_at = pending.forget(top.bounds.names_at, child.end);
             let bounds = bounds(pending.len());
             top.next_at = next_at;
-            stack.levels.push(Level::new(Some(dir), bounds, end_marker, state));
+            stack.push(Level::new(Handle::Open(dir), options.visit(), bounds, end_marker, state));
         }
         Step::Lend
     }
@@ -252,7 +249,7 @@ impl<S: Clone> Traversal<S> {
             match self.open_child(child, opened.take()) {
                 Ok(Some(found)) => {
                     let step = self.push(child, found.dir, found.end_marker);
-                    self.note_unreadable(found.unreadable);
+                    self.notes.unreadable = found.unreadable;
                     return Ok(step);
                 }
                 Ok(None) => break,
@@ -298,13 +295,6 @@ impl<S: Clone> Traversal<S> {
         }
     }
 
-    /// Notes why the directory that was just opened may not be read, for whoever reads it.
-    fn note_unreadable(&mut self, unreadable: Option<Errno>) {
-        if let Some(errno) = unreadable {
-            self.notes.unfinished = Unfinished::Unreadable { errno, report: Report::Due };
-        }
-    }
-
     /// `child` is not entered: the error that says why.
     #[cold]
     fn refuse(&mut self, child: Child, refusal: Refusal) -> Error {
@@ -323,20 +313,18 @@ impl<S: Clone> Traversal<S> {
     /// unless another thread has reported it.
     #[cold]
     fn come_back(&mut self) -> Result<(), Error> {
-        let Self { options, stack, way_back, links, path, notes, .. } = self;
-        let (bounds, identity, below) = stack.last_closed();
-        match way_back.reopen((bounds, identity), below, path, links, options.same_mount, || stack.way_down()) {
+        let Self { options, stack, links, path, notes, .. } = self;
+        let Some(closed) = stack.closed_above_top() else { return Ok(()) };
+        let below = stack.top().below();
+        match way_back::reopen(closed, below, path, links, options.same_mount, || stack.way_down()) {
             Ok(dir) => {
-                stack.reopen(dir);
+                stack.reopen_above_top(dir);
                 Ok(())
             }
-            Err(errno) => {
-                notes.pending.truncate(bounds.names_at);
-                let is_news = stack.lose(bounds.names_at);
-                if stack.has_no_closed() {
-                    *way_back = WayBack::default(); // or its descriptor would stay, beyond those of the levels
-                }
-                if is_news { Err(self.error_at(bounds, errno)) } else { Ok(()) }
+            Err(NotFound { errno, broken }) => {
+                notes.pending.truncate(closed.bounds.names_at);
+                let is_news = stack.lose_above_top(closed.bounds.names_at, broken);
+                if is_news { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
             }
         }
     }
@@ -346,17 +334,14 @@ impl<S: Clone> Traversal<S> {
     #[cold]
     fn visit_again(&mut self) -> Result<Step, Error> {
         // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
-        if self.stack.is_closed_above_top() {
-            self.come_back()?;
-        }
+        self.come_back()?;
         self.give_up_share()?;
-        // A lost level has no descriptor to lend.
         let top = self.stack.top_mut();
-        if top.fd.is_none() {
+        if top.open_dir().is_none() {
             self.pop();
             return Ok(Step::More);
         }
-        top.is_second_visit = true;
+        top.visit = Visit::Second;
         // Names that were split off may still be there.
         top.next_at = top.bounds.names_at;
         self.notes.pending.truncate(top.bounds.names_at);
@@ -367,21 +352,21 @@ impl<S: Clone> Traversal<S> {
     /// Gives up the current level if this thread shares it. As long as others are at the level or below it, it is lost to this
     /// one. If this thread is the last and came to it from another one, the level above is put on the stack.
     fn give_up_share(&mut self) -> Result<(), Error> {
-        let is_first = self.stack.levels.len() == 1;
+        let is_first = self.stack.levels().len() == 1;
         let top = self.stack.top_mut();
         // Cloned first: if it panics, nothing is lost.
         let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
         // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
         let Some(mut last) = Arc::into_inner(shared) else {
-            top.fd = None;
+            self.stack.lose_top();
             return Ok(());
         };
         // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
         let above = last.above.take().zip(state_above);
         let came_up = above.map_or(Ok(()), |(above, state)| self.come_up(above, state));
         if last.is_lost() {
-            self.stack.top_mut().fd = None; // only now: until here, `..` began there
+            self.stack.lose_top(); // only now: until here, `..` began there
         }
         came_up
     }
@@ -389,17 +374,20 @@ impl<S: Clone> Traversal<S> {
     /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost, as in
     /// [`come_back`](Self::come_back).
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
-        let Self { options, stack, way_back, links, path, .. } = self;
-        let bounds = Bounds { names_at: 0, ..level.bounds };
-        let below = stack.levels[0].start();
-        let way_down = || level.way_down();
-        let found = way_back.reopen((bounds, level.identity), below, path, links, options.same_mount, way_down);
-        let result = match found {
-            Err(errno) if level.lose() => Err(self.error_at(bounds, errno)),
-            _ => Ok(()),
+        let Self { options, stack, links, path, .. } = self;
+        let below = stack.top().below();
+        let found = way_back::reopen(level.level, below, path, links, options.same_mount, || level.way_down());
+        let bounds = Bounds { names_at: 0, ..level.level.bounds };
+        let (handle, result) = match found {
+            Ok(dir) => (Handle::Open(dir), Ok(())),
+            Err(NotFound { errno, broken }) => {
+                let is_news = level.lose();
+                (Handle::Lost(broken), if is_news { Err(self.error_at(bounds, errno)) } else { Ok(()) })
+            }
         };
-        let above = Level::new(found.ok(), bounds, EndMarker::NONE, state);
-        self.stack.put_base(Level { shared: Some(level), ..above });
+        let mut above = Level::new(handle, Visit::First, bounds, EndMarker::NONE, state);
+        above.shared = Some(level);
+        self.stack.put_base(above);
         result
     }
 }
