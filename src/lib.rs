@@ -143,7 +143,7 @@ pub use {
     listing::{Listing, Order},
     open::{open, open_with, openat, openat_with},
     read_dir::{ReadDir, read_dir},
-    walk::{Dir, Walk, WalkOptions, Worker},
+    walk::{Dir, ReadTree, TreeEntry, Walk, WalkOptions, Worker, read_tree},
 };
 
 pub use rustix;

@@ -27,6 +27,12 @@ impl<'a> ListedEntry<'a> {
         self.span.name(&self.arena.memory)
     }
 
+    /// Without a scan, unlike [`name_cstr`](Self::name_cstr).
+    #[inline]
+    pub(crate) fn name_with_nul(&self) -> &'a [u8] {
+        &self.arena.memory[self.span.start()..=self.span.end()]
+    }
+
     /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
     ///
     /// Costs: one scan of the name for its NUL.

@@ -38,14 +38,21 @@ use std::{fmt, io, mem};
 pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
-    /// Where each name is, in the order of the listing. The tag is the type. Those beyond `len` are left over.
+    /// Where each name is, in the order of the listing. The tag is the type. Those beyond the extent are left over.
     spans: Vec<Span>,
     /// Memory for the sort. Before it, the first key of each name is here.
     keys: Vec<u64>,
-    len: usize,
+    extent: Extent,
     order: Order,
     pub(crate) end_marker: EndMarker,
     removed: bool,
+}
+
+/// How many entries a listing has, and how many bytes of the arena their records take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    pub(crate) entries: usize,
+    bytes: usize,
 }
 
 /// For the names of the smallest batch.
@@ -94,6 +101,14 @@ impl Listing {
         Self { order, ..Self::default() }
     }
 
+    pub(crate) fn set_order(&mut self, order: Order) {
+        self.order = order;
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.extent
+    }
+
     /// Takes the cookie `marker` as the end of each directory, as [`Entries::with_end_marker`](crate::Entries::with_end_marker).
     /// [`Dir::read_into`](crate::Dir::read_into) has the marker from the walk.
     #[must_use]
@@ -128,28 +143,42 @@ impl Listing {
     /// As [`read`](Self::read), with what is known of the directory.
     #[inline(always)]
     pub(crate) fn read_known(&mut self, directory: Directory<'_>, end_marker: EndMarker) -> Result<(), Error> {
-        self.clear();
+        let read = match self.arena.set_directory(directory) {
+            Ok(()) => self.read_behind(Extent::default(), directory.fd, end_marker),
+            Err(error) => {
+                self.clear();
+                Err(error)
+            }
+        };
+        read.map_err(|error| directory.error(error))
+    }
+
+    /// Reads the entries of `dir` behind those of `above`, which stay as they are.
+    #[inline(always)]
+    pub(crate) fn read_behind(&mut self, above: Extent, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+        (self.extent, self.removed) = (above, false);
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
-        let filled = self.arena.set_directory(directory).and_then(|()| self.fill(directory.fd, end_marker));
-        let finished = self.finish(directory.fd); // after an error too: it sorts what came before
-        filled.and(finished).map_err(|error| directory.error(error))
+        let filled = self.fill(dir, end_marker);
+        let finished = self.finish(above.entries, dir); // after an error too: it sorts what came before
+        filled.and(finished)
     }
 
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
-        let (mut phase, mut used, mut may_rewind) = (Phase::Reading, 0, true);
+        let (mut phase, mut may_rewind) = (Phase::Reading, true);
         while phase == Phase::Reading {
-            let room = self.arena.room(used)?;
-            if self.capacity() < self.len + MIN_SPANS {
-                self.grow(self.len + room / MIN_RECORD)?;
+            let Extent { entries, bytes } = self.extent;
+            let room = self.arena.room(bytes)?;
+            if self.capacity() < entries + MIN_SPANS {
+                self.grow(entries + room / MIN_RECORD)?;
             }
             // There is a span for each name that may come, so the loop below need not make spans grow.
-            let room = room.min((self.capacity() - self.len) * MIN_RECORD);
-            let Self { arena, spans, keys, len, .. } = self;
-            let (spans, keys) = (&mut spans[*len..], &mut keys[*len..]);
+            let room = room.min((self.capacity() - entries) * MIN_RECORD);
+            let Self { arena, spans, keys, extent, .. } = self;
+            let (spans, keys) = (&mut spans[entries..], &mut keys[entries..]);
             let mut free = spans.iter_mut();
             let start = arena.memory.as_ptr().addr();
-            let mut records = arena.records(used, room, dir, end_marker);
+            let mut records = arena.records(bytes, room, dir, end_marker);
             let read = loop {
                 if phase != Phase::Reading || records.is_used_up() {
                     break Ok(());
@@ -172,12 +201,11 @@ impl Listing {
             let count = spans.len() - unused;
             // A batch of nothing but dots, which a broken server can send without end, is overwritten.
             if let Some(end) = end.filter(|_| count > 0) {
-                let batch = used..=used + room;
-                used = end.wrapping_sub(start);
+                let end = end.wrapping_sub(start);
                 // All of the above takes for granted that rustix lends names where the kernel wrote them.
-                assert!(batch.contains(&used), "BUG: names are not in the memory of the listing");
+                assert!((bytes..=bytes + room).contains(&end), "BUG: names are not in the memory of the listing");
                 write_tags_and_keys(&mut spans[..count], keys, arena);
-                *len += count;
+                *extent = Extent { entries: entries + count, bytes: end };
             }
             read?;
             // It stood at the end, or is empty and has no dots. Rewound once: then it has nothing the second time either. If it
@@ -205,24 +233,28 @@ impl Listing {
         grow(&mut self.spans, capacity)
     }
 
+    /// The entries from `first` on have been read.
     #[inline(never)]
-    fn finish(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
-        if self.capacity() < self.len + MIN_SPANS {
+    fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let len = self.len();
+        if self.capacity() < len + MIN_SPANS {
             // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
             // reading asks again.
-            let _ = self.grow(self.len + MIN_SPANS);
+            let _ = self.grow(len + MIN_SPANS);
         }
-        let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };
-        if self.len > 1 {
-            self.sort();
+        let resolved = if self.order == Order::Path { self.resolve_file_types(first, dir) } else { Ok(()) };
+        if len - first > 1 {
+            self.sort(first);
         }
         resolved
     }
 
     /// Asks for each type that the records do not have. Returns the first error, after asking for all.
-    fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+    fn resolve_file_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
-        for span in self.spans[..self.len].iter_mut().filter(|span| file_type(**span) == FileType::Unknown) {
+        for span in
+            self.spans[first..self.extent.entries].iter_mut().filter(|span| file_type(**span) == FileType::Unknown)
+        {
             let entry = ListedEntry { span: *span, arena: &self.arena };
             match resolved(entry.file_type(), dir, entry.name_cstr()) {
                 Ok(file_type) => *span = Span::new(span.start(), span.len(), tag(file_type)),
@@ -233,9 +265,9 @@ impl Listing {
         result
     }
 
-    fn sort(&mut self) {
-        let Self { arena, spans, keys, len, order, .. } = self;
-        let (spans, keys) = (&mut spans[..*len], &mut keys[..*len]);
+    fn sort(&mut self, first: usize) {
+        let Self { arena, spans, keys, extent, order, .. } = self;
+        let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
         match order {
             Order::Bytes | Order::AsciiCaseless => sort::sort(spans, keys, &arena.memory, order.case()),
             Order::Path => {
@@ -271,12 +303,12 @@ impl Listing {
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.len
+        self.extent.entries
     }
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// The entry at `index` in the order of the listing, if there are that many.
@@ -319,13 +351,12 @@ impl Listing {
 
     /// Forgets the entries and keeps the memory.
     pub fn clear(&mut self) {
-        self.len = 0;
-        self.removed = false;
+        (self.extent, self.removed) = (Extent::default(), false);
     }
 
     #[inline]
     fn spans(&self) -> &[Span] {
-        &self.spans[..self.len]
+        &self.spans[..self.len()]
     }
 }
 

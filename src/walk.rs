@@ -32,18 +32,22 @@ mod openat;
 mod options;
 mod path;
 mod pending;
+mod read_tree;
 mod roots;
 mod said;
 mod shared_level;
 mod split;
 mod stack;
 mod traversal;
+mod tree_entry;
 mod way_back;
 mod work_queue;
 mod worker;
 
 pub use dir::Dir;
 pub use options::WalkOptions;
+pub use read_tree::{ReadTree, read_tree};
+pub use tree_entry::TreeEntry;
 pub use worker::Worker;
 
 use crate::error::Error;
@@ -52,7 +56,6 @@ use cursor::Cursor;
 use mounts::Found;
 use roots::Roots;
 use rustix::fd::OwnedFd;
-use rustix::fs::SeekFrom;
 use std::ffi::OsStr;
 use std::fmt;
 use std::num::NonZero;
@@ -116,7 +119,8 @@ use work_queue::WorkQueue;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
-/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes, only followed links allocate. [`reopen`](Self::reopen) keeps it for the next tree.
+/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes, only
+/// followed links allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -184,10 +188,7 @@ impl<S> WalkOptions<S> {
     /// Costs: one `lseek`, as the root is read from its beginning, one `fstatfs`, and the memory of [`open`](Self::open). A
     /// descriptor that cannot be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
-        let root = root.into();
-        // What cannot be rewound cannot be read, and reading it tells why.
-        let _ = rustix::fs::seek(&root, SeekFrom::Start(0));
-        self.begin(Roots::open(Found::ask(root)), path.as_ref().as_os_str().as_bytes())
+        self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {

@@ -89,14 +89,9 @@ impl<'a, S> Dir<'a, S> {
         if !has_entries {
             notes.unreadable = None;
         }
-        // At the deepest level there is nothing to find in what the caller does not read.
-        let is_dead_end = bounds.depth + 1 >= options.max_depth;
-        let (rest, enters) = match (is_second_visit, is_dead_end) {
-            (_, true) => (Rest::Waived, Enters::Nothing),
-            (true, false) => (Rest::Waived, Enters::Named),
-            (false, false) => (Rest::Owed, Enters::Lent),
-        };
-        notes.lend(rest, enters);
+        // Where nothing is entered, there is nothing to find in what the caller does not read.
+        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
+        notes.lend(if is_dead_end { (Rest::Waived, Enters::Nothing) } else { (Rest::Owed, Enters::Lent) });
         let phase = if has_entries && notes.unreadable.is_none() { Phase::Reading } else { Phase::Ended };
         let end_marker = top.end_marker;
         let (fd, state) = top.lend();
@@ -333,8 +328,8 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
-    /// nothing, only where [`max_depth`](super::WalkOptions::max_depth) allows nothing below. A name is walked once, however often
-    /// it is given.
+    /// nothing, at a [second visit](Self::is_second_visit) and where [`max_depth`](super::WalkOptions::max_depth) allows nothing
+    /// below. A name is walked once, however often it is given.
     ///
     /// After [`skip_all`](Self::skip_all) only what is named is walked, in the order in which it is named. Then a walk need not
     /// even read a directory whose entries are already known.
@@ -347,11 +342,6 @@ impl<'a, S> Dir<'a, S> {
     /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
     /// # Ok::<(), lendir::Error>(())
     /// ```
-    ///
-    /// **At a [second visit](Self::is_second_visit) too**: then the walk goes below `name`, and comes back for one more, even if
-    /// `name` could not be opened. The second visit at which nothing is entered is the last. So a caller can enter one directory
-    /// at a time: [in strict pre-order](crate::recipes#trees), or with [a value for each](crate::recipes#trees). On several
-    /// threads each of these visits is made by the last thread that was below.
     ///
     /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](super::Walk::next) returns the errors, with the path: `ENOENT` if
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
@@ -418,9 +408,8 @@ impl<'a, S> Dir<'a, S> {
         self.entries.directory.depth
     }
 
-    /// Whether it was visited before, and everything below it after that: with
-    /// [`second_visits`](super::WalkOptions::second_visits), each visit but the first. It has no entries then. There are more
-    /// than two visits only if [`enter`](Self::enter) or [`follow_name`](Self::follow_name) is called at the second.
+    /// Whether it was visited before, and everything below it after that: see
+    /// [`second_visits`](super::WalkOptions::second_visits). It has no entries then.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit

@@ -76,7 +76,7 @@ impl Notes {
 
     /// A directory is lent.
     #[inline]
-    pub(super) fn lend(&mut self, rest: Rest, enters: Enters) {
+    pub(super) fn lend(&mut self, (rest, enters): (Rest, Enters)) {
         (self.rest, self.enters, self.last) = (rest, enters, Last::NOTHING);
     }
 

@@ -83,10 +83,9 @@ impl<S> WalkOptions<S> {
 
     /// Lends each directory once more, after everything below it and without its entries: see
     /// [`Dir::is_second_visit`](crate::Dir::is_second_visit) and [`Dir::parent`](crate::Dir::parent). First and second visits
-    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open), and that
-    /// [`Dir::enter`](crate::Dir::enter) at a second visit makes the walk come back once more. On several threads
-    /// too, the second visits of all directories below have ended before that of a directory begins, and it sees what their
-    /// closures wrote.
+    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open). On several threads too,
+    /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
+    /// wrote.
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.

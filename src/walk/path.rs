@@ -25,6 +25,19 @@ impl TreePath {
         &self.bytes
     }
 
+    /// Without it.
+    #[inline]
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len()]
+    }
+
+    /// What comes after the path of the root, and after the slash between the two.
+    #[inline]
+    pub(super) fn below_root(&self) -> &[u8] {
+        let path = &self.as_bytes()[self.root..];
+        path.strip_prefix(b"/").unwrap_or(path)
+    }
+
     /// The first `end` bytes: the path of the level that ends there.
     pub(super) fn until(&self, end: usize) -> &[u8] {
         &self.bytes[..end]
@@ -45,18 +58,18 @@ impl TreePath {
     /// Where it ends.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.bytes.len() - 1
+        self.bytes.len().saturating_sub(1) // before the first root there is no NUL
     }
 
-    /// Goes down to `name`, from the level whose path ends at `end`. Returns where the name begins.
+    /// Goes down to `name`, which has its NUL, from the level whose path ends at `end`. Returns where the name begins.
     #[inline]
-    pub(super) fn go_down(&mut self, end: usize, name: &CStr) -> usize {
+    pub(super) fn go_down(&mut self, end: usize, name: &[u8]) -> usize {
         self.bytes.truncate(end);
         if self.bytes.last().is_some_and(|last| *last != b'/') {
             self.bytes.push(b'/');
         }
         let at = self.bytes.len();
-        self.bytes.extend_from_slice(name.to_bytes_with_nul());
+        self.bytes.extend_from_slice(name);
         at
     }
 
@@ -88,9 +101,9 @@ mod tests {
             let [root, a, b] = [root, a, b].map(str::as_bytes);
             let mut path = TreePath::default();
             path.begin(root);
-            let at = path.go_down(root.len(), c"a");
+            let at = path.go_down(root.len(), b"a\0");
             assert_eq!((path.until(path.len()), path.from(at)), (a, c"a"));
-            let at = path.go_down(a.len(), c"bc");
+            let at = path.go_down(a.len(), b"bc\0");
             assert_eq!((path.until(path.len()), path.from(at)), (b, c"bc"));
             assert_eq!([0, 1, 2].map(|depth| path.at_depth(depth)), [root, a, b]);
             assert_eq!(path.copy_until(a.len()).at_depth(1), a);

@@ -1,6 +1,8 @@
 //! `Roots`: the trees that a walk has not begun yet.
 
 use super::mounts::Found;
+use rustix::fd::OwnedFd;
+use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,6 +18,13 @@ pub(super) struct Roots {
 impl Roots {
     pub(super) fn open(root: Found) -> Self {
         Self { open: Some(root), paths: VecDeque::new() }
+    }
+
+    /// The tree at `root`, which is read from its beginning.
+    pub(super) fn from_fd(root: OwnedFd) -> Self {
+        // What cannot be rewound cannot be read, and reading it tells why.
+        let _ = seek(&root, SeekFrom::Start(0));
+        Self::open(Found::ask(root))
     }
 
     pub(super) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {

@@ -114,22 +114,17 @@ impl<S> Traversal<S> {
         !self.roots.is_empty() || !self.stack.levels().is_empty()
     }
 
-    /// Settles which names in the current directory are entered. If there are any after its second visit, there is another visit
-    /// after them.
+    /// Settles which names in the current directory are entered.
     #[cold]
     pub(super) fn settle(&mut self) {
         if self.notes.is_unsettled {
             self.notes.settle(self.stack.top().bounds.names_at);
-            let (top, names) = (self.stack.top_mut(), self.notes.pending.len());
-            if top.next_at < names && top.visit == Visit::Second {
-                top.visit = Visit::First;
-            }
         }
     }
 
     /// Closes the current directory.
     #[inline]
-    fn pop(&mut self) {
+    pub(super) fn pop(&mut self) {
         let level = self.stack.pop();
         self.notes.pending.truncate(level.bounds.names_at);
     }
@@ -157,7 +152,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Opens the next root.
     #[cold]
-    fn open_root(&mut self) -> Result<Step, Error> {
+    pub(super) fn open_root(&mut self) -> Result<Step, Error> {
         if self.roots.is_empty() {
             return Ok(Step::Done);
         }
@@ -180,7 +175,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Opens the first directory that is pending in the current one.
     #[inline(always)]
-    fn descend(&mut self) -> Result<Step, Error> {
+    pub(super) fn descend(&mut self) -> Result<Step, Error> {
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
             self.stack.close_shallowest();
@@ -194,7 +189,7 @@ impl<S: Clone> Traversal<S> {
         }
         // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not
         // lost.
-        let child = Child { kind, name_at: path.go_down(top.bounds.path_end, name), end };
+        let child = Child { kind, name_at: path.go_down(top.bounds.path_end, name.to_bytes_with_nul()), end };
         match mounts.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
                 notes.unreadable = None;
@@ -244,7 +239,7 @@ impl<S: Clone> Traversal<S> {
     fn descend_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
         let top = self.stack.top();
         let Item { kind, name, end } = self.notes.pending.at(top.next_at);
-        let child = Child { kind, name_at: self.path.go_down(top.bounds.path_end, name), end };
+        let child = Child { kind, name_at: self.path.go_down(top.bounds.path_end, name.to_bytes_with_nul()), end };
         loop {
             match self.open_child(child, opened.take()) {
                 Ok(Some(found)) => {
@@ -312,7 +307,7 @@ impl<S: Clone> Traversal<S> {
     /// The current directory is done: reopens the level right above it. A level that cannot be found is lost: that is reported,
     /// unless another thread has reported it.
     #[cold]
-    fn come_back(&mut self) -> Result<(), Error> {
+    pub(super) fn come_back(&mut self) -> Result<(), Error> {
         let Self { options, stack, links, path, notes, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
