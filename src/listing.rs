@@ -2,7 +2,7 @@
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
 use crate::end_marker::EndMarker;
-use crate::entry::{Directory, resolved};
+use crate::entry::Directory;
 use crate::error::Error;
 use crate::listed_entry::{ListedEntries, ListedEntry};
 use crate::records::{MIN_RECORD, Phase};
@@ -10,7 +10,7 @@ use crate::sort::{self, Case};
 use crate::span::Span;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, SeekFrom, seek};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use std::{fmt, io, mem};
 
 /// A whole directory, sorted. Reuse it: its memory stays.
@@ -117,9 +117,9 @@ impl Listing {
     ///
     /// - Those of [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - In [`Order::Path`] the first error of [`ListedEntry::resolve_file_type`], with the path of the directory, after
-    ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
-    ///   the entry has been removed since.
+    /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
+    ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
+    ///   `ENOENT` is no error here: the entry has been removed since.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker)
@@ -212,22 +212,22 @@ impl Listing {
             // reading asks again.
             let _ = self.grow(self.len + MIN_SPANS);
         }
-        let resolved = if self.order == Order::Path { self.resolve_file_types(dir) } else { Ok(()) };
+        let asked = if self.order == Order::Path { self.ask_for_types(dir) } else { Ok(()) };
         if self.len > 1 {
             self.sort();
         }
-        resolved
+        asked
     }
 
     /// Asks for each type that the records do not have. Returns the first error, after asking for all.
-    fn resolve_file_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+    fn ask_for_types(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         for span in self.spans[..self.len].iter_mut().filter(|span| file_type(**span) == FileType::Unknown) {
             let entry = ListedEntry { span: *span, arena: &self.arena };
-            match resolved(entry.file_type(), dir, entry.name_cstr()) {
+            match entry.file_type(dir) {
                 Ok(file_type) => *span = Span::new(span.start(), span.len(), tag(file_type)),
-                Err(Errno::NOENT) => {}
-                Err(errno) => result = result.and(Err(errno.into())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => result = result.and(Err(error.into_io_error())),
             }
         }
         result
@@ -430,7 +430,7 @@ mod tests {
             listing.sort();
             assert_eq!(listing.len(), expected.len());
             for (entry, (ino, (name, file_type))) in listing.iter().zip(&expected) {
-                assert_eq!((entry.name(), entry.ino(), entry.file_type()), (&name[..], *ino, *file_type));
+                assert_eq!((entry.name(), entry.ino(), entry.d_type()), (&name[..], *ino, *file_type));
                 assert_eq!(entry.name_cstr().to_bytes(), name);
                 let first = expected.iter().find(|(_, (other, _))| other == name).unwrap();
                 assert_eq!(listing.by_name(name).unwrap().ino(), first.0);
@@ -453,9 +453,9 @@ mod tests {
         let mut listing = unsorted(&entries, Order::Path);
         listing.finish(crate::open(dir.path()).unwrap().as_fd()).unwrap();
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
-        let error = listing.by_name("gone").unwrap().resolve_file_type(crate::open(dir.path()).unwrap()).unwrap_err();
+        let error = listing.by_name("gone").unwrap().file_type(crate::open(dir.path()).unwrap()).unwrap_err();
         assert_eq!((error.path().to_str(), error.raw_os_error()), (Some("gone"), Some(libc::ENOENT)));
-        let types: Vec<_> = listing.iter().map(|entry| entry.file_type()).collect();
+        let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();
         assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
 
         // Nothing can be asked relative to a file. The entries are all there, and sorted as files.

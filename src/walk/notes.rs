@@ -120,7 +120,7 @@ impl Notes {
     #[inline(always)]
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
         self.last_at = self.pending.len();
-        if let Some(kind) = Kind::of(entry.file_type()) {
+        if let Some(kind) = Kind::of(entry.d_type()) {
             self.note_kind(kind, entry.name_cstr());
         }
     }
@@ -139,7 +139,7 @@ impl Notes {
         self.unfinished.done();
         self.begin_again();
         for entry in listing {
-            if let Some(kind) = Kind::of(entry.file_type()) {
+            if let Some(kind) = Kind::of(entry.d_type()) {
                 self.note_kind(kind, entry.name_cstr());
             }
         }

@@ -30,7 +30,7 @@ fn filtered(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut seen = 0;
     while let Some(entry) = entries.find(|entry| !entry.name().ends_with(b"~"))? {
-        look_at(entry.name(), entry.ino(), entry.file_type());
+        look_at(entry.name(), entry.ino(), entry.d_type());
         seen += 1;
     }
     Ok(seen)
@@ -60,7 +60,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
 fn generic(input: &mut Input) -> io::Result<u64> {
     let mut seen = 0;
     for_each(&mut entries(input), |entry| {
-        look_at(entry.name(), entry.ino(), entry.file_type());
+        look_at(entry.name(), entry.ino(), entry.d_type());
         seen += 1;
     })?;
     Ok(seen)
