@@ -81,7 +81,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                     }
                 };
                 while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
-                    if matches!(entry.resolve_file_type(), Ok(FileType::Directory)) {
+                    if matches!(entry.file_type(), Ok(FileType::Directory)) {
                         continue; // it adds its own size when it is visited
                     }
                     match entry.statx(StatxFlags::BASIC_STATS) {

@@ -77,7 +77,7 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
             }
             let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
             while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
-                find.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.resolve_file_type());
+                find.entry(&mut lines, [path, slash, entry.name()], entry.name_cstr(), || entry.file_type());
                 // Threads that locked standard output for each line would wait for each other.
                 if find.terminal || lines.len() >= 32 << 10 {
                     if let Err(error) = io::stdout().write_all(&lines) {

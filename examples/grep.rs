@@ -127,13 +127,13 @@ impl Grep {
         while let Some(mut dir) = worker.next_ok(|error| self.error(&error)) {
             let (path, mut names) = (dir.path(), Vec::new());
             while let Some(entry) = dir.next_ok(|error| self.complain(error)) {
-                match entry.resolve_file_type() {
+                match entry.file_type() {
                     Ok(FileType::RegularFile) => names.push(entry.name_cstr().to_owned()),
                     Ok(_) => {}
                     Err(error) => self.complain(error),
                 }
                 if names.len() == MOST_NAMES {
-                    self.send(entry.dir(), path, std::mem::take(&mut names), batches);
+                    self.send(entry.dir_fd(), path, std::mem::take(&mut names), batches);
                 }
                 if self.is_over.load(Relaxed) {
                     break;

@@ -85,7 +85,7 @@ fn pids(mut args: impl Iterator<Item = OsString>, out: &mut impl Write) -> io::R
         if quiet && names.is_empty() {
             out.write_all(entry.name())?;
         } else {
-            let Some(name) = command_name(entry.dir(), entry.name(), &mut comm)? else { continue };
+            let Some(name) = command_name(entry.dir_fd(), entry.name(), &mut comm)? else { continue };
             if !is_wanted(name) {
                 continue;
             }

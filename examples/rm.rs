@@ -98,9 +98,9 @@ impl Rm {
         while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error())) {
             let attributes = || entry.statx(StatxFlags::empty()).map(|stat| stat.stx_attributes); // since Linux 5.8
             let is_mount = || attributes().is_ok_and(|all| all.contains(StatxAttributes::MOUNT_ROOT));
-            let removed = match entry.file_type() {
+            let removed = match entry.d_type() {
                 FileType::Directory => Err(Errno::ISDIR),
-                _ => unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()),
+                _ => unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()),
             };
             match removed {
                 Err(Errno::ISDIR) if self.one_mount && is_mount() => self.report(&entry.path(), Some(Errno::BUSY)),

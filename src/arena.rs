@@ -43,6 +43,11 @@ impl Arena {
         Ok(())
     }
 
+    /// The directory that was read, to ask it about its entries.
+    pub(crate) fn directory<'a>(&'a self, fd: BorrowedFd<'a>) -> Directory<'a> {
+        Directory { fd, path: &self.path, depth: self.depth }
+    }
+
     /// The size of the next batch, for which there is memory from `used` on.
     #[inline]
     pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
@@ -90,6 +95,7 @@ pub(crate) fn tag(file_type: FileType) -> u8 {
     (file_type.as_raw_mode() >> 12) as u8
 }
 
+#[inline]
 pub(crate) fn file_type(span: Span) -> FileType {
     FileType::from_raw_mode(RawMode::from(span.tag()) << 12)
 }

@@ -115,10 +115,10 @@ impl<'a> Entries<'a> {
     /// in a loop of its own.
     ///
     /// ```
-    /// use lendir::{Entries, Entry, Error, FileType};
+    /// use lendir::{Entries, Entry, Error};
     ///
-    /// fn first_link<'e>(entries: &'e mut Entries<'_>) -> Result<Option<Entry<'e>>, Error> {
-    ///     entries.find(|entry| entry.file_type() == FileType::Symlink)
+    /// fn first_hidden<'e>(entries: &'e mut Entries<'_>) -> Result<Option<Entry<'e>>, Error> {
+    ///     entries.find(|entry| entry.name().starts_with(b"."))
     /// }
     /// ```
     #[inline(always)]

@@ -1,9 +1,9 @@
-//! `Entry`, and what it shares with `ListedEntry`: numbers, and questions to the file system.
+//! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and what a `Directory` is asked about an entry.
 
 use crate::error::Error;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use std::{fmt, io};
 /// next call of their `next`.
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
-/// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and [`resolve_file_type`](Self::resolve_file_type) ask
-/// the file system, each by a call relative to the directory, retried after `EINTR`; their errors have the
-/// [`path`](Self::path).
+/// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and, where the record has no type,
+/// [`file_type`](Self::file_type) ask the file system, each by a call relative to the directory, retried after `EINTR`; their
+/// errors have the [`path`](Self::path).
 ///
 /// ```
 /// use lendir::{Entry, Error, FileType};
 ///
 /// fn line(entry: &Entry<'_>) -> Result<String, Error> {
-///     let mark = if entry.file_type() == FileType::Directory { "/" } else { "" };
+///     let mark = if entry.file_type()? == FileType::Directory { "/" } else { "" };
 ///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
 /// }
 /// ```
@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     pub(crate) directory: Directory<'a>,
 }
 
-/// The directory that entries are in.
+/// The directory that entries are in. It asks the file system about each by its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
@@ -46,7 +46,43 @@ impl Directory<'_> {
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
         Error::new(self.path, self.depth, cause)
     }
+
+    /// An error of the entry with this name.
+    #[cold]
+    pub(crate) fn error_of(self, name: &CStr, cause: impl Into<io::Error>) -> Error {
+        Error::at(join(self.path, name.to_bytes()), self.depth + 1, cause)
+    }
+
+    /// The type of an entry whose record has none.
+    #[inline]
+    pub(crate) fn type_of(self, name: &CStr) -> Result<FileType, Error> {
+        #[cold]
+        #[inline(never)]
+        fn ask(fd: BorrowedFd<'_>, path: &[u8], depth: usize, name: &CStr) -> Result<FileType, Error> {
+            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name)?.st_mode))
+        }
+        ask(self.fd, self.path, self.depth, name) // in parts: the struct would be stored for every entry, asked or not
+    }
+
+    pub(crate) fn stat(self, name: &CStr) -> Result<Stat, Error> {
+        let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND));
+        stat.map_err(|errno| self.error_of(name, errno))
+    }
+
+    pub(crate) fn statx(self, name: &CStr, mask: StatxFlags) -> Result<Statx, Error> {
+        let statx = retry_on_intr(|| rustix::fs::statx(self.fd, name, NOT_BEYOND, mask));
+        statx.map_err(|errno| self.error_of(name, errno))
+    }
+
+    pub(crate) fn open(self, name: &CStr, flags: OFlags) -> Result<OwnedFd, Error> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = retry_on_intr(|| rustix::fs::openat(self.fd, name, flags, Mode::empty()));
+        opened.map_err(|errno| self.error_of(name, errno))
+    }
 }
+
+/// The entry itself: no link is followed, nothing is mounted.
+const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// The path of an entry.
 pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
@@ -81,7 +117,7 @@ impl Entry<'_> {
     ///
     /// **A walk stays inside its tree; this path does not**, if others replace a directory on it by a link. It is for people to
     /// read. To change or remove the entry, or to read a file that others may swap, use [`open`](Self::open), or `*at` calls
-    /// with [`dir`](Self::dir) and [`name_cstr`](Self::name_cstr).
+    /// with [`dir_fd`](Self::dir_fd) and [`name_cstr`](Self::name_cstr).
     ///
     /// Costs: one allocation.
     pub fn path(&self) -> PathBuf {
@@ -103,13 +139,30 @@ impl Entry<'_> {
         canonical_decimal(self.name())
     }
 
-    /// The type in the record (`d_type`); for a symbolic link, the link's own.
+    /// The type; for a symbolic link, the link's own. It is the one in the record or, where that is `Unknown`, the one from a
+    /// [`stat`](Self::stat).
+    ///
+    /// Costs: nothing where the record has the type, as on most file systems; else one `fstatat`.
+    ///
+    /// # Errors
+    ///
+    /// Where the record has no type, those of [`stat`](Self::stat).
+    #[doc(alias("is_dir", "is_file", "is_symlink"))]
+    #[inline]
+    pub fn file_type(&self) -> Result<FileType, Error> {
+        match self.d_type() {
+            FileType::Unknown => self.directory.type_of(self.name_cstr()),
+            known => Ok(known),
+        }
+    }
+
+    /// The type in the record. To tell directories from files, use [`file_type`](Self::file_type).
     ///
     /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
     /// mount point it is the type of the mount point itself, not of what is mounted there.
-    #[doc(alias = "d_type")]
+    #[doc(alias = "DT_UNKNOWN")]
     #[inline]
-    pub fn file_type(&self) -> FileType {
+    pub fn d_type(&self) -> FileType {
         self.record.file_type()
     }
 
@@ -119,18 +172,13 @@ impl Entry<'_> {
     /// use lendir::rustix::{fs::readlinkat, io::Result};
     ///
     /// fn target(link: &lendir::Entry<'_>, memory: Vec<u8>) -> Result<std::ffi::CString> {
-    ///     readlinkat(link.dir(), link.name_cstr(), memory)
+    ///     readlinkat(link.dir_fd(), link.name_cstr(), memory)
     /// }
     /// ```
+    #[doc(alias("dirfd", "dir"))]
     #[inline]
-    pub fn dir(&self) -> BorrowedFd<'_> {
+    pub fn dir_fd(&self) -> BorrowedFd<'_> {
         self.directory.fd
-    }
-
-    /// The type in the record or, if the record does not tell, that from a [`stat`](Self::stat), with its costs and errors. Never
-    /// follows a symbolic link.
-    pub fn resolve_file_type(&self) -> Result<FileType, Error> {
-        resolved(self.file_type(), self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
     }
 
     /// What the file system knows of the entry: its size, times, owner. A symbolic link is not followed, so in `/proc/PID/fd`
@@ -148,13 +196,13 @@ impl Entry<'_> {
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        stat(self.directory.fd, self.name_cstr()).map_err(|error| self.error(error))
+        self.directory.stat(self.name_cstr())
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` asks for, and what `stat` does not have, the time of birth
     /// and the mount. On a network file system, asking for less can mean waiting less. `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        statx(self.directory.fd, self.name_cstr(), mask).map_err(|error| self.error(error))
+        self.directory.statx(self.name_cstr(), mask)
     }
 
     /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`. [`File::from`](std::fs::File) makes a file of it.
@@ -172,7 +220,7 @@ impl Entry<'_> {
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        open(self.directory.fd, self.name_cstr(), flags).map_err(|error| self.error(error))
+        self.directory.open(self.name_cstr(), flags)
     }
 
     /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you
@@ -184,12 +232,12 @@ impl Entry<'_> {
     /// use lendir::rustix::fs::{AtFlags, unlinkat};
     ///
     /// fn remove(entry: &Entry<'_>) -> Result<(), Error> {
-    ///     unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
+    ///     unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
-        Error::at(self.path(), self.depth(), cause)
+        self.directory.error_of(self.name_cstr(), cause)
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
@@ -212,35 +260,12 @@ impl fmt::Debug for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry")
             .field("name", &self.name_cstr())
-            .field("file_type", &self.file_type())
+            .field("d_type", &self.d_type())
             .field("ino", &self.ino())
             .field("cookie", &self.cookie())
             .finish()
     }
 }
-
-pub(crate) fn stat(dir: impl AsFd, name: &CStr) -> Result<Stat, Errno> {
-    retry_on_intr(|| rustix::fs::statat(&dir, name, NOT_BEYOND))
-}
-
-pub(crate) fn statx(dir: impl AsFd, name: &CStr, mask: StatxFlags) -> Result<Statx, Errno> {
-    retry_on_intr(|| rustix::fs::statx(&dir, name, NOT_BEYOND, mask))
-}
-
-pub(crate) fn open(dir: impl AsFd, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    retry_on_intr(|| rustix::fs::openat(&dir, name, flags, Mode::empty()))
-}
-
-pub(crate) fn resolved(file_type: FileType, dir: impl AsFd, name: &CStr) -> Result<FileType, Errno> {
-    match file_type {
-        FileType::Unknown => Ok(FileType::from_raw_mode(stat(dir, name)?.st_mode)),
-        known => Ok(known),
-    }
-}
-
-/// The entry itself: no link is followed, nothing is mounted.
-const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 #[inline]
 pub(crate) fn canonical_decimal(name: &[u8]) -> Option<u32> {

@@ -50,8 +50,8 @@
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
-//! | tell directories from files | [`Entry::file_type`]; [`Entry::resolve_file_type`] if it must be certain |
-//! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir`](Entry::dir) and [`name_cstr`](Entry::name_cstr) |
+//! | tell directories from files | [`Entry::file_type`]; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |

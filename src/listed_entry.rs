@@ -1,7 +1,7 @@
 //! `ListedEntry`, `ListedEntries`: what a listing lends.
 
 use crate::arena::{Arena, file_type};
-use crate::entry::{self, canonical_decimal, join, resolved};
+use crate::entry::{canonical_decimal, join};
 use crate::error::Error;
 use crate::span::Span;
 use rustix::fd::{AsFd, OwnedFd};
@@ -67,15 +67,20 @@ impl<'a> ListedEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// As [`Entry::file_type`](crate::Entry::file_type). In [`Order::Path`](crate::Order::Path), the file system's where the
-    /// record does not have it.
-    pub fn file_type(&self) -> FileType {
-        file_type(self.span)
+    /// As [`Entry::file_type`](crate::Entry::file_type); `dir` is the directory that was read.
+    #[inline]
+    pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
+        match self.d_type() {
+            FileType::Unknown => self.arena.directory(dir.as_fd()).type_of(self.name_cstr()),
+            known => Ok(known),
+        }
     }
 
-    /// As [`Entry::resolve_file_type`](crate::Entry::resolve_file_type); `dir` is the directory that was read.
-    pub fn resolve_file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
-        resolved(self.file_type(), dir, self.name_cstr()).map_err(|error| self.error(error))
+    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), the file system's where the record
+    /// has none.
+    #[inline]
+    pub fn d_type(&self) -> FileType {
+        file_type(self.span)
     }
 
     /// As [`Entry::ino`](crate::Entry::ino).
@@ -86,17 +91,17 @@ impl<'a> ListedEntry<'a> {
 
     /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
-        entry::stat(dir, self.name_cstr()).map_err(|error| self.error(error))
+        self.arena.directory(dir.as_fd()).stat(self.name_cstr())
     }
 
     /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
-        entry::statx(dir, self.name_cstr(), mask).map_err(|error| self.error(error))
+        self.arena.directory(dir.as_fd()).statx(self.name_cstr(), mask)
     }
 
     /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
-        entry::open(dir, self.name_cstr(), flags).map_err(|error| self.error(error))
+        self.arena.directory(dir.as_fd()).open(self.name_cstr(), flags)
     }
 
     /// As [`Entry::error`](crate::Entry::error).
@@ -110,7 +115,7 @@ impl fmt::Debug for ListedEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ListedEntry")
             .field("name", &self.name_cstr())
-            .field("file_type", &self.file_type())
+            .field("d_type", &self.d_type())
             .field("ino", &self.ino())
             .finish()
     }

@@ -2,7 +2,7 @@
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
 use crate::end_marker::EndMarker;
-use crate::entry::{Directory, resolved};
+use crate::entry::Directory;
 use crate::error::Error;
 use crate::listed_entry::{ListedEntries, ListedEntry};
 use crate::records::{MIN_RECORD, Phase};
@@ -10,7 +10,7 @@ use crate::sort::{self, Case};
 use crate::span::Span;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, SeekFrom, seek};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use std::{fmt, io, mem};
 
 /// A whole directory, sorted. Reuse it: its memory stays.
@@ -132,9 +132,9 @@ impl Listing {
     ///
     /// - Those of [`Entries::next`](crate::Entries::next).
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - In [`Order::Path`] the first error of [`ListedEntry::resolve_file_type`], with the path of the directory, after
-    ///   everything has been read. An entry without an answer stays `Unknown` and sorts as a file. `ENOENT` is no error here:
-    ///   the entry has been removed since.
+    /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
+    ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
+    ///   `ENOENT` is no error here: the entry has been removed since.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker)
@@ -242,24 +242,23 @@ impl Listing {
             // reading asks again.
             let _ = self.grow(len + MIN_SPANS);
         }
-        let resolved = if self.order == Order::Path { self.resolve_file_types(first, dir) } else { Ok(()) };
+        let asked = if self.order == Order::Path { self.ask_for_types(first, dir) } else { Ok(()) };
         if len - first > 1 {
             self.sort(first);
         }
-        resolved
+        asked
     }
 
     /// Asks for each type that the records do not have. Returns the first error, after asking for all.
-    fn resolve_file_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
+    fn ask_for_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
-        for span in
-            self.spans[first..self.extent.entries].iter_mut().filter(|span| file_type(**span) == FileType::Unknown)
-        {
+        let spans = self.spans[first..self.extent.entries].iter_mut();
+        for span in spans.filter(|span| file_type(**span) == FileType::Unknown) {
             let entry = ListedEntry { span: *span, arena: &self.arena };
-            match resolved(entry.file_type(), dir, entry.name_cstr()) {
+            match entry.file_type(dir) {
                 Ok(file_type) => *span = Span::new(span.start(), span.len(), tag(file_type)),
-                Err(Errno::NOENT) => {}
-                Err(errno) => result = result.and(Err(errno.into())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => result = result.and(Err(error.into_io_error())),
             }
         }
         result
@@ -407,7 +406,7 @@ mod tests {
             listing.arena.memory.extend_from_slice(name);
             listing.arena.memory.push(0);
         }
-        listing.len = entries.len();
+        listing.extent.entries = entries.len();
         listing.keys = listing.spans.iter().map(|span| span.key(0, &listing.arena.memory)).collect();
         listing
     }
@@ -420,7 +419,7 @@ mod tests {
             entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
             for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Unsorted] {
                 let mut listing = unsorted(&entries, order);
-                listing.sort();
+                listing.sort(0);
                 let inos: Vec<_> =
                     listing.iter().filter(|entry| entry.name() == b"bb").map(|entry| entry.ino()).collect();
                 assert_eq!(inos.len(), 3 * copies);
@@ -458,10 +457,10 @@ mod tests {
             expected.sort_by_cached_key(|(_, entry)| path(entry));
 
             let mut listing = unsorted(&entries, Order::Path);
-            listing.sort();
+            listing.sort(0);
             assert_eq!(listing.len(), expected.len());
             for (entry, (ino, (name, file_type))) in listing.iter().zip(&expected) {
-                assert_eq!((entry.name(), entry.ino(), entry.file_type()), (&name[..], *ino, *file_type));
+                assert_eq!((entry.name(), entry.ino(), entry.d_type()), (&name[..], *ino, *file_type));
                 assert_eq!(entry.name_cstr().to_bytes(), name);
                 let first = expected.iter().find(|(_, (other, _))| other == name).unwrap();
                 assert_eq!(listing.by_name(name).unwrap().ino(), first.0);
@@ -482,23 +481,23 @@ mod tests {
         let names = |listing: &Listing| listing.iter().map(|entry| entry.name().to_vec()).collect::<Vec<_>>();
 
         let mut listing = unsorted(&entries, Order::Path);
-        listing.finish(crate::open(dir.path()).unwrap().as_fd()).unwrap();
+        listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
-        let error = listing.by_name("gone").unwrap().resolve_file_type(crate::open(dir.path()).unwrap()).unwrap_err();
+        let error = listing.by_name("gone").unwrap().file_type(crate::open(dir.path()).unwrap()).unwrap_err();
         assert_eq!((error.path().to_str(), error.raw_os_error()), (Some("gone"), Some(libc::ENOENT)));
-        let types: Vec<_> = listing.iter().map(|entry| entry.file_type()).collect();
+        let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();
         assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
 
         // Nothing can be asked relative to a file. The entries are all there, and sorted as files.
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut listing = unsorted(&entries, Order::Path);
-        let error = listing.finish(file.as_fd()).unwrap_err();
+        let error = listing.finish(0, file.as_fd()).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
 
         // No other order asks.
         let mut listing = unsorted(&entries, Order::Bytes);
-        listing.finish(file.as_fd()).unwrap();
+        listing.finish(0, file.as_fd()).unwrap();
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
     }
 }

@@ -47,7 +47,7 @@ pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error
 /// let mut buffer = Buffer::new();
 /// let mut entries = Entries::new(&dir, &mut buffer);
 /// while let Some(entry) = entries.next()? {
-///     if entry.file_type() == FileType::Directory {
+///     if entry.file_type()? == FileType::Directory {
 ///         let child = lendir::openat(&dir, entry.name_cstr())?;
 ///     }
 /// }

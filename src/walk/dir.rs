@@ -246,7 +246,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, after
-    /// [`skip_all`](Self::skip_all), and for an entry whose [`file_type`](Entry::file_type) says that it is a file. Costs
+    /// [`skip_all`](Self::skip_all), and for an entry whose [`d_type`](Entry::d_type) says that it is a file. Costs
     /// nothing; in a directory in which you have named entries, what [`skip_name`](Self::skip_name) costs.
     ///
     /// # Panics
@@ -293,14 +293,12 @@ impl<'a, S> Dir<'a, S> {
     /// next layer, are 524,287 visits. [`max_depth`](super::WalkOptions::max_depth) bounds that.
     ///
     /// ```
-    /// use lendir::{FileType, Walk};
-    ///
-    /// let mut walk = Walk::open("/sys/class/net")?;
+    /// let mut walk = lendir::Walk::open("/sys/class/net")?;
     /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     let is_root = dir.depth() == 0;
-    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         if is_root && entry.file_type() == FileType::Symlink {
-    ///             dir.follow_entry(); // to the devices, and no further
+    ///     while let Some(_entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if is_root {
+    ///             dir.follow_entry(); // to the devices, and no further; for a file it does nothing
     ///         }
     ///     }
     /// }

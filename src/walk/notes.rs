@@ -121,7 +121,7 @@ impl Notes {
     #[inline(always)]
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
         self.last = Last(self.pending.len());
-        if let Some(kind) = Kind::of(entry.file_type()) {
+        if let Some(kind) = Kind::of(entry.d_type()) {
             self.note_kind(kind, entry.name_cstr());
         }
     }
@@ -140,7 +140,7 @@ impl Notes {
         self.done();
         self.begin_again(names_at);
         for entry in listing {
-            if let Some(kind) = Kind::of(entry.file_type()) {
+            if let Some(kind) = Kind::of(entry.d_type()) {
                 self.note_kind(kind, entry.name_cstr());
             }
         }

@@ -17,6 +17,7 @@ use super::roots::Roots;
 use super::stack::Visit;
 use super::traversal::{Step, Traversal};
 use super::tree_entry::{Then, TreeEntry};
+use crate::entry::Directory;
 use crate::error::Error;
 use crate::listing::{Extent, Listing, Order};
 use rustix::fd::OwnedFd;
@@ -26,7 +27,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, iter};
 
-/// Reads the tree at `path` with the default options: see [`WalkOptions::read_tree`] for costs and errors.
+/// Reads the tree at `path` in one loop, with the default options.
 ///
 /// ```
 /// let mut tree = lendir::read_tree("/sys/class")?;
@@ -38,12 +39,64 @@ use std::{fmt, iter};
 ///
 /// # Errors
 ///
-/// Those of [`WalkOptions::read_tree`].
+/// Those of [`WalkOptions::read_tree`], which also says what it costs.
 #[doc(alias("walkdir", "fts", "nftw", "find"))]
 pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
     WalkOptions::default().read_tree(path)
 }
 
+/// Every entry of a tree in one loop, each right before what is below it: the order of walkdir, `fts`, `find` and `tree`.
+///
+/// ```
+/// let mut tree = lendir::read_tree("/sys/class")?;
+/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+///     if entry.name() == b".git" {
+///         entry.skip_below(); // nothing below it comes
+///     } else if entry.name().ends_with(b".conf") {
+///         println!("{:?}", entry.path());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// It lends, and so it is no [`Iterator`], and there is no `for entry in tree`: instead of that, write the loop above, or go over
+/// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
+/// next call of `next`, so copy what you keep: `entry.path().to_owned()`.
+///
+/// ```compile_fail,E0499
+/// # fn keep(tree: &mut lendir::ReadTree) -> Result<(), lendir::Error> {
+/// let first = tree.next()?;
+/// let second = tree.next()?; // error: `tree` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A value for each level, such as rules, an indent or a sum, goes into a `Vec` of yours that you cut to
+/// [`depth`](TreeEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
+/// visits](WalkOptions::second_visits), and for what you do with a directory as a whole, there is [`Walk`](super::Walk).
+///
+/// # Guarantees
+///
+/// Those of a [`Walk`](super::Walk#guarantees) that concern the tree: it never leaves it, unknown types are opened, errors end
+/// nothing, any depth, once each. And:
+///
+/// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
+///   that of [`with_order`](Self::with_order). The root is no entry.
+/// - **A directory is lent before it is opened**: the caller can `chmod` it first. If it cannot be entered, the error comes right
+///   after it.
+/// - **A directory is read whole before its first entry comes.** If reading it fails midway, the entries before the error come
+///   first, with all that is below them, and then the error.
+///
+/// # What it costs
+///
+/// System calls as a [`Walk`](super::Walk#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
+/// directory once the memory has grown, except where you follow links. In memory: the path; for each level that has entries left,
+/// 136 bytes and its descriptor, of which [`max_open`](WalkOptions::max_open) are open at most, and all of its entries, as in a
+/// [`Listing`]: ten million files in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all
+/// have been read. A [`Walk`](super::Walk) reads such a directory in 32 KiB.
+#[doc(alias("walkdir", "fts", "nftw"))]
+#[must_use = "nothing is read before `next`"]
 pub struct ReadTree {
     traversal: Traversal<Left>,
     /// The entries of all levels, those of each behind those of the level above.
@@ -64,16 +117,37 @@ struct Left {
 }
 
 impl WalkOptions {
+    /// Reads the tree at `path` in one loop. The paths of the entries begin with `path`, as it is written here.
+    /// [`second_visits`](Self::second_visits) changes nothing.
+    ///
+    /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open): `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file. That a root may not be read is
+    /// an error of [`ReadTree::next`].
     pub fn read_tree(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
         let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
         Ok(ReadTree::new(&self, Roots::open(root), path))
     }
 
+    /// Reads the trees at `paths`, one after another: see [`open_all`](Self::open_all), also for what becomes of a missing root.
+    ///
+    /// ```
+    /// let mut trees = lendir::Walk::options().read_trees(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let mut errors = 0;
+    /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
+    /// assert_eq!(errors, 1);
+    /// ```
+    ///
+    /// Costs: a copy of each path.
     pub fn read_trees<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> ReadTree {
         ReadTree::new(&self, Roots::at(paths), b"")
     }
 
+    /// Reads the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with paths that begin with `path`:
+    /// see [`from_fd`](Self::from_fd), also for costs.
     pub fn read_tree_from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> ReadTree {
         ReadTree::new(&self, Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
@@ -86,16 +160,38 @@ impl ReadTree {
         Self { traversal, listing: Listing::with_order(Order::Unsorted), owed: Vec::new(), then: Cell::default() }
     }
 
+    /// Sorts each directory that is read from now on. Without this call the entries come as the kernel gives them
+    /// ([`Order::Unsorted`]).
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("src")?.with_order(lendir::Order::Bytes);
+    /// let first = tree.next()?.expect("a source file");
+    /// assert_eq!((first.name(), first.is_last()), (&b"arena.rs"[..], false));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[doc(alias("sort_by", "sort_by_file_name"))]
     pub fn with_order(mut self, order: Order) -> Self {
         self.listing.set_order(order);
         self
     }
 
+    /// Goes on to the next entry and lends it. `None` when nothing is left. **`while let Ok(Some(…))` takes an error for the end**:
+    /// see [`Entries::next`](crate::Entries::next).
+    ///
+    /// # Errors
+    ///
+    /// With the path concerned. The next call continues.
+    ///
+    /// - Those of reading a directory, after the entries that were read before: those of [`Listing::read`] and, if it may not be
+    ///   read, of [`Dir::next`](crate::Dir::next).
+    /// - Those of [`Walk::next`](super::Walk::next): of a directory that cannot be opened, after its entry; of a level that was
+    ///   closed early and cannot be found again; of a root of [`read_trees`](WalkOptions::read_trees).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<TreeEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.lend()) } else { None })
     }
 
+    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
     #[inline(always)]
     pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<TreeEntry<'_>> {
         loop {
@@ -107,6 +203,19 @@ impl ReadTree {
         }
     }
 
+    /// The next entry that is `wanted`, or `None` when nothing is left. What it passes over can be
+    /// [skipped](TreeEntry::skip_below) in the closure.
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// let net = tree.find(|entry| entry.name() == b"net")?.map(|entry| entry.path().to_owned());
+    /// # assert_eq!(net, Some("/sys/class/net".into()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next). The first one ends this search; the next call goes on after it.
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&TreeEntry<'_>) -> bool) -> Result<Option<TreeEntry<'_>>, Error> {
         while self.advance()? {
@@ -117,6 +226,20 @@ impl ReadTree {
         Ok(None)
     }
 
+    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Errors are items.
+    ///
+    /// ```
+    /// let mut sources = lendir::read_tree(".")?.filter_map(|entry| {
+    ///     if entry.name() == b"target" || entry.name() == b".git" {
+    ///         entry.skip_below();
+    ///     }
+    ///     entry.name().ends_with(b".rs").then(|| entry.relative_path().to_owned())
+    /// });
+    /// assert!(sources.any(|path| path.is_ok_and(|path| path.ends_with("src/lib.rs"))));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs and errors are those of [`next`](Self::next).
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(TreeEntry<'_>) -> Option<T>,
@@ -131,6 +254,16 @@ impl ReadTree {
         })
     }
 
+    /// An iterator of owned paths, with the errors between them.
+    ///
+    /// ```
+    /// let mut paths: Vec<_> = lendir::read_tree("src")?.paths().collect::<Result<_, _>>()?;
+    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str())); // the lines of `find | LC_ALL=C sort`
+    /// # assert!(paths.contains(&"src/walk/read_tree.rs".into()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// It is `Send`, so rayon's `par_bridge` takes it. Costs: an allocation for each entry.
     pub fn paths(self) -> impl Iterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
@@ -143,9 +276,8 @@ impl ReadTree {
         let Left { next, end } = top.state;
         TreeEntry {
             entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
-            dir: top.dir(),
+            directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
             path,
-            depth: top.bounds.depth + 1,
             is_last: next == end.entries,
             may_enter: top.bounds.depth + 1 < options.max_depth,
             then: &self.then,
@@ -180,7 +312,7 @@ impl ReadTree {
         let entry = self.listing.get(*next).expect("BUG: an entry is missing");
         *next += 1;
         path.go_down(top.bounds.path_end, entry.name_with_nul());
-        self.then.set(Then::after(entry.file_type(), top.bounds.depth + 1 < options.max_depth));
+        self.then.set(Then::after(entry.d_type(), top.bounds.depth + 1 < options.max_depth));
         true
     }
 

@@ -2,7 +2,7 @@
 
 use super::path::TreePath;
 use super::pending::Kind;
-use crate::entry::{canonical_decimal, open, resolved, stat, statx};
+use crate::entry::{Directory, canonical_decimal};
 use crate::error::Error;
 use crate::listed_entry::ListedEntry;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -13,14 +13,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
-/// An entry of a [`ReadTree`](super::ReadTree), lent until the next call of `next`.
+/// An entry of a [`ReadTree`](super::ReadTree), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
+/// whole path too, and by which its caller says how the tree goes on.
+///
+/// Of [`skip_below`](Self::skip_below), [`skip_rest`](Self::skip_rest) and [`follow`](Self::follow), the one called last counts.
+/// They take effect at the next call of `next`, cost nothing, and work inside of closures, as of
+/// [`filter_map`](super::ReadTree::filter_map), too.
+///
+/// It has no [cookie](crate::Entry::cookie), because its directory has been read to its end.
+#[must_use]
 pub struct TreeEntry<'a> {
     pub(super) entry: ListedEntry<'a>,
-    pub(super) dir: BorrowedFd<'a>,
+    pub(super) directory: Directory<'a>,
+    /// Of the entry.
     pub(super) path: &'a TreePath,
-    pub(super) depth: usize,
     pub(super) is_last: bool,
-    /// Whether the walk may go below it.
+    /// Whether it is above the maximum depth.
     pub(super) may_enter: bool,
     pub(super) then: &'a Cell<Then>,
 }
@@ -40,118 +48,159 @@ pub(super) enum Then {
 impl Then {
     /// Unless the caller says otherwise.
     #[inline]
-    pub(super) fn after(file_type: FileType, may_enter: bool) -> Self {
-        Kind::of(file_type).filter(|kind| may_enter && kind.is_entered()).map_or(Self::Next, Self::Below)
+    pub(super) fn after(d_type: FileType, may_enter: bool) -> Self {
+        Kind::of(d_type).filter(|kind| may_enter && kind.is_entered()).map_or(Self::Next, Self::Below)
     }
 }
 
 impl<'a> TreeEntry<'a> {
-    /// The name.
+    /// As [`Entry::name`](crate::Entry::name).
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.entry.name()
     }
 
-    /// name cstr
+    /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
+    ///
+    /// Costs: one scan of the name for its NUL.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
         self.entry.name_cstr()
     }
 
-    /// name os
+    /// As [`Entry::name_os`](crate::Entry::name_os).
     #[inline]
     pub fn name_os(&self) -> &'a OsStr {
-        OsStr::from_bytes(self.name())
+        self.entry.name_os()
     }
 
-    /// path
+    /// Its path: that of the root, as it was given to the tree, and the names from there to here. **It is for people to read**:
+    /// see [`Entry::path`](crate::Entry::path). To keep it, call [`to_owned`](ToOwned::to_owned). Costs nothing.
     #[inline]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.path.as_bytes()))
     }
 
-    /// relative
+    /// Its path without that of the root, as an archive has it. Costs nothing.
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// while let Some(entry) = tree.next()? {
+    ///     assert_eq!(entry.relative_path(), entry.path().strip_prefix("/sys/class").unwrap());
+    /// #   entry.skip_below();
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[inline]
     pub fn relative_path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.path.below_root()))
     }
 
-    /// depth
+    /// How many levels it is below the root: 1 in the root, which is no entry itself.
+    #[doc(alias = "min_depth")]
     #[inline]
     pub fn depth(&self) -> usize {
-        self.depth
+        self.directory.depth + 1
     }
 
-    /// last
+    /// Whether no entry of its directory comes after it. Costs nothing.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// number
+    /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
     #[inline]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// `d_type`
-    #[inline]
-    pub fn d_type(&self) -> FileType {
-        self.entry.file_type()
-    }
-
-    /// type
+    /// As [`Entry::file_type`](crate::Entry::file_type).
+    #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
-        resolved(self.d_type(), self.dir, self.name_cstr()).map_err(|error| self.error(error))
+        match self.d_type() {
+            FileType::Unknown => self.directory.type_of(self.name_cstr()),
+            known => Ok(known),
+        }
     }
 
-    /// dir
+    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), the file system's where the record
+    /// has none.
+    #[inline]
+    pub fn d_type(&self) -> FileType {
+        self.entry.d_type()
+    }
+
+    /// As [`Entry::dir_fd`](crate::Entry::dir_fd).
+    #[doc(alias("dirfd", "dir"))]
     #[inline]
     pub fn dir_fd(&self) -> BorrowedFd<'a> {
-        self.dir
+        self.directory.fd
     }
 
-    /// stat
+    /// As [`Entry::stat`](crate::Entry::stat).
+    #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        stat(self.dir, self.name_cstr()).map_err(|error| self.error(error))
+        self.directory.stat(self.name_cstr())
     }
 
-    /// statx
+    /// As [`Entry::statx`](crate::Entry::statx).
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        statx(self.dir, self.name_cstr(), mask).map_err(|error| self.error(error))
+        self.directory.statx(self.name_cstr(), mask)
     }
 
-    /// open
+    /// As [`Entry::open`](crate::Entry::open).
+    #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        open(self.dir, self.name_cstr(), flags).map_err(|error| self.error(error))
+        self.directory.open(self.name_cstr(), flags)
     }
 
-    /// ino
+    /// As [`Entry::error`](crate::Entry::error).
+    #[cold]
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        self.directory.error_of(self.name_cstr(), cause)
+    }
+
+    /// As [`Entry::ino`](crate::Entry::ino).
+    #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {
         self.entry.ino()
     }
 
-    /// error
-    #[cold]
-    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
-        Error::new(self.path.as_bytes(), self.depth, cause)
-    }
-
-    /// Does not go below
+    /// Nothing below it comes. It changes nothing for an entry that has nothing below it.
+    #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_below(&self) {
         self.then.set(Then::Next);
     }
 
-    /// Leaves
+    /// Leaves its directory: nothing below it comes, and no entry of its directory after it.
+    ///
+    /// An error of reading that directory still comes.
+    #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest(&self) {
         self.then.set(Then::Leave);
     }
 
-    /// follow
+    /// What is below it comes even if it is a symbolic link. For any other entry that is as without this call. A link to a file, or
+    /// to nothing, is no error.
+    ///
+    /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
+    /// [`Dir::follow_entry`](crate::Dir::follow_entry) says what is a loop, what it costs, and how to limit it.
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class/net")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     if entry.depth() == 1 {
+    ///         entry.follow(); // to the devices, and no further
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
         let kind = Kind::of(self.d_type()).filter(|_| self.may_enter);
@@ -161,6 +210,10 @@ impl<'a> TreeEntry<'a> {
 
 impl fmt::Debug for TreeEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TreeEntry").field("path", &self.path()).field("d_type", &self.d_type()).finish_non_exhaustive()
+        f.debug_struct("TreeEntry")
+            .field("path", &self.path())
+            .field("d_type", &self.d_type())
+            .field("ino", &self.ino())
+            .finish_non_exhaustive()
     }
 }

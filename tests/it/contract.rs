@@ -196,7 +196,7 @@ fn debug_shows_what_there_is() {
     assert_eq!(format!("{buffer:?}"), "Buffer { capacity: 32768 }");
     let mut entries = Entries::new(&fd, &mut buffer);
     let entry = format!("{:?}", entries.next().unwrap().unwrap());
-    assert!(entry.starts_with("Entry { name: \"1\", file_type: RegularFile, ino: "), "{entry}");
+    assert!(entry.starts_with("Entry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
     assert!(format!("{entries:?}").contains("phase: Reading"));
 
     let mut walk = Walk::open(dir.path()).unwrap();

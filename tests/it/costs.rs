@@ -103,7 +103,7 @@ fn reading_allocates_nothing() {
                         entry.name(),
                         entry.name_os(),
                         entry.numeric_name(),
-                        entry.resolve_file_type().unwrap(),
+                        entry.file_type().unwrap(),
                         entry.stat().unwrap(),
                         entry.statx(StatxFlags::BASIC_STATS).unwrap(),
                         entry.open(OFlags::PATH).unwrap(),

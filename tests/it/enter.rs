@@ -218,7 +218,7 @@ fn in_pre_order(walk: &mut Walk, at_once: usize) -> Vec<PathBuf> {
             dir.read_into(&mut listing).unwrap();
             let below: Vec<_> = listing
                 .iter()
-                .filter(|entry| entry.file_type() == FileType::Directory)
+                .filter(|entry| entry.file_type(dir.fd()).unwrap() == FileType::Directory)
                 .map(|entry| entry.name().to_vec())
                 .collect();
             left.push(below.into_iter());
@@ -286,7 +286,7 @@ fn each_child_has_a_value_of_its_own() {
             assert!(dir.depth() == 0 || of_children.iter().any(|name| name == dir.name()), "{dir:?}: {of_children:?}");
             let mut left = Vec::new();
             while let Some(entry) = dir.next().unwrap() {
-                if entry.file_type() == FileType::Directory {
+                if entry.file_type().unwrap() == FileType::Directory {
                     left.push(entry.name().to_vec());
                 }
             }

@@ -107,8 +107,8 @@ fn paths(dir: &Path, prefix: &[u8], see: &mut impl FnMut(&[u8], FileType)) {
     read(dir, &mut listing).unwrap();
     for entry in &listing {
         let path = [prefix, entry.name()].concat();
-        see(&path, entry.file_type());
-        if entry.file_type() == FileType::Directory {
+        see(&path, entry.d_type());
+        if entry.d_type() == FileType::Directory {
             paths(&dir.join(entry.name_os()), &[&path[..], b"/"].concat(), see);
         }
     }
@@ -147,7 +147,8 @@ fn entries_agree_with_metadata() {
     let mut listing = Listing::new();
     read(dir.path(), &mut listing).unwrap();
 
-    let types: Vec<_> = listing.iter().map(|entry| entry.file_type()).collect();
+    let fd = lendir::open(dir.path()).unwrap();
+    let types: Vec<_> = listing.iter().map(|entry| entry.file_type(&fd).unwrap()).collect();
     assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Symlink, FileType::Socket]);
     for entry in &listing {
         let metadata = fs::symlink_metadata(dir.path().join(entry.name_os())).unwrap();
@@ -158,7 +159,7 @@ fn entries_agree_with_metadata() {
     let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
     assert_eq!(numbers, [Some(17), None, None, None]);
     let first = listing.get(0).unwrap();
-    let debug = format!("ListedEntry {{ name: \"17\", file_type: RegularFile, ino: {} }}", first.ino());
+    let debug = format!("ListedEntry {{ name: \"17\", d_type: RegularFile, ino: {} }}", first.ino());
     assert_eq!(format!("{first:?}"), debug);
 }
 

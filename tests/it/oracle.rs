@@ -26,7 +26,7 @@ fn by_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>>
     let mut found = Vec::new();
     let mut resolved = Vec::new();
     while let Some(entry) = entries.next()? {
-        resolved.push(Found { file_type: entry.resolve_file_type()?, ..Found::from(&entry) });
+        resolved.push(Found { file_type: entry.file_type()?, ..Found::from(&entry) });
         found.push(Found::from(&entry));
     }
     let mut again = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir)?);

@@ -86,7 +86,7 @@ fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &m
         let name = &names[random.below(names.len())];
         match random.below(12) {
             0..5 => match dir.next().unwrap() {
-                Some(entry) => model.lend(entry.name(), entry.file_type()),
+                Some(entry) => model.lend(entry.name(), entry.d_type()),
                 None => model.last = None,
             },
             5 | 6 if model.is_listed => {}

@@ -156,8 +156,8 @@ pub fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
             fs::remove_dir(root)?;
         }
         while let Some(entry) = dir.next()? {
-            if entry.file_type() != FileType::Directory {
-                unlinkat(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+            if entry.file_type()? != FileType::Directory {
+                unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())?;
             }
         }
     }

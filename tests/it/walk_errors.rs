@@ -118,7 +118,7 @@ fn chmod_of_the_entry_lets_the_walk_in() {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut root = walk.next().unwrap().unwrap();
         while let Some(entry) = root.next().unwrap() {
-            chmodat(entry.dir(), entry.name_cstr(), Mode::RWXU, AtFlags::empty()).unwrap();
+            chmodat(entry.dir_fd(), entry.name_cstr(), Mode::RWXU, AtFlags::empty()).unwrap();
         }
         let visits = walked(&mut walk, |_| Plan::ALL);
         assert!(visits.iter().any(|visit| visit.path.ends_with("secret/below")), "{visits:?}");

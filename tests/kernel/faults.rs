@@ -267,13 +267,13 @@ fn other_failed_calls_return_their_error() {
             ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop)),
             ("Entry::statx", SYS_statx, &mut || entry.statx(StatxFlags::INO).map(drop)),
             ("Entry::open", SYS_openat, &mut || entry.open(OFlags::PATH).map(drop)),
-            ("Entry::resolve_file_type", SYS_newfstatat, &mut || {
+            ("Entry::file_type", SYS_newfstatat, &mut || {
                 trap::hide_types();
                 let (dir, mut buffer) = (crowd.open(), Buffer::new());
                 let mut entries = Entries::new(&dir, &mut buffer);
                 let entry = entries.next()?.expect("the directory lists no entry");
-                assert_eq!(entry.file_type(), FileType::Unknown);
-                assert_eq!(entry.resolve_file_type()?, FileType::RegularFile);
+                assert_eq!(entry.d_type(), FileType::Unknown);
+                assert_eq!(entry.file_type()?, FileType::RegularFile);
                 Ok(())
             }),
         ];

@@ -178,7 +178,7 @@ pub fn long_names_pass() -> bool {
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
 }
 
-/// `file_type` is the type that the server sends. If that is unknown, `resolve_file_type` asks, as `std` does.
+/// `d_type` is the type that the server sends. If that is unknown, `file_type` asks, as `std` does.
 #[test]
 fn types_are_passed_on_or_resolved() {
     served("hostile::types_are_passed_on_or_resolved", 60, || {
@@ -195,11 +195,11 @@ fn types_are_passed_on_or_resolved() {
             let said = FileType::from_raw_mode(d_type << 12);
             let resolved = if said == FileType::Unknown { FileType::RegularFile } else { said };
             let entry = entries.next().unwrap().unwrap();
-            assert_eq!(entry.file_type(), said);
-            assert_eq!(entry.resolve_file_type().unwrap(), resolved);
+            assert_eq!(entry.d_type(), said);
+            assert_eq!(entry.file_type().unwrap(), resolved);
             assert_eq!(listed.name(), entry.name());
-            assert_eq!(listed.file_type(), said);
-            assert_eq!(listed.resolve_file_type(&dir).unwrap(), resolved);
+            assert_eq!(listed.d_type(), said);
+            assert_eq!(listed.file_type(&dir).unwrap(), resolved);
             assert_eq!(type_by_std(&beside.next().unwrap().unwrap()), resolved);
         }
         assert_eq!(listing.len(), 16);

@@ -212,8 +212,8 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
         }
         while let Some(entry) = dir.next()? {
             // For a directory of unknown type, this is `EISDIR`.
-            if entry.file_type() != FileType::Directory {
-                remove(entry.dir(), entry.name_cstr(), AtFlags::empty())?;
+            if entry.d_type() != FileType::Directory {
+                remove(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())?;
             }
         }
     }

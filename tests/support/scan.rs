@@ -157,21 +157,21 @@ impl Found {
 
 impl From<&Entry<'_>> for Found {
     fn from(entry: &Entry<'_>) -> Self {
-        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: entry.cookie() }
+        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.d_type(), cookie: entry.cookie() }
     }
 }
 
 impl From<ListedEntry<'_>> for Found {
     fn from(entry: ListedEntry<'_>) -> Self {
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
-        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.file_type(), cookie: 0 }
+        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.d_type(), cookie: 0 }
     }
 }
 
 impl PartialEq<Entry<'_>> for Found {
     fn eq(&self, entry: &Entry<'_>) -> bool {
         self.name == entry.name()
-            && self.file_type == entry.file_type()
+            && self.file_type == entry.d_type()
             && self.ino == entry.ino()
             && self.cookie == entry.cookie()
     }

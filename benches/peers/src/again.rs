@@ -95,7 +95,7 @@ fn bytes(walk: &mut Walk, known: &mut HashMap<Id, Known>) -> Result<u64, Error> 
         let (mut bytes, mut below) = (0, Vec::new());
         while let Some(entry) = dir.next()? {
             bytes += entry.name().len() as u64;
-            if entry.resolve_file_type()? == FileType::Directory {
+            if entry.file_type()? == FileType::Directory {
                 below.push((entry.name().to_vec(), (stat.st_dev, entry.ino())));
             }
         }

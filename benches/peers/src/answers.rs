@@ -101,7 +101,7 @@ pub fn descriptors_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
         let Ok(dir) = lendir::openat(&proc, joined(&mut path, name, b"/fd")) else { return };
         let mut descriptors = Entries::new(&dir, &mut buffer);
         while let Ok(Some(fd)) = descriptors.next() {
-            let Ok(len) = readlinkat_raw(fd.dir(), fd.name_cstr(), &mut target) else { continue };
+            let Ok(len) = readlinkat_raw(fd.dir_fd(), fd.name_cstr(), &mut target) else { continue };
             write!(lines, "{pid} {} ", fd.name_os().display()).expect("BUG: writing to a `Vec` failed");
             lines.extend_from_slice(&target[..len]);
             lines.push(b'\n');

@@ -116,11 +116,11 @@ fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CSt
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
             let mut names = Vec::new();
             while let Some(entry) = dir.next().expect("cannot read the directory") {
-                if entry.file_type() == FileType::RegularFile {
+                if entry.file_type().expect("cannot tell its type") == FileType::RegularFile {
                     files += 1;
                     names.push(entry.name_cstr().to_owned());
                     if names.len() == 16 {
-                        send(entry.dir(), mem::take(&mut names));
+                        send(entry.dir_fd(), mem::take(&mut names));
                     }
                 }
             }

@@ -13,6 +13,7 @@ pub const LOOPS: &[(&str, Loop)] = &[
     ("count", count),
     ("marked", marked),
     ("owned", owned),
+    ("typed", typed),
 ];
 
 fn entries(input: &mut Input) -> Entries<'_> {
@@ -30,7 +31,7 @@ fn filtered(input: &mut Input) -> io::Result<u64> {
     let mut entries = entries(input);
     let mut seen = 0;
     while let Some(entry) = entries.find(|entry| !entry.name().ends_with(b"~"))? {
-        look_at(entry.name(), entry.ino(), entry.file_type());
+        look_at(entry.name(), entry.ino(), entry.d_type());
         seen += 1;
     }
     Ok(seen)
@@ -60,7 +61,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
 fn generic(input: &mut Input) -> io::Result<u64> {
     let mut seen = 0;
     for_each(&mut entries(input), |entry| {
-        look_at(entry.name(), entry.ino(), entry.file_type());
+        look_at(entry.name(), entry.ino(), entry.d_type());
         seen += 1;
     })?;
     Ok(seen)
@@ -89,5 +90,16 @@ fn owned(input: &mut Input) -> io::Result<u64> {
     let mut dir = ReadDir::from(input.dir.try_clone()?);
     let mut seen = 0;
     read_all!(dir, seen);
+    Ok(seen)
+}
+
+/// The type of each entry, for certain.
+fn typed(input: &mut Input) -> io::Result<u64> {
+    let mut entries = entries(input);
+    let mut seen = 0;
+    while let Some(entry) = entries.next()? {
+        look_at(entry.name(), entry.ino(), entry.file_type()?);
+        seen += 1;
+    }
     Ok(seen)
 }

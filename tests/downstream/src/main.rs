@@ -8,7 +8,7 @@
 macro_rules! read_all {
     ($entries:expr, $seen:ident) => {
         while let Some(entry) = $entries.next()? {
-            crate::look_at(entry.name(), entry.ino(), entry.file_type());
+            crate::look_at(entry.name(), entry.ino(), entry.d_type());
             $seen += 1;
         }
     };

@@ -1,7 +1,8 @@
 //! The loops with `RawDir`, which returns the dots too.
 
 use crate::{Input, Loop, look_at};
-use rustix::fs::{RawDir, RawDirEntry};
+use rustix::fs::{AtFlags, FileType, RawDir, RawDirEntry, statat};
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -12,6 +13,7 @@ pub const LOOPS: &[(&str, Loop)] = &[
     ("boxed", boxed),
     ("generic", generic),
     ("count", count),
+    ("typed", typed),
 ];
 
 /// The loop itself. The caller skips the dots.
@@ -104,4 +106,26 @@ fn count(input: &mut Input) -> io::Result<u64> {
         seen += u64::from(!is_dot(&record?));
     }
     Ok(seen)
+}
+
+fn typed(input: &mut Input) -> io::Result<u64> {
+    let mut records = RawDir::new(&input.dir, &mut input.memory);
+    let mut seen = 0;
+    while let Some(record) = records.next() {
+        let record = record?;
+        if !is_dot(&record) {
+            let file_type = match record.file_type() {
+                FileType::Unknown => type_of(&input.dir, record.file_name())?,
+                known => known,
+            };
+            look_at(record.file_name().to_bytes(), record.ino(), file_type);
+            seen += 1;
+        }
+    }
+    Ok(seen)
+}
+
+#[cold]
+fn type_of(dir: impl AsFd, name: &CStr) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }

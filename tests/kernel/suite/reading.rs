@@ -42,14 +42,14 @@ pub fn types_are_told_or_resolved(mounted: &Mounted) {
     let mut entries = Entries::new(&dir, &mut buffer);
     let mut seen = BTreeMap::new();
     while let Some(entry) = entries.next().unwrap() {
-        assert_eq!(entry.file_type() != FileType::Unknown, mounted.system.has_types, "{entry:?}");
-        seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.resolve_file_type().unwrap());
+        assert_eq!(entry.d_type() != FileType::Unknown, mounted.system.has_types, "{entry:?}");
+        seen.insert(String::from_utf8_lossy(entry.name()).into_owned(), entry.file_type().unwrap());
     }
     let expected = TYPES.map(|(name, file_type)| (name.to_owned(), file_type)).into();
     assert_eq!(seen, expected);
     let mut listing = Listing::new();
     listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
-    let resolved = |entry: ListedEntry<'_>| entry.resolve_file_type(&dir).unwrap();
+    let resolved = |entry: ListedEntry<'_>| entry.file_type(&dir).unwrap();
     let seen: BTreeMap<_, _> =
         listing.iter().map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry))).collect();
     assert_eq!(seen, expected);

@@ -87,8 +87,8 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
         while left > 0 {
             let entry = root.next().unwrap().expect("the directory ended early");
             // cgroup2 creates files there.
-            if entry.resolve_file_type().unwrap() == FileType::Directory {
-                unlinkat(entry.dir(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
+            if entry.file_type().unwrap() == FileType::Directory {
+                unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
                 root.skip_entry();
                 left -= 1;
             }

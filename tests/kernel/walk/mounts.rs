@@ -58,8 +58,8 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
                 b"device" => (FileType::RegularFile, FileType::CharacterDevice),
                 _ => (FileType::Directory, FileType::Directory),
             };
-            assert_eq!((entry.file_type(), FileType::from_raw_mode(mounted.st_mode)), (beneath, there));
-            assert_ne!(mounted.st_dev, fstat(entry.dir()).unwrap().st_dev);
+            assert_eq!((entry.d_type(), FileType::from_raw_mode(mounted.st_mode)), (beneath, there));
+            assert_ne!(mounted.st_dev, fstat(entry.dir_fd()).unwrap().st_dev);
         }
     });
     let what = "entries that something is mounted over: a file and a directory";
