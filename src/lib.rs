@@ -95,61 +95,52 @@
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
+/// Of this name, because rustfmt looks for modules in it.
+macro_rules! cfg_if {
+    (if #[cfg($condition:meta)] { $($then:item)* } else { $($otherwise:item)* }) => {
+        $(#[cfg($condition)] $then)*
+        $(#[cfg(not($condition))] $otherwise)*
+    };
+}
 
-// Elsewhere the rest of the crate is left out, so this is the only error.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod arena;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod buffer;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod end_marker;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod entries;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod entry;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod error;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod file_system;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod listed_entry;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod listing;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod open;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod read_dir;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod records;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod sort;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod span;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod sync;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod walk;
+cfg_if! {
+    if #[cfg(any(target_os = "linux", target_os = "android"))] {
+        mod arena;
+        mod buffer;
+        mod end_marker;
+        mod entries;
+        mod entry;
+        mod error;
+        mod file_system;
+        mod listed_entry;
+        mod listing;
+        mod open;
+        mod read_dir;
+        mod records;
+        mod sort;
+        mod span;
+        mod sync;
+        mod walk;
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use {
-    buffer::Buffer,
-    end_marker::EndMarker,
-    entries::Entries,
-    entry::Entry,
-    error::Error,
-    listed_entry::{ListedEntries, ListedEntry},
-    listing::{Listing, Order},
-    open::{open, open_with, openat, openat_with},
-    read_dir::{ReadDir, read_dir},
-    walk::{Dir, ReadTree, TreeEntry, Walk, WalkOptions, Worker, read_tree},
-};
+        pub use buffer::Buffer;
+        pub use end_marker::EndMarker;
+        pub use entries::Entries;
+        pub use entry::Entry;
+        pub use error::Error;
+        pub use listed_entry::{ListedEntries, ListedEntry};
+        pub use listing::{Listing, Order};
+        pub use open::{open, open_with, openat, openat_with};
+        pub use read_dir::{ReadDir, read_dir};
+        pub use walk::{Dir, ReadTree, TreeEntry, Walk, WalkOptions, Worker, read_tree};
+
+        #[doc(no_inline)]
+        pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
+    } else {
+        compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
+    }
+}
 
 pub use rustix;
-#[doc(no_inline)]
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]
