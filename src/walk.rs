@@ -19,19 +19,19 @@
 //! ```
 //!
 //! Why a directory was entered or not: by what the caller said, `Notes::settle`, at a second visit too; by what it is,
-//! `Traversal::open_child`; by where it is, `Mounts`.
+//! `Traversal::open_child`; by where it is, `Opener`.
 
 mod bounds;
 mod cursor;
 mod dir;
 mod identity;
 mod links;
-mod mounts;
 mod notes;
-mod openat;
+mod open_child;
 mod options;
 mod path;
 mod pending;
+mod raw_open;
 mod read_tree;
 mod roots;
 mod said;
@@ -52,8 +52,8 @@ pub use worker::Worker;
 
 use crate::error::Error;
 use crate::sync::thread;
-use cursor::Cursor;
-use mounts::Found;
+use cursor::{Cursor, until_ok};
+use open_child::Found;
 use roots::Roots;
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
@@ -247,19 +247,13 @@ impl<S: Clone> Walk<S> {
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
-        Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
+        Ok(if self.cursor.advance(None)? { Some(self.cursor.lend()) } else { None })
     }
 
     /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
     #[inline(always)]
-    pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        loop {
-            match self.advance() {
-                Ok(true) => return Some(self.cursor.lend()),
-                Ok(false) => return None,
-                Err(error) => on_error(error),
-            }
-        }
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+        until_ok(|| self.cursor.advance(None), on_error).then(|| self.cursor.lend())
     }
 
     /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
@@ -346,15 +340,6 @@ impl<S: Clone> Walk<S> {
             [first].into_iter().chain(others).collect()
         });
         results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    }
-
-    /// Goes to the next directory. Returns whether there is one.
-    #[inline(always)]
-    fn advance(&mut self) -> Result<bool, Error> {
-        if self.cursor.traversal.notes.is_unfinished() {
-            self.cursor.complete()?;
-        }
-        self.cursor.advance()
     }
 }
 

@@ -1,8 +1,9 @@
-//! `Cursor`: where a thread is in a walk, with the memory that it reads into. It goes from directory to directory and lends them.
+//! `Cursor`: where a thread is in a walk, with the memory that it reads into, and its loop from directory to directory.
 
 use super::dir::Dir;
 use super::notes::Rest;
 use super::traversal::{Step, Traversal};
+use super::work_queue::WorkQueue;
 use crate::buffer::Buffer;
 use crate::error::Error;
 
@@ -23,10 +24,39 @@ impl<S> Cursor<S> {
 }
 
 impl<S: Clone> Cursor<S> {
+    /// Goes to the next directory. Returns whether there is one. The head of [`traversal`](super::traversal) says what happens on
+    /// the way. `queue` is that of a thread of several.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, queue: Option<&WorkQueue<Traversal<S>>>) -> Result<bool, Error> {
+        loop {
+            if self.traversal.notes.is_unfinished() {
+                self.finish(queue)?;
+            }
+            // Between two directories, when all names of the last one have been noted.
+            if let Some(queue) = queue.filter(|queue| queue.wanted() > 0) {
+                self.traversal.share(queue);
+            }
+            loop {
+                match self.traversal.step()? {
+                    Step::Lend => return Ok(true),
+                    Step::More => {}
+                    Step::Done => break,
+                }
+            }
+            match queue.and_then(WorkQueue::pop) {
+                Some(part) => self.traversal = part,
+                None => return Ok(false),
+            }
+        }
+    }
+
     /// Reads what is [owed](Rest::Owed) of the current directory, and settles which of its names are entered. After an error, the
     /// notes may still be unfinished, and this is called again.
     #[cold]
-    pub(super) fn complete(&mut self) -> Result<(), Error> {
+    fn finish(&mut self, queue: Option<&WorkQueue<Traversal<S>>>) -> Result<(), Error> {
+        if queue.is_some_and(WorkQueue::is_over) {
+            self.traversal.clear();
+        }
         let notes = &mut self.traversal.notes;
         if notes.rest == Rest::Owed {
             if let Some(errno) = notes.done() {
@@ -41,16 +71,15 @@ impl<S: Clone> Cursor<S> {
         self.traversal.settle();
         Ok(())
     }
+}
 
-    /// Goes to the next directory. Returns whether there is one.
-    #[inline(always)]
-    pub(super) fn advance(&mut self) -> Result<bool, Error> {
-        loop {
-            match self.traversal.step()? {
-                Step::Lend => return Ok(true),
-                Step::More => {}
-                Step::Done => return Ok(false),
-            }
+/// Calls `advance` until it does not fail. `on_error` gets the errors.
+#[inline(always)]
+pub(super) fn until_ok(mut advance: impl FnMut() -> Result<bool, Error>, mut on_error: impl FnMut(Error)) -> bool {
+    loop {
+        match advance() {
+            Ok(is_there) => return is_there,
+            Err(error) => on_error(error),
         }
     }
 }

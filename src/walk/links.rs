@@ -1,7 +1,7 @@
 //! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
 
 use super::identity::{FileId, Mount};
-use super::openat;
+use super::raw_open;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -149,7 +149,7 @@ impl Links {
             if is_known || depth <= last_link {
                 break;
             }
-            reached = Some(openat::path_at(here, c"..", openat::DIRECTORY)?);
+            reached = Some(raw_open::path_at(here, c"..", raw_open::DIRECTORY)?);
             depth -= 1;
         }
         self.ancestors.truncate(depth);

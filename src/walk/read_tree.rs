@@ -10,7 +10,8 @@
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
 //! its place, as in a [`Walk`](super::Walk).
 
-use super::mounts::Found;
+use super::cursor::until_ok;
+use super::open_child::Found;
 use super::options::WalkOptions;
 use super::pending::Kind;
 use super::roots::Roots;
@@ -193,14 +194,8 @@ impl ReadTree {
 
     /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
     #[inline(always)]
-    pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<TreeEntry<'_>> {
-        loop {
-            match self.advance() {
-                Ok(true) => return Some(self.lend()),
-                Ok(false) => return None,
-                Err(error) => on_error(error),
-            }
-        }
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<TreeEntry<'_>> {
+        until_ok(|| self.advance(), on_error).then(|| self.lend())
     }
 
     /// The next entry that is `wanted`, or `None` when nothing is left. What it passes over can be

@@ -1,11 +1,12 @@
 //! How a thread splits off a part of its traversal for another one: some of its roots, or of the names pending at a level.
 
 use super::bounds::Bounds;
-use super::openat;
+use super::raw_open;
 use super::shared_level::SharedLevel;
 use super::stack::{Handle, Level};
 use super::traversal::Traversal;
 use super::way_back::Closed;
+use super::work_queue::WorkQueue;
 use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
@@ -16,14 +17,25 @@ use std::ops::Range;
 const PATH_CREDIT: usize = 4096;
 
 impl<S: Clone> Traversal<S> {
+    /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
+    #[cold]
+    pub(super) fn share(&mut self, queue: &WorkQueue<Self>) {
+        self.earn_path_credit();
+        while !queue.is_over() {
+            let Some(part) = self.split_off(queue.wanted()) else { return };
+            queue.push(part);
+        }
+        self.clear();
+    }
+
     /// A directory was visited while others wait.
-    pub(super) fn earn_path_credit(&mut self) {
+    fn earn_path_credit(&mut self) {
         self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
     }
 
     /// Splits off an equal part of this thread's work for one of the `threads` that wait: of its roots, or of the directories
     /// pending at the shallowest open level. Splits off a single one only if others are left.
-    pub(super) fn split_off(&mut self, threads: usize) -> Option<Self> {
+    fn split_off(&mut self, threads: usize) -> Option<Self> {
         if threads == 0 {
             return None;
         }
@@ -69,8 +81,8 @@ impl<S: Clone> Traversal<S> {
         let cost = bounds.path_end + self.links.cost_until(bounds.depth, self.options.second_visits);
         self.path_credit.checked_sub(cost)?;
         // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
-        let search = || openat::path_at(dir, c".", openat::NOFOLLOW);
-        if self.options.second_visits && search().is_err_and(|errno| !openat::lacks_descriptor(errno)) {
+        let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
+        if self.options.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.split_until = names.end; // what is below it may be split off
             }
@@ -89,7 +101,7 @@ impl<S: Clone> Traversal<S> {
         other.stack.push(first);
         other.notes.pending = self.notes.pending.copy(names.start..end);
         other.path = self.path.copy_until(bounds.path_end);
-        other.mounts = self.mounts;
+        other.opener = self.opener;
         Some(other)
     }
 

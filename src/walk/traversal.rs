@@ -11,15 +11,30 @@
 //! A level stays on the stack while it has names pending. Its last child takes its place, and its descriptor is closed as soon
 //! as that child is open: a chain of directories is one level, however long it is. With second visits a level stays until
 //! its own.
+//!
+//! What happens between two calls of `next`, in this order, and where:
+//!
+//! ```text
+//! finish  reads the entries that were not lent, in case they are directories       cursor, dir
+//! settle  decides which of the names that were noted are entered                   notes, said
+//! share   splits off a part of the names for each thread that waits                split, work_queue
+//! step    takes the next name that is pending:                                     pending
+//!           opens that directory, and puts its level on the stack                  open_child, links, stack
+//!         or, when none is pending at the current level:
+//!           finds the level above again, if that was closed                        way_back
+//!           makes the second visit, or leaves it to other threads                  shared_level
+//!           goes up, or on to the next root                                        stack, roots
+//! lend    lends the directory, to be read                                          dir
+//! ```
 
 use super::bounds::Bounds;
 use super::links::{Links, Refusal};
-use super::mounts::{Found, Mounts};
 use super::notes::Notes;
-use super::openat;
+use super::open_child::{Found, Opener};
 use super::options::Options;
 use super::path::TreePath;
 use super::pending::{Item, Kind};
+use super::raw_open;
 use super::roots::Roots;
 use super::shared_level::SharedLevel;
 use super::stack::{Handle, Level, Stack, Visit};
@@ -35,7 +50,7 @@ use std::os::unix::ffi::OsStrExt;
 
 pub(super) struct Traversal<S> {
     pub(super) options: Options,
-    pub(super) mounts: Mounts,
+    pub(super) opener: Opener,
     pub(super) roots: Roots,
     /// What each root begins with.
     pub(super) root_state: S,
@@ -74,7 +89,7 @@ impl<S> Traversal<S> {
     pub(super) fn new(options: Options, root_state: S) -> Self {
         Self {
             options,
-            mounts: Mounts::new(options.same_mount),
+            opener: Opener::new(options.same_mount),
             roots: Roots::default(),
             root_state,
             stack: Stack::new(options.max_open),
@@ -159,7 +174,7 @@ impl<S: Clone> Traversal<S> {
         let state = self.root_state.clone(); // first: if it panics, nothing is lost
         self.stack.clear(self.options.max_open);
         self.links.clear();
-        self.mounts.forget();
+        self.opener.forget();
         let found = if let Some(root) = self.roots.open.take() {
             root
         } else {
@@ -180,7 +195,7 @@ impl<S: Clone> Traversal<S> {
         if self.stack.is_full() {
             self.stack.close_shallowest();
         }
-        let Self { mounts, stack, links, notes, path, .. } = self;
+        let Self { opener, stack, links, notes, path, .. } = self;
         let pending = &mut notes.pending;
         let top = stack.top();
         let Item { kind, name, end } = pending.at(top.next_at);
@@ -190,10 +205,10 @@ impl<S: Clone> Traversal<S> {
         // The name stays pending until the directory is open and on the stack: whatever panics or fails on the way, it is not
         // lost.
         let child = Child { kind, name_at: path.go_down(top.bounds.path_end, name.to_bytes_with_nul()), end };
-        match mounts.open(top.dir(), name) {
+        match opener.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
                 notes.unreadable = None;
-                let end_marker = mounts.pass_down(top.end_marker);
+                let end_marker = opener.pass_down(top.end_marker);
                 Ok(self.push(child, dir, end_marker))
             }
             opened => self.descend_otherwise(Some(opened)),
@@ -234,14 +249,14 @@ impl<S: Clone> Traversal<S> {
     }
 
     /// As [`descend`](Self::descend), where one call is not enough: for a name that is not plain, below a link, and after an error.
-    /// `opened` is what [`Mounts::open`] answered, if it was asked.
+    /// `opened` is what [`Opener::open`] answered, if it was called.
     #[cold]
     fn descend_otherwise(&mut self, mut opened: Option<Result<OwnedFd, Errno>>) -> Result<Step, Error> {
         let top = self.stack.top();
         let Item { kind, name, end } = self.notes.pending.at(top.next_at);
         let child = Child { kind, name_at: self.path.go_down(top.bounds.path_end, name.to_bytes_with_nul()), end };
         loop {
-            match self.open_child(child, opened.take()) {
+            match self.find_child(child, opened.take()) {
                 Ok(Some(found)) => {
                     let step = self.push(child, found.dir, found.end_marker);
                     self.notes.unreadable = found.unreadable;
@@ -249,7 +264,7 @@ impl<S: Clone> Traversal<S> {
                 }
                 Ok(None) => break,
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if child.kind == Kind::UNKNOWN => break,
-                Err(Refusal::Kernel(errno)) if openat::lacks_descriptor(errno) && self.stack.lower_limit() => {}
+                Err(Refusal::Kernel(errno)) if raw_open::lacks_descriptor(errno) && self.stack.lower_limit() => {}
                 Err(refusal) => return Err(self.refuse(child, refusal)),
             }
         }
@@ -258,15 +273,15 @@ impl<S: Clone> Traversal<S> {
     }
 
     /// The directory that `child` is, or that it leads to. `None` if there is none to enter.
-    fn open_child(&mut self, child: Child, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
-        let Self { mounts, stack, links, path, .. } = self;
+    fn find_child(&mut self, child: Child, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
+        let Self { opener, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.from(child.name_at));
         match child.kind {
             Kind::NO_NAME => return Err(Errno::INVAL.into()),
             Kind::FOLLOWED => {}
             kind => {
-                let opened = opened.unwrap_or_else(|| mounts.open(top.dir(), name));
-                match mounts.look_again(opened, (top.dir(), top.end_marker), name) {
+                let opened = opened.unwrap_or_else(|| opener.open(top.dir(), name));
+                match opener.look_again(opened, (top.dir(), top.end_marker), name) {
                     Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if kind == Kind::ANY => {}
                     found => {
                         let found = found?;
@@ -278,7 +293,7 @@ impl<S: Clone> Traversal<S> {
                 }
             }
         }
-        match mounts.follow(top.dir(), name) {
+        match opener.follow(top.dir(), name) {
             Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // it leads to a file, or to nothing
             found => {
                 let found = found?;

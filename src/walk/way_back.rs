@@ -10,8 +10,8 @@
 use super::bounds::Bounds;
 use super::identity::{FileId, Identity};
 use super::links::Links;
-use super::openat;
 use super::path::TreePath;
+use super::raw_open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::CString;
@@ -71,7 +71,7 @@ pub(super) fn reopen<'t, Way: IntoIterator<Item = Closed>>(
     match below {
         // Below a followed link, `..` is the parent of the link's target, not of the link.
         Below::Open(start) if !links.is_between(bounds.depth, start.bounds.depth) => {
-            let reached = openat::again_above(start.dir, start.bounds.depth - bounds.depth);
+            let reached = raw_open::again_above(start.dir, start.bounds.depth - bounds.depth);
             if let Some(dir) = reached.ok().filter(|dir| identity.confirm(dir.as_fd(), same_mount).is_ok()) {
                 return Ok(dir);
             }
@@ -84,7 +84,7 @@ pub(super) fn reopen<'t, Way: IntoIterator<Item = Closed>>(
     let Some((base, levels)) = by_names() else { return Err(NotFound { errno: Errno::NOENT, broken: None }) };
     let mut names = Names { base: base.dir, reached: None, at: base.bounds.path_end, depth: base.bounds.depth };
     names.go_down(levels, bounds.path_end, path, links, same_mount).map_err(|errno| {
-        let broken = (!openat::lacks_descriptor(errno)).then_some(Broken { end: names.at, errno });
+        let broken = (!raw_open::lacks_descriptor(errno)).then_some(Broken { end: names.at, errno });
         NotFound { errno, broken }
     })?;
     names.reached.map_or_else(|| fcntl_dupfd_cloexec(base.dir, 0), Ok).map_err(|errno| NotFound { errno, broken: None })
@@ -132,10 +132,10 @@ impl Names<'_> {
             let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
             (self.at, self.depth) = (end, self.depth + 1);
             self.reached = Some(match links.target(self.depth) {
-                None if is_goal && end == path.len() => openat::again_at(self.dir(), &name, openat::NOFOLLOW)?,
-                None => openat::path_at(self.dir(), &name, openat::NOFOLLOW)?,
+                None if is_goal && end == path.len() => raw_open::again_at(self.dir(), &name, raw_open::NOFOLLOW)?,
+                None => raw_open::path_at(self.dir(), &name, raw_open::NOFOLLOW)?,
                 Some(target) => {
-                    let dir = openat::again_at(self.dir(), &name, openat::DIRECTORY)?;
+                    let dir = raw_open::again_at(self.dir(), &name, raw_open::DIRECTORY)?;
                     if FileId::of(dir.as_fd())? != target {
                         return Err(Errno::NOENT);
                     }

@@ -1,6 +1,6 @@
 //! `Worker`: one of the threads that walk together.
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, until_ok};
 use super::dir::Dir;
 use super::traversal::Traversal;
 use super::work_queue::WorkQueue;
@@ -46,19 +46,13 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// Those of [`Walk::next`](super::Walk::next).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        Ok(if self.advance()? { Some(self.cursor.lend()) } else { None })
+        Ok(if self.cursor.advance(Some(self.queue))? { Some(self.cursor.lend()) } else { None })
     }
 
     /// As [`Walk::next_ok`](super::Walk::next_ok).
     #[inline(always)]
-    pub fn next_ok(&mut self, mut on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        loop {
-            match self.advance() {
-                Ok(true) => return Some(self.cursor.lend()),
-                Ok(false) => return None,
-                Err(error) => on_error(error),
-            }
-        }
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+        until_ok(|| self.cursor.advance(Some(self.queue)), on_error).then(|| self.cursor.lend())
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
@@ -99,52 +93,6 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// ```
     pub fn index(&self) -> usize {
         self.index
-    }
-
-    #[inline(always)]
-    fn advance(&mut self) -> Result<bool, Error> {
-        loop {
-            if self.cursor.traversal.notes.is_unfinished() {
-                self.complete()?;
-            }
-            // Between two directories, when all names of the last one have been noted.
-            if self.queue.wanted() > 0 {
-                self.split_off();
-            }
-            if self.cursor.advance()? {
-                return Ok(true);
-            }
-            if !self.pop() {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Reads what is unread of the current directory.
-    #[cold]
-    fn complete(&mut self) -> Result<(), Error> {
-        if self.queue.is_over() {
-            self.cursor.traversal.clear();
-        }
-        self.cursor.complete()
-    }
-
-    /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
-    #[cold]
-    fn split_off(&mut self) {
-        let Self { cursor, queue, .. } = self;
-        cursor.traversal.earn_path_credit();
-        while !queue.is_over() {
-            let Some(part) = cursor.traversal.split_off(queue.wanted()) else { return };
-            queue.push(part);
-        }
-        cursor.traversal.clear();
-    }
-
-    /// Nothing is left here: waits for a part of another thread's work. Returns whether there is one.
-    #[cold]
-    fn pop(&mut self) -> bool {
-        self.queue.pop().map(|part| self.cursor.traversal = part).is_some()
     }
 
     /// Leaves what is left to the others.

@@ -3,14 +3,12 @@
 use crate::spread::THREADS;
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, What, by_std, directories, errors, walked};
-use lendir::{Dir, FileType, Listing, Order, Walk};
+use crate::visits::{Plan, by_std, directories, errors, walked};
+use lendir::{Dir, Listing, Walk};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 
 /// What the caller does in the root, and the directories that are then entered.
 type Case = (&'static str, fn(&mut Dir<'_>), &'static [&'static str]);
@@ -154,7 +152,7 @@ fn what_cannot_be_entered_is_one_error() {
 }
 
 #[test]
-fn nothing_is_entered_at_the_deepest_level() {
+fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
         let mut walk = Walk::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
@@ -162,7 +160,7 @@ fn nothing_is_entered_at_the_deepest_level() {
         while let Some(mut dir) = walk.next().unwrap() {
             visits.push(dir.depth());
             for name in ["a", "b", "c", "..", "missing"] {
-                if dir.depth() + 1 >= max_depth {
+                if dir.is_second_visit() || dir.depth() + 1 >= max_depth {
                     assert!(!dir.enter(name) && !dir.follow_name(name));
                 }
             }
@@ -204,127 +202,6 @@ fn threads_enter_what_is_named() {
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                 paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
                 assert!(paths == all, "{threads} threads, {max_open} open, second visits {second_visits}");
-            }
-        }
-    }
-}
-
-/// The paths of the rest of a walk, in strict pre-order: below each level, so many directories are entered at a time.
-fn in_pre_order(walk: &mut Walk, at_once: usize) -> Vec<PathBuf> {
-    let (mut listing, mut paths, mut left) = (Listing::new(), Vec::new(), Vec::new());
-    while let Some(mut dir) = walk.next().unwrap() {
-        if !dir.is_second_visit() {
-            paths.push(dir.path().to_owned());
-            dir.read_into(&mut listing).unwrap();
-            let below: Vec<_> = listing
-                .iter()
-                .filter(|entry| entry.file_type(dir.fd()).unwrap() == FileType::Directory)
-                .map(|entry| entry.name().to_vec())
-                .collect();
-            left.push(below.into_iter());
-            dir.skip_all();
-        }
-        assert_eq!(left.len(), dir.depth() + 1);
-        // Those that `max_depth` refuses are no reason to stop.
-        let entered = left.last_mut().unwrap().filter(|name| dir.enter(name)).take(at_once).count();
-        if entered == 0 && dir.is_second_visit() {
-            left.pop();
-        }
-    }
-    paths
-}
-
-#[test]
-fn whoever_enters_one_directory_at_a_time_walks_in_strict_pre_order() {
-    for seed in 0..4 {
-        let tree = Tree::new(|at| tree::random(at, seed));
-        let expected = by_std(tree.path(), false, |_| Plan::sorted(Order::Bytes));
-        let expected: Vec<_> =
-            expected.into_iter().filter(|visit| matches!(visit.what, What::First(_))).map(|visit| visit.path).collect();
-        for max_open in [4, 5, 32] {
-            for at_once in 1..4 {
-                let mut walk = Walk::options().max_open(max_open).second_visits(true).open(tree.path()).unwrap();
-                assert!(
-                    in_pre_order(&mut walk, at_once) == expected,
-                    "seed {seed}, {max_open} open, {at_once} at once"
-                );
-            }
-        }
-    }
-    let deep = Tree::new(|at| tree::comb(at, 2500));
-    let mut walk = Walk::options().second_visits(true).open(deep.path()).unwrap();
-    assert_eq!(in_pre_order(&mut walk, 1).len(), 3 * 2500 + 1);
-}
-
-/// What a directory knows, and what those entered last begin with.
-#[derive(Clone, Default)]
-struct State {
-    own: Arc<Own>,
-    of_children: Vec<Vec<u8>>,
-}
-
-#[derive(Default)]
-struct Own {
-    /// The names that are left.
-    left: Mutex<Vec<Vec<u8>>>,
-    /// How many that were entered are not done, with everything below them.
-    pending: AtomicUsize,
-    above: Option<Arc<Own>>,
-}
-
-/// On several threads too: each directory begins with the value that was set for it, and the one above is visited again after it.
-#[test]
-fn each_child_has_a_value_of_its_own() {
-    let _watchdog = Watchdog::new(300);
-    let tree = Tree::new(|at| tree::random(at, 5));
-    let all = by_std(tree.path(), false, |_| Plan::ALL);
-    let all = directories(&all);
-    let look = |dir: &mut Dir<'_, State>, at_once: usize| {
-        let is_first = !dir.is_second_visit();
-        if is_first {
-            let State { own: above, of_children } = std::mem::take(dir.state_mut());
-            assert!(dir.depth() == 0 || of_children.iter().any(|name| name == dir.name()), "{dir:?}: {of_children:?}");
-            let mut left = Vec::new();
-            while let Some(entry) = dir.next().unwrap() {
-                if entry.file_type().unwrap() == FileType::Directory {
-                    left.push(entry.name().to_vec());
-                }
-            }
-            let own = Own { left: left.into(), pending: AtomicUsize::new(0), above: Some(above) };
-            dir.state_mut().own = Arc::new(own);
-            dir.skip_all();
-        }
-        let own = Arc::clone(&dir.state().own);
-        assert_eq!(own.pending.load(Relaxed), 0, "{dir:?} is visited before all that it entered is done");
-        let mut left = own.left.lock().unwrap();
-        let rest = left.len().saturating_sub(at_once);
-        let names = left.split_off(rest);
-        own.pending.store(names.len(), Relaxed);
-        for name in &names {
-            assert!(dir.enter(name));
-        }
-        dir.state_mut().of_children = names;
-        if let (0, Some(above)) = (own.pending.load(Relaxed), own.above.as_ref().filter(|_| !is_first)) {
-            above.pending.fetch_sub(1, Relaxed);
-        }
-        is_first
-    };
-    for max_open in [4, 32] {
-        for threads in THREADS {
-            for at_once in 1..4 {
-                let options = Walk::options().max_open(max_open).second_visits(true).with_state(State::default());
-                let parts = options.open(tree.path()).unwrap().spread(threads, |worker| {
-                    let mut paths = Vec::new();
-                    while let Some(mut dir) = worker.next().unwrap() {
-                        if look(&mut dir, at_once) {
-                            paths.push(dir.path().to_owned());
-                        }
-                    }
-                    paths
-                });
-                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-                paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
-                assert!(paths == all, "{threads} threads, {max_open} open, {at_once} at once");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Whatever is said of names, in whatever order, at a first visit and at second ones, the walk enters what a model says.
+//! Whatever is said of names, in whatever order, the walk enters what a model says.
 
 use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, passed, runs_long};
@@ -18,7 +18,7 @@ enum Word {
     Followed,
 }
 
-/// What was said at one visit.
+/// What was said.
 #[derive(Default)]
 struct Model {
     /// The last word counts.
@@ -67,11 +67,6 @@ impl Model {
         };
         (entered.clone(), self.words.iter().filter(is_error).count())
     }
-
-    /// Whether the directory is visited again after a second visit.
-    fn goes_on(&self) -> bool {
-        self.words.values().any(|word| *word != Word::Skipped)
-    }
 }
 
 fn is_name(name: &[u8]) -> bool {
@@ -80,7 +75,7 @@ fn is_name(name: &[u8]) -> bool {
 
 /// Up to this many random calls.
 fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &mut Random) -> Model {
-    let mut model = Model { only_named: dir.is_second_visit(), ..Model::default() };
+    let mut model = Model::default();
     let mut listing = Listing::with_order(ORDERS[random.below(ORDERS.len())]);
     for _ in 0..random.below(most) {
         let name = &names[random.below(names.len())];
@@ -135,11 +130,10 @@ fn make(at: &Path, count: usize, target: &Path) {
     }
 }
 
-/// The root is visited until nothing is entered. Its state is the number of the visit, which what is entered there gets.
 #[test]
 fn any_calls_enter_what_the_model_enters() {
     let _watchdog = Watchdog::new(300);
-    let (outside, mut visits) = (Tree::of(&["below/"]), 0);
+    let (outside, mut walks) = (Tree::of(&["below/"]), 0);
     for count in [2, 60] {
         let tree = Tree::new(|at| make(at, count, &outside.path().join("below")));
         let there: Vec<_> =
@@ -147,56 +141,31 @@ fn any_calls_enter_what_the_model_enters() {
         // Names that are never lent, some of which are prefixes or extensions of others.
         let others = ["", ".", "..", "000", "000d/", "000dd", "zzz", "0", "001d\0", "a\0b", "a\\0b", &"x".repeat(300)];
         let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
-        for seed in 0..if runs_long() { 4000 } else { 60 } {
+        for seed in 0..if runs_long() { 4000 } else { 120 } {
             for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {
-                let what = format!("{count}, seed {seed}, {threads} threads, second visits {second_visits}");
-                let options = Walk::options().max_open(4).second_visits(second_visits);
-                let walk = options.with_state(0).open(tree.path()).unwrap();
-                // What was said at each visit of the root, and what was then entered, with the visit that it belongs to.
-                let said = Mutex::new(Vec::<Model>::new());
-                let (entered, errors) = (Mutex::new(Vec::<(usize, Vec<u8>)>::new()), Mutex::new(0));
-                let check = |round: usize| {
-                    let (said, mut entered) = (said.lock().unwrap(), entered.lock().unwrap());
-                    let mut names: Vec<_> = entered.drain(..).collect();
-                    names.sort();
-                    let (expected, failed) = said.last().unwrap().entered(&there);
-                    assert!(
-                        names.into_iter().eq(expected.into_iter().map(|name| (round, name))),
-                        "{what}, visit {round}"
-                    );
-                    assert_eq!(std::mem::take(&mut *errors.lock().unwrap()), failed, "{what}, visit {round}");
-                };
-                let random = Mutex::new(Random(1 + seed));
+                let walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
+                let (model, entered, errors) = (Mutex::default(), Mutex::new(Vec::new()), Mutex::new(0));
                 walk.spread(threads, |worker| {
                     while let Some(mut dir) = worker.next_ok(|_| *errors.lock().unwrap() += 1) {
-                        let round = *dir.state();
-                        if dir.depth() > 0 {
-                            if !dir.is_second_visit() {
-                                entered.lock().unwrap().push((round, dir.name().to_vec()));
-                            }
-                            continue;
+                        if dir.is_second_visit() {
+                            assert!(!dir.enter("000d") && !dir.follow_name("000l"));
+                        } else if dir.depth() > 0 {
+                            entered.lock().unwrap().push(dir.name().to_vec());
+                        } else {
+                            let mut random = Random(1 + seed);
+                            let most = [600, 1, 2, 4, 30, 300][random.below(6)];
+                            *model.lock().unwrap() = any_calls(&mut dir, most, &names, &mut random);
                         }
-                        assert_eq!(dir.is_second_visit(), round > 0, "{what}");
-                        if round > 0 {
-                            check(round);
-                        }
-                        *dir.state_mut() = round + 1;
-                        let most = [600, 1, 2, 4, 30, 300][(round + usize::try_from(seed).unwrap()) % 6];
-                        let model = any_calls(&mut dir, most, &names, &mut random.lock().unwrap());
-                        let mut said = said.lock().unwrap();
-                        assert!(round < 2 || said[round - 1].goes_on(), "{what}: visit {round}");
-                        said.push(model);
                     }
                 });
-                let rounds = said.lock().unwrap().len();
-                visits += rounds;
-                if second_visits {
-                    assert!(rounds > 1 && !said.lock().unwrap().last().unwrap().goes_on(), "{what}: {rounds} visits");
-                } else {
-                    check(1);
-                }
+                let mut entered = entered.into_inner().unwrap();
+                entered.sort();
+                let expected = model.into_inner().unwrap().entered(&there);
+                let what = format!("{count}, seed {seed}, {threads} threads, second visits {second_visits}");
+                assert!((entered, errors.into_inner().unwrap()) == expected, "{what}");
+                walks += 1;
             }
         }
     }
-    passed("walk: `skip_name`, `follow_name`, `enter`", visits, "visits after any calls, as a model says");
+    passed("walk: `skip_name`, `follow_name`, `enter`", walks, "walks after any calls, as a model says");
 }

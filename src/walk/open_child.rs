@@ -1,4 +1,4 @@
-//! `Mounts`, `Found`: opens the next directory of a walk, and knows whether that is on another mount.
+//! `Opener`, `Found`: opens the next directory of a walk, and knows whether that is on another mount.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
@@ -7,7 +7,7 @@
 //! of `next` instead would leave it without its two visits, and so without its state, and an empty one can be removed unread.
 
 use super::identity::Mount;
-use super::openat;
+use super::raw_open;
 use crate::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mounts {
+pub(super) struct Opener {
     /// Whether the walk stays on one mount.
     same_mount: bool,
     /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so there it is never called.
@@ -46,21 +46,21 @@ impl Found {
     }
 
     pub(super) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
-        Self::open(|extra| openat::root(path, follow, extra))
+        Self::open(|extra| raw_open::root(path, follow, extra))
     }
 
     /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
     /// descriptor left.
     fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
-        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || openat::lacks_descriptor(errno) {
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || raw_open::lacks_descriptor(errno) {
             return Err(errno);
         }
-        let dir = path().map_err(|second| if openat::lacks_descriptor(second) { second } else { errno })?;
+        let dir = path().map_err(|second| if raw_open::lacks_descriptor(second) { second } else { errno })?;
         Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
     }
 }
 
-impl Mounts {
+impl Opener {
     pub(super) fn new(same_mount: bool) -> Self {
         Self { same_mount, has_openat2: !cfg!(target_os = "android"), only: None }
     }
@@ -73,7 +73,7 @@ impl Mounts {
     /// Opens `name`, a directory in `dir`. If that fails, ask [`look_again`](Self::look_again).
     #[inline(always)]
     pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        if self.has_openat2 { openat::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
+        if self.has_openat2 { raw_open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
     }
 
     /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
@@ -92,7 +92,7 @@ impl Mounts {
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
-            Err(Errno::XDEV) if !self.same_mount => openat::at(dir, name, openat::NOFOLLOW).map(Found::ask),
+            Err(Errno::XDEV) if !self.same_mount => raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::ask),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
@@ -104,7 +104,7 @@ impl Mounts {
             Ok(found) => Ok(Some(found)),
             Err(Errno::XDEV) if self.same_mount => Ok(None),
             Err(errno) => {
-                let found = Found::unreadable(errno, || openat::path_at(dir, name, openat::NOFOLLOW))?;
+                let found = Found::unreadable(errno, || raw_open::path_at(dir, name, raw_open::NOFOLLOW))?;
                 self.on_mount(dir, found)
             }
         }
@@ -113,14 +113,14 @@ impl Mounts {
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
     pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
-        let found = Found::open(|extra| openat::at(dir, name, openat::DIRECTORY | extra))?;
+        let found = Found::open(|extra| raw_open::at(dir, name, raw_open::DIRECTORY | extra))?;
         self.on_mount(dir, found)
     }
 
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = openat::at(dir, name, openat::NOFOLLOW)?;
+        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW)?;
         if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
     }
 
