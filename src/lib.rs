@@ -1,7 +1,8 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
 //! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next call of `next`.
-//! - [`Walk`] lends each [`Dir`] of a tree, and a `Dir` lends entries.
+//! - [`read_tree`] lends every entry of a tree in one loop: each [`TreeEntry`] comes right before what is below it.
+//! - [`Walk`] lends each [`Dir`] of a tree, on one thread or several, and a `Dir` lends entries.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused.
 //! - [`Entries`] reads directories into your own [`Buffer`]: for many that do not form a tree.
 //!
@@ -23,47 +24,59 @@
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! For a tree, put that loop inside one over its directories. Errors do not end it: a closure gets each one.
+//! For a tree, the same loop. Errors do not end it: a closure gets each one.
 //!
 //! ```
-//! let mut walk = lendir::Walk::open("/sys/class")?;
-//! while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-//!     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
-//!         println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
-//!     }
+//! let mut tree = lendir::read_tree("/sys/class")?;
+//! while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+//!     println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
 //! An [`Iterator`] cannot lend, so over entries there is no `for` and no `collect`: copy what you keep
-//! (`entry.name().to_vec()`). **While an entry is in use, its [`Dir`] and [`Worker`] are borrowed**: [`Dir::next`] says what to
-//! take before the inner loop. Types and flags of [`rustix`] are in the signatures; it is re-exported as `lendir::rustix`. Use
-//! only its `fs`, `io`, `fd` and `path`: the crate may stop asking for its other modules.
+//! (`entry.name().to_vec()`, `entry.path().to_owned()`). Types and flags of [`rustix`] are in the signatures; it is re-exported as
+//! `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: the crate may do without the features of its other modules.
+//!
+//! # `read_tree` or `Walk`?
+//!
+//! | | [`read_tree`] | [`Walk`] |
+//! |---|---|---|
+//! | loops | one, over all entries | two, over directories and their entries |
+//! | what is below an entry comes | right after it, as with walkdir, `fts` and `find` | after all entries of its directory |
+//! | path of an entry | lent | made when you ask for it |
+//! | threads | one | any number: [`Walk::spread`] |
+//! | a value for each level | in a `Vec` of yours, cut to [`depth`](TreeEntry::depth) | [`with_state`](WalkOptions::with_state), on any thread |
+//! | after all that is below | the next entry that is no deeper | [second visits](WalkOptions::second_visits), the shorter way to sums and removal |
+//! | what is entered | [`skip_below`](TreeEntry::skip_below), [`follow`](TreeEntry::follow) | by name too, before or without reading: [`Dir::skip_name`], [`Dir::enter`] |
+//! | a directory is read | whole, before its first entry comes | while its entries are lent, in 32 KiB |
+//! | a call on the directory itself | through an entry's [`dir_fd`](TreeEntry::dir_fd) | [`Dir::fd`], [`Dir::stat`], empty ones too |
+//! | time, sorted or not | 1.0 to 1.1 of the two loops | |
 //!
 //! # Which call do I want?
 //!
 //! | I want to | call |
 //! |---|---|
-//! | return the first entry that matches | [`ReadDir::find`], [`Dir::find`] |
+//! | return the first entry that matches | [`ReadDir::find`], [`ReadTree::find`], [`Dir::find`] |
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
-//! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::from_fd`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
+//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`ReadTree::filter_map`]; for paths [`ReadTree::paths`] |
+//! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::read_tree_from_fd`], [`WalkOptions::from_fd`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`ReadTree::with_order`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
 //! | tell directories from files | [`Entry::file_type`]; as the record has it, perhaps unknown, [`Entry::d_type`] |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
-//! | not go below an entry, or a directory | [`Dir::skip_entry`], [`Dir::skip_name`]; [`Dir::skip_all`] |
-//! | follow a link; enter a directory by name | [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
+//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Dir::skip_entry`], [`Dir::skip_name`], [`Dir::skip_all`] |
+//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
 //! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
-//! | have what is below an entry right after it; give each child its own value | [`Dir::enter`], one at a time: [recipes](recipes#trees) |
+//! | have what is below an entry right after it | [`read_tree`] |
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | walk several trees | [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
+//! | walk several trees | [`WalkOptions::read_trees`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!

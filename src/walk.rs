@@ -3,23 +3,23 @@
 //! A module uses those above it:
 //!
 //! ```text
-//! options  bounds  pending  path  openat  identity
-//! mounts  links           how the next directory is opened
+//! options  bounds  pending  path  identity  raw_open
+//! open_child  links       how the next directory is opened, or why not
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
 //! shared_level            a level that several threads walk
-//! stack                   the levels on the way
+//! stack                   the levels on the way: open, closed or lost
 //! said  notes             what the caller says of names, and the names to enter
 //! traversal               the steps of a thread: down, up, back
+//! work_queue  split       the parts that idle threads wait for; how one is split off
 //! dir                     what is lent
-//! cursor                  a thread's traversal, and its buffer
-//! split                   how a part of a traversal is split off
-//! work_queue              the parts that idle threads wait for
+//! cursor                  a thread's traversal and its buffer: the walk's loop
 //! worker                  a thread of several
+//! tree_entry  read_tree   every entry in one loop: on a traversal, without the rest
 //! ```
 //!
-//! Why a directory was entered or not: by what the caller said, `Notes::settle`, at a second visit too; by what it is,
-//! `Traversal::open_child`; by where it is, `Opener`.
+//! Why a directory was entered or not: by what the caller said, `Notes::settle`; by what it is, `Traversal::find_child`; by where it
+//! is, `Opener`.
 
 mod bounds;
 mod cursor;
