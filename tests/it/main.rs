@@ -17,9 +17,9 @@
 //! - `examples`: what all examples have in common; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one example, run as a program.
 //!
 //! `fixture` makes directories to read, and runs the examples; `stamps` says when a walk lends what; `strace` shows system calls.
-//! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, makes trees and removes
-//! them, holds the result of one reading, and states what a walk must lend (`support::visits`). A test that mounts, injects faults
-//! or needs a hostile file system belongs in `tests/kernel`.
+//! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, finds the examples,
+//! makes trees and removes them, holds the result of one reading, and states what a walk must lend (`support::visits`). A test
+//! that mounts, injects faults or needs a hostile file system belongs in `tests/kernel`.
 
 mod attack_costs;
 mod clone_panics;

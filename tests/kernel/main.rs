@@ -4,6 +4,7 @@
 //! - `suite`: a case that every file system must pass, alone, while signals come, or while others change it;
 //! - `faults`: a system call that ends with an error;
 //! - `hostile`: a server that answers with whatever it likes;
+//! - `examples`: the examples, as programs, where directories list no types;
 //! - `procfs`: processes that come and go, or belong to others;
 //! - `walk`: a walk in any of these conditions.
 //!
@@ -16,6 +17,7 @@
 //! `tests/it`.
 
 mod errnos;
+mod examples;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
 mod faults;
 mod file_systems;

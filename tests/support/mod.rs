@@ -1,5 +1,6 @@
 //! Support for all test binaries. `tests/kernel` uses every item, so the compiler reports those that nobody needs.
 
+pub mod example;
 pub mod fuse;
 pub mod machine;
 pub mod process;
