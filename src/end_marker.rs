@@ -57,6 +57,12 @@ impl EndMarker {
         }))
     }
 
+    /// The marker of no file system.
+    #[cfg(test)]
+    pub(crate) fn made_up(cookie: u64) -> Self {
+        Self(cookie)
+    }
+
     pub(crate) fn is(self, cookie: u64) -> bool {
         cookie == self.0 && cookie != 0
     }

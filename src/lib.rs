@@ -167,3 +167,16 @@ pub mod coming_from {}
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// libtest names a test that has run for a minute, and waits on. This one, the first by its name, then ends the run.
+#[cfg(all(test, not(miri)))]
+#[test]
+fn a_hang_ends_the_run() {
+    use std::io::Write;
+    use std::time::Duration;
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(120));
+        let _ = writeln!(std::io::stderr(), "FAILED: a test of the library has not ended after 120 s"); // past libtest
+        std::process::exit(1);
+    });
+}

@@ -148,3 +148,65 @@ impl Phase {
         if removed { Self::Removed } else { Self::Ended }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{EndMarker, Last, MAX_RECORD, Phase, Records};
+    use crate::{Buffer, Entries};
+    use rustix::fd::AsFd;
+    use std::fs::File;
+    use tempfile::TempDir;
+
+    fn with_files(names: &[&str]) -> TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for name in names {
+            File::create_new(dir.path().join(name)).unwrap();
+        }
+        dir
+    }
+
+    /// As where it belongs to another file system, and is an ordinary cookie here.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads a directory")]
+    fn a_wrong_marker_in_the_middle_of_a_batch_is_not_the_end() {
+        let made = with_files(&["a", "b", "c"]);
+        let dir = crate::open(made.path()).unwrap();
+        let (mut buffer, mut cookies) = (Buffer::new(), vec![0]);
+        let mut entries = Entries::new(&dir, &mut buffer);
+        while let Some(entry) = entries.next().unwrap() {
+            cookies.push(entry.cookie());
+        }
+        for cookie in cookies {
+            let dir = crate::open(made.path()).unwrap();
+            let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::made_up(cookie));
+            assert_eq!(entries.count().unwrap(), 3, "marker {cookie}");
+        }
+    }
+
+    /// A batch ends early if the next record does not fit.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads a directory")]
+    fn a_marker_counts_only_with_room_for_the_largest_record() {
+        let made = with_files(&["file"]);
+        let mut buffer = Buffer::new();
+        let start = buffer.memory().as_ptr().addr();
+        // Reads one batch. Returns its last record, and whether that is the end.
+        let mut read = |len: usize, end_marker| {
+            let dir = crate::open(made.path()).unwrap();
+            let mut phase = Phase::Reading;
+            let mut records = Records::new(dir.as_fd(), &mut buffer.memory()[..len], end_marker);
+            while !records.is_used_up() {
+                records.step(&mut phase).unwrap();
+            }
+            (records.last, records.has_ended(phase))
+        };
+        let (Last { cookie, .. }, has_ended) = read(Buffer::MIN_CAPACITY, EndMarker::NONE);
+        assert!(!has_ended, "an end without a marker");
+        let marker = EndMarker::made_up(cookie);
+        let used = read(Buffer::MIN_CAPACITY, marker).0.end_address() - start;
+        for (spare, expected) in [(MAX_RECORD - 1, false), (MAX_RECORD, true), (MAX_RECORD + 1, true)] {
+            assert_eq!(read(used + spare, marker).1, expected, "{spare} bytes are left");
+        }
+        assert!(!read(used + MAX_RECORD, EndMarker::made_up(cookie.wrapping_add(1))).1, "another marker");
+    }
+}

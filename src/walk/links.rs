@@ -164,7 +164,7 @@ fn refuse(ancestor: Option<usize>) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileId, Links, Refusal};
+    use super::{FileId, Links, NAME, Refusal};
     use rustix::fd::{AsFd, OwnedFd};
     use std::fs;
 
@@ -185,6 +185,30 @@ mod tests {
                 dir.ancestors().take(depth + 1).map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
             expected.reverse();
             assert_eq!(links.ancestors[..=depth], expected, "{name}");
+        }
+    }
+
+    /// The bytes that are copied, and three system calls for each name down to the last link.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn what_another_thread_is_given_costs_what_it_copies_and_the_way_by_names() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b/c/d")).unwrap();
+        fs::create_dir_all(root.path().join("y/x")).unwrap();
+        fs::create_dir_all(root.path().join("z")).unwrap();
+        let open = |name: &str| crate::open(root.path().join(name)).unwrap();
+        let mut links = Links::default();
+        assert_eq!([false, true].map(|comes_back| links.cost_until(4, comes_back)), [0, 0], "nothing is followed");
+        // The way a/b/c/d/LINK/x/LINK, through y and to z.
+        links.follow(open("a/b/c/d").as_fd(), 4, open("y").as_fd()).unwrap();
+        links.follow(open("y/x").as_fd(), 6, open("z").as_fd()).unwrap();
+        let way = ["", "a", "a/b", "a/b/c", "a/b/c/d", "y", "y/x", "z"];
+        for (depth, followed, names) in [(3, 0, 0), (4, 0, 0), (5, 1, 5), (6, 1, 5), (7, 2, 7)] {
+            let costs = [false, true].map(|comes_back| links.cost_until(depth, comes_back));
+            let copy = links.copy_until(open(way[depth]).as_fd(), depth);
+            let copied = size_of_val(&copy.ancestors[..]) + size_of_val(&copy.followed[..]);
+            assert_eq!((copy.ancestors.len(), copy.followed.len()), (depth + 1, followed), "until depth {depth}");
+            assert_eq!(costs, [copied, copied + names * NAME], "until depth {depth}");
         }
     }
 

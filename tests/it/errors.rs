@@ -31,6 +31,7 @@ fn open_returns_the_error_of_the_kernel() {
     assert_eq!(errno(lendir::open(path("missing"))), Some(libc::ENOENT));
     assert_eq!(errno(lendir::open("")), Some(libc::ENOENT));
     assert_eq!(errno(lendir::open(path("1"))), Some(libc::ENOTDIR));
+    assert_eq!(errno(lendir::open_with(path("1"), OFlags::DIRECTORY)), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::open(path("1").join("below"))), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::open(path("loop"))), Some(libc::ELOOP));
     assert_eq!(errno(lendir::open("inner\0nul")), Some(libc::EINVAL));
@@ -140,6 +141,7 @@ fn descriptors_are_closed_on_exec() {
         lendir::open("/").unwrap(),
         lendir::openat(&dir, "proc").unwrap(),
         lendir::openat_with(&dir, "proc", OFlags::NOFOLLOW | OFlags::NOATIME).unwrap(),
+        lendir::open_with("/", OFlags::CLOEXEC).unwrap(), // a flag that it has anyway
     ] {
         assert_eq!(fcntl_getfd(dir).unwrap(), FdFlags::CLOEXEC);
     }

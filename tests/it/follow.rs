@@ -4,7 +4,7 @@ use crate::fixture::{has_gnu, run};
 use crate::support::machine::{Watchdog, passed, runs_long};
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Visit, What, by_std, directories, in_one_order, walked};
+use crate::visits::{Plan, Visit, What, by_std, directories, errors, in_one_order, walked};
 use lendir::Walk;
 use std::ffi::OsStr;
 use std::fs;
@@ -136,6 +136,26 @@ fn links_lead_where_find_says() {
         let mut found: Vec<_> = paths.map(|path| Path::new(OsStr::from_bytes(path))).collect();
         found.sort_unstable_by_key(|path| path.as_os_str());
         assert_eq!(directories(&followed(PLAIN, &root)), found, "seed {seed}");
+    }
+}
+
+/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
+#[test]
+fn link_to_another_mount_is_followed_only_if_it_may_be() {
+    let tree = Tree::of(&["here/"]);
+    for (name, target) in [("to_here", "here"), ("to_proc", "/proc/self")] {
+        symlink(target, tree.path().join(name)).unwrap();
+    }
+    for (is_on_one_mount, expected) in
+        [(false, &["", "here", "to_here", "to_proc"][..]), (true, &["", "here", "to_here"])]
+    {
+        for second_visits in [false, true] {
+            let way = Way { is_on_one_mount, second_visits, max_depth: 2, ..PLAIN };
+            let visits = followed(way, tree.path());
+            let expected: Vec<_> = expected.iter().map(|name| tree.path().join(name)).collect();
+            assert_eq!(directories(&visits), expected, "{way:?}");
+            assert!(errors(&visits).is_empty(), "{way:?}: {visits:?}");
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub fn has_types(test: &str, dir: &Path) -> bool {
 /// What is done, the calls that it makes, and the function that does it, with one [`Counted`].
 type Case = (&'static str, &'static [&'static str], fn());
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     ("a small directory", &["openat", "getdents64", "getdents64", "close"], || {
         let dir = numbered(16);
         let mut buffer = Buffer::new();
@@ -65,6 +65,15 @@ const CASES: [Case; 7] = [
         let mut dir = ReadDir::from(lendir::open(dir.path()).unwrap());
         let _counted = Counted::begin();
         dir.read_into(&mut listing).unwrap();
+    }),
+    ("a large directory, into a new listing", &["getdents64"; 7], || {
+        // 24 bytes each. Memory that grows has room for more than the next batch, so the batches grow, too.
+        let dir = numbered(4096);
+        let fd = lendir::open(dir.path()).unwrap();
+        let mut listing = Listing::new();
+        let _counted = Counted::begin();
+        listing.read(&fd).unwrap();
+        assert_eq!(listing.len(), 4096);
     }),
     ("an error, and nothing after it", &["getdents64"], || {
         let file = tempfile::tempfile().unwrap();

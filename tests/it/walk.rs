@@ -174,3 +174,23 @@ fn removing_on_the_second_visit_removes_a_tree() {
         }
     }
 }
+
+/// Whoever may not mount has `/proc`.
+#[test]
+fn directory_on_another_mount_is_entered_only_if_it_may_be() {
+    for same_mount in [false, true] {
+        let mut walk = Walk::options().same_mount(same_mount).max_depth(2).open("/").unwrap();
+        at_root(&mut walk, |root, name| {
+            if name != "proc" {
+                root.skip_entry();
+            }
+        });
+        let mut below = Vec::new();
+        for_each(&mut walk, |dir| {
+            assert!(dir.next().unwrap().is_some());
+            below.push(dir.path().to_owned());
+        });
+        let expected = if same_mount { &[][..] } else { &[Path::new("/proc")] };
+        assert_eq!(below, expected, "same mount {same_mount}");
+    }
+}
