@@ -38,6 +38,7 @@ mod instructions;
 mod kept_open;
 mod links;
 mod listing;
+mod model;
 mod oracle;
 mod pids;
 mod plain;
