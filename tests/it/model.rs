@@ -2,7 +2,6 @@
 //! threads, states that panic, rights that are missing, and a tree that changes meanwhile. It does not know what a walk lends. It
 //! checks what holds of every walk. `LENDIR_SEED=7` runs one case.
 
-use crate::spread::THREADS;
 use crate::support::machine::{passed, runs_long};
 use crate::support::process::{self, as_nobody};
 use crate::support::scan::errno;
@@ -344,9 +343,9 @@ impl Thread<'_> {
     /// The loop.
     fn walk(&mut self, walk: &mut impl Next<State>) {
         for _ in 0..self.case.leaves_after {
-            match catch_unwind(AssertUnwindSafe(|| walk.next_dir())) {
+            match catch_unwind(AssertUnwindSafe(|| Ok(walk.next_dir()?.map(|dir| self.visit(dir))))) {
                 Ok(Ok(None)) => return,
-                Ok(Ok(Some(dir))) => self.visit(dir),
+                Ok(Ok(Some(()))) => {}
                 Ok(Err(error)) => self.log.lock().unwrap().error(&error, self.case),
                 Err(panic) if self.case.catches && is_blown(&*panic) => {}
                 Err(panic) => resume_unwind(panic),
