@@ -274,7 +274,7 @@ impl Place {
             }
         }
         if random.below(4) == 0 {
-            (0..random.below(4)).for_each(|_| forbid(&dirs[random.below(dirs.len())], random));
+            (0..random.below(4)).for_each(|_| forbid(dirs[1..].get(random.below(dirs.len())).unwrap_or(&aside), random));
         }
         let outside =
             [out, &out.join("x"), &out.join("x/y"), &aside].map(|path| id(lendir::open(path).unwrap().as_fd()));
@@ -285,6 +285,9 @@ impl Place {
     fn change(&self, random: &mut Random) {
         let any = |random: &mut Random| &self.dirs[random.below(self.dirs.len())];
         let (from, to) = (any(random), any(random));
+        if *from == self.root {
+            return;
+        }
         match random.below(8) {
             0 | 1 => self.move_aside(from),
             2 => {
