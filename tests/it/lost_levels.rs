@@ -7,6 +7,7 @@ use crate::support::tree::{self, Tree};
 use crate::visits::{Next, Plan, by_std, directories};
 use crate::walk_bounds::leave_room;
 use lendir::{Dir, Error, FileType, Listing, Order, Walk};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -92,16 +93,13 @@ fn strict_pre_order_goes_on_below_a_level_for_which_there_was_no_descriptor() {
         let (tree, lost) = forked(4, &[]);
         let mut walk = Walk::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
         let above_end = path(&tree, lost + 2);
-        let mut others = Vec::new();
+        let all = getrlimit(Resource::Nofile);
         let (visits, errors) = in_pre_order(&mut walk, |dir| {
-            // Each level takes one descriptor, which those below it have given back.
-            others.clear();
-            if dir.is_second_visit() && dir.path() == above_end {
-                others = leave_room(0);
-            }
+            // Only the next step cannot open any.
+            let is_last = dir.is_second_visit() && dir.path() == above_end;
+            setrlimit(Resource::Nofile, if is_last { Rlimit { current: Some(0), ..all } } else { all }).unwrap();
         });
-        let errors: Vec<_> = errors.into_iter().map(|(_, errno)| errno).collect();
-        assert_eq!(errors, [libc::EMFILE]);
+        assert_eq!(errors, [(path(&tree, lost), libc::EMFILE)]);
         assert!(!visits.contains(&(path(&tree, lost), true)));
     });
 }
@@ -109,11 +107,16 @@ fn strict_pre_order_goes_on_below_a_level_for_which_there_was_no_descriptor() {
 /// Nor here: four threads need more descriptors than the process has.
 #[test]
 fn threads_go_on_below_a_level_for_which_there_was_no_descriptor() {
-    const NAMES: &[&str] = &["a", "b", "c", "m"];
     process::run("lost_levels::threads_go_on_below_a_level_for_which_there_was_no_descriptor", 120, || {
         let tree = Tree::new(|at| {
-            tree::nest(at, [NAMES; 12]);
-            (0..12).for_each(|levels| tree::comb(&at.join("m/".repeat(levels)).join("a"), 12));
+            tree::make(at, &["a/", "b/", "c/", "d/"]);
+            ["a", "b", "c", "d"].iter().for_each(|name| tree::comb(&at.join(name), 12));
+            for path in ["m/m/m/m/", "m/m/m/m/m/m/"]
+                .iter()
+                .flat_map(|path| ["a", "b", "c", "d"].map(|name| format!("{name}/{path}z")))
+            {
+                tree::comb(&at.join(path), 8);
+            }
         });
         let all = by_std(tree.path(), false, |_| Plan::ALL);
         let all = directories(&all);
@@ -137,7 +140,8 @@ fn threads_go_on_below_a_level_for_which_there_was_no_descriptor() {
                         dir.skip_all();
                         visits.lock().unwrap().push(dir.path().to_owned());
                     }
-                    let at = dir.state().len().saturating_sub(2);
+                    thread::sleep(Duration::from_micros(20));
+                    let at = dir.state().len().saturating_sub(if dir.depth() == 0 { 4 } else { 1 });
                     dir.state_mut().split_off(at).iter().for_each(|name| drop(dir.enter(name)));
                 }
             });
