@@ -121,7 +121,8 @@ fn threads_go_on_below_a_level_for_which_there_was_no_descriptor() {
         let all = by_std(tree.path(), false, |_| Plan::ALL);
         let all = directories(&all);
         let mut lost = 0;
-        for _ in 0..20 {
+        // Rare: at that moment the other threads hold all.
+        while lost < 5 {
             let others = leave_room(12);
             let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
             // The state is the names that are left.
@@ -154,7 +155,6 @@ fn threads_go_on_below_a_level_for_which_there_was_no_descriptor() {
             assert!(all.iter().all(|path| is_visited(path) || is_told(path)), "a directory is lost without an error");
             lost += errors.iter().filter(|path| is_visited(path)).count();
         }
-        assert!(lost > 0, "no level was lost");
     });
 }
 
