@@ -20,15 +20,16 @@ fn path(tree: &Tree, levels: usize) -> PathBuf {
     tree.path().join("m/".repeat(levels).trim_end_matches('/'))
 }
 
-/// A chain of 46 levels. When a walk is at its end, the levels down to `lost` are closed. Beside the chain there is one more below
-/// that level, which has as many directories as may be open, and `beside`.
+/// A chain of 46 levels. When a walk is at its end, the levels down to `lost` are closed. Right below that one the chain forks:
+/// into a second one, of as many directories as may be open, and `beside`.
 fn forked(max_open: usize, beside: &[&str]) -> (Tree, usize) {
     let lost = DEPTH + 1 - max_open;
     let tree = Tree::new(|at| {
         tree::chain(at, DEPTH);
         let fork = at.join("m/".repeat(lost + 1));
-        beside.iter().for_each(|name| fs::create_dir(fork.join(name)).unwrap());
-        fs::create_dir(fork.join("z")).unwrap();
+        for name in beside.iter().chain(&["z"]) {
+            fs::create_dir(fork.join(name)).unwrap();
+        }
         tree::chain(&fork.join("z"), max_open);
     });
     (tree, lost)
@@ -40,8 +41,11 @@ fn cut(tree: &Tree, lost: usize, aside: &Tree) {
     fs::rename(path(tree, lost), aside.path().join("above")).unwrap();
 }
 
-/// The recipe of strict pre-order, until the walk ends. Returns the visits, with whether they are the second, and the errors.
-fn in_pre_order(walk: &mut impl Next, mut look: impl FnMut(&Dir<'_>)) -> (Vec<(PathBuf, bool)>, Vec<(PathBuf, i32)>) {
+/// The visits, with whether each is a second one, and the errors.
+type Seen = (Vec<(PathBuf, bool)>, Vec<(PathBuf, i32)>);
+
+/// The recipe of strict pre-order.
+fn in_pre_order(walk: &mut impl Next, mut look: impl FnMut(&Dir<'_>)) -> Seen {
     let (mut listing, mut left) = (Listing::with_order(Order::Path), Vec::new());
     let (mut visits, mut errors) = (Vec::new(), Vec::new());
     loop {
@@ -109,13 +113,13 @@ fn strict_pre_order_goes_on_below_a_level_for_which_there_was_no_descriptor() {
 fn threads_go_on_below_a_level_for_which_there_was_no_descriptor() {
     process::run("lost_levels::threads_go_on_below_a_level_for_which_there_was_no_descriptor", 120, || {
         let tree = Tree::new(|at| {
-            tree::make(at, &["a/", "b/", "c/", "d/"]);
-            ["a", "b", "c", "d"].iter().for_each(|name| tree::comb(&at.join(name), 12));
-            for path in ["m/m/m/m/", "m/m/m/m/m/m/"]
-                .iter()
-                .flat_map(|path| ["a", "b", "c", "d"].map(|name| format!("{name}/{path}z")))
-            {
-                tree::comb(&at.join(path), 8);
+            for name in ["a", "b", "c", "d"] {
+                let dir = at.join(name);
+                fs::create_dir(&dir).unwrap();
+                tree::comb(&dir, 12);
+                for levels in [4, 6] {
+                    tree::comb(&dir.join("m/".repeat(levels)).join("z"), 8);
+                }
             }
         });
         let all = by_std(tree.path(), false, |_| Plan::ALL);
@@ -143,7 +147,9 @@ fn threads_go_on_below_a_level_for_which_there_was_no_descriptor() {
                     }
                     thread::sleep(Duration::from_micros(20));
                     let at = dir.state().len().saturating_sub(if dir.depth() == 0 { 4 } else { 1 });
-                    dir.state_mut().split_off(at).iter().for_each(|name| drop(dir.enter(name)));
+                    for name in dir.state_mut().split_off(at) {
+                        dir.enter(name);
+                    }
                 }
             });
             drop(others);
@@ -188,7 +194,9 @@ fn what_is_entered_below_a_lost_level_is_shared() {
                         }
                     }
                     true if is_fork && mem::take(dir.state_mut()) => {
-                        ["x", "y", "z"].iter().for_each(|name| drop(dir.enter(name)))
+                        for name in ["x", "y", "z"] {
+                            dir.enter(name);
+                        }
                     }
                     _ => {}
                 }
@@ -212,7 +220,9 @@ fn last_thread_goes_on_below_a_level_that_it_does_not_find() {
         while let Some(mut dir) = walk.next().unwrap() {
             if dir.depth() == 2 {
                 dir.skip_all();
-                ["x", "y", "z"].iter().for_each(|name| drop(dir.enter(name)));
+                for name in ["x", "y", "z"] {
+                    dir.enter(name);
+                }
                 break;
             }
         }
@@ -239,7 +249,7 @@ fn last_thread_goes_on_below_a_level_that_it_does_not_find() {
                     (b"z", false) if is_first => machine::wait(&has_part, Duration::from_millis(100)),
                     (b"z", true) => is_done.store(true, SeqCst),
                     (b"M", true) if !visits.lock().unwrap().iter().any(|(path, _)| path.ends_with("n")) => {
-                        drop(dir.enter("n"))
+                        dir.enter("n");
                     }
                     (b"n5", false) if is_moved.load(SeqCst) => away(&aside.path().join("M/n/n1/n2"), "n2"),
                     _ => {}

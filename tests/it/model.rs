@@ -1,6 +1,6 @@
-//! A model that crosses the features: random words at first and second visits, levels that are closed and lost, few descriptors,
-//! threads, states that panic, rights that are missing, and a tree that changes meanwhile. It does not know what a walk lends. It
-//! checks what holds of every walk. `LENDIR_SEED=7` runs one case.
+//! A model that crosses the features: random words at first and second visits, levels that are closed and lost, few
+//! descriptors, threads, states that panic, rights that are missing, and a tree that changes meanwhile. It does not know what
+//! a walk lends. It checks what holds of every walk. `LENDIR_SEED=7` runs one case.
 
 use crate::support::machine::{passed, runs_long};
 use crate::support::process::{self, as_nobody};
@@ -61,8 +61,8 @@ struct Case {
     catches: bool,
     /// At one visit of so many, the thread changes the tree.
     change_in: usize,
-    /// Whether another thread changes it, too.
-    is_shared: bool,
+    /// How many changes another thread makes.
+    others: usize,
 }
 
 impl Case {
@@ -84,7 +84,7 @@ impl Case {
             panics_at: [one_of(&[0, 0, 0, 3, 10, 30]), one_of(&[0, 0, 0, 3, 10, 30, 100])],
             catches: one_of(&[0, 1, 1]) > 0,
             change_in: one_of(&[usize::MAX, 4, 10, 30]),
-            is_shared: one_of(&[0, 0, 0, 1]) > 0,
+            others: one_of(&[0, 0, 0, 300]),
         }
     }
 }
@@ -142,12 +142,18 @@ struct Visit {
     running: usize,
     /// What was entered then.
     entered: HashSet<Vec<u8>>,
-    /// Whether the caller named what to enter.
-    has_named: bool,
-    /// Whether the caller got the error of reading it.
-    is_told: bool,
-    /// The names of its entries that the caller knows.
+    said: Said,
+}
+
+/// What a caller has said at a visit, and what it knows.
+#[derive(Default)]
+struct Said {
+    /// The names of its entries.
     names: Vec<Vec<u8>>,
+    /// Whether it got the error of reading it.
+    is_told: bool,
+    /// Whether it named what to enter.
+    has_named: bool,
 }
 
 /// All visits and errors of a walk.
@@ -180,11 +186,13 @@ impl Log {
         }
         for above in self.ways_up(above) {
             let above = &mut self.visits[above];
-            assert!(!above.is_over, "{dir:?} is visited after the second visit of {}", above.path.display());
+            assert!(!above.is_over, "{dir:?} is visited after the second visit of {:?}", above.path);
             above.running += 1;
         }
-        let names =
-            before.filter(|_| !is_first).map_or_else(Vec::new, |before| mem::take(&mut self.visits[before].names));
+        let names = before
+            .filter(|_| !is_first)
+            .map(|before| mem::take(&mut self.visits[before].said.names))
+            .unwrap_or_default();
         self.visits.push(Visit {
             path: dir.path().into(),
             id: own,
@@ -193,16 +201,13 @@ impl Log {
             is_over: false,
             running: 0,
             entered: HashSet::new(),
-            has_named: false,
-            is_told: false,
-            names,
+            said: Said { names, ..Said::default() },
         });
         number
     }
 
     fn end(&mut self, number: usize, said: Said) {
-        let visit = &mut self.visits[number];
-        (visit.names, visit.is_told, visit.has_named) = (said.names, said.is_told, said.has_named);
+        self.visits[number].said = said;
         for above in self.ways_up(self.visits[number].above) {
             self.visits[above].running -= 1;
         }
@@ -218,11 +223,11 @@ impl Log {
         *self.errors.entry(error.path().into()).or_default() += 1;
     }
 
-    /// Of each name, a visit enters a directory or has an error. A directory can have one when it is read, and one when its level
-    /// is lost.
+    /// Of each name, a visit enters a directory or has an error. A directory can have one when it is read, and one when its
+    /// level is lost, which is why it has no second visit.
     fn check(&self, is_whole: bool) {
-        let read = |visit: &Visit| visit.is_first && !visit.is_told;
-        let lost = |visit: &Visit| !visit.is_over && (visit.is_first || visit.has_named);
+        let read = |visit: &Visit| visit.is_first && !visit.said.is_told;
+        let lost = |visit: &Visit| !visit.is_over && (visit.is_first || visit.said.has_named);
         for (path, count) in &self.errors {
             let as_path = Path::new(path);
             let name = as_path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').next().unwrap();
@@ -233,11 +238,11 @@ impl Log {
                 usize::from(refused) + usize::from(own && read(visit)) + usize::from(own && lost(visit))
             };
             let most: usize = self.visits.iter().map(most).sum();
-            assert!(*count <= most, "{count} errors of {}, at most {most}", path.display());
+            assert!(*count <= most, "{count} errors of {path:?}, at most {most}");
         }
         let mut unpaired = self.visits.iter().filter(|visit| is_whole && visit.is_first && !visit.is_over);
         let silent = unpaired.find(|visit| !self.errors.contains_key(&visit.path));
-        assert!(silent.is_none(), "{} has no second visit", silent.unwrap().path.display());
+        assert!(silent.is_none(), "{:?} has no second visit", silent.map(|visit| &visit.path));
     }
 }
 
@@ -324,13 +329,6 @@ fn forbid(dir: &Path, random: &mut Random) {
     let _ = fs::set_permissions(dir, Permissions::from_mode([0o300, 0o600, 0, 0o700][random.below(4)]));
 }
 
-/// What a caller has said at a visit, and what it knows.
-struct Said {
-    names: Vec<Vec<u8>>,
-    is_told: bool,
-    has_named: bool,
-}
-
 /// A thread's caller.
 struct Thread<'a> {
     case: &'a Case,
@@ -359,7 +357,7 @@ impl Thread<'_> {
     fn visit(&mut self, mut dir: Dir<'_, State>) {
         let mut log = self.log.lock().unwrap();
         let visit = log.begin(&mut dir, self.place);
-        let names = mem::take(&mut log.visits[visit].names);
+        let mut said = mem::take(&mut log.visits[visit].said);
         drop(log);
         if self.random.below(self.case.change_in) == 0 {
             match self.random.below(2) {
@@ -367,7 +365,6 @@ impl Thread<'_> {
                 _ => self.place.change(&mut self.random),
             }
         }
-        let mut said = Said { names, is_told: false, has_named: false };
         match self.case.caller {
             // What is entered again and again has no end.
             _ if visit > 400 => dir.skip_all(),
@@ -376,7 +373,6 @@ impl Thread<'_> {
             Caller::OneAtATime => self.one_at_a_time(&mut dir, &mut said),
             Caller::Recipe => self.recipe(&mut dir, &mut said),
         }
-        drop(dir);
         self.log.lock().unwrap().end(visit, said);
     }
 
@@ -436,17 +432,12 @@ impl Thread<'_> {
 
 impl Said {
     fn next(&mut self, dir: &mut Dir<'_, State>) -> bool {
-        match dir.next() {
-            Ok(entry) => {
-                let is_some = entry.is_some();
-                self.names.extend(entry.map(|entry| entry.name().to_vec()));
-                is_some
-            }
-            Err(_) => {
-                self.told(true);
-                false
-            }
-        }
+        let next = dir.next().map(|entry| entry.map(|entry| entry.name().to_vec()));
+        self.told(next.is_err());
+        let name = next.unwrap_or(None);
+        let is_some = name.is_some();
+        self.names.extend(name);
+        is_some
     }
 
     fn told(&mut self, is_error: bool) {
@@ -488,12 +479,10 @@ fn check(case: &Case, place: &Place) -> usize {
     let (log, is_over, before) = (Mutex::default(), AtomicBool::new(false), open_descriptors());
     let others = case.room.map(leave_room);
     let is_whole = thread::scope(|scope| {
-        if case.is_shared {
-            scope.spawn(|| {
-                let mut random = Random::of(&(case.seed, "changes"));
-                (0..300).take_while(|_| !is_over.load(SeqCst)).for_each(|_| place.change(&mut random));
-            });
-        }
+        scope.spawn(|| {
+            let mut random = Random::of(&(case.seed, "others"));
+            (0..case.others).take_while(|_| !is_over.load(SeqCst)).for_each(|_| place.change(&mut random));
+        });
         let is_whole = walk(case, place, &log);
         is_over.store(true, SeqCst);
         is_whole
