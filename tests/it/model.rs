@@ -31,13 +31,13 @@ enum Caller {
     Words,
     /// Random calls.
     WordsAgain,
-    /// It enters one directory at a time, at second visits too.
-    OneAtATime,
+    /// It enters a few directories at a time, at second visits too.
+    FewAtATime,
     /// So does this one, the recipe of strict pre-order. It is for one thread.
     Recipe,
 }
 
-const CALLERS: [Caller; 4] = [Caller::Words, Caller::WordsAgain, Caller::OneAtATime, Caller::Recipe];
+const CALLERS: [Caller; 4] = [Caller::Words, Caller::WordsAgain, Caller::FewAtATime, Caller::Recipe];
 
 /// What a seed stands for.
 #[derive(Debug)]
@@ -70,14 +70,14 @@ impl Case {
         let mut random = Random::of(&seed);
         let mut one_of = |choice: &[usize]| choice[random.below(choice.len())];
         let caller = CALLERS[one_of(&[0, 1, 2, 3])];
-        let threads = one_of(if caller == Caller::Recipe { &[0, 1] } else { &[0, 0, 1, 2, 8] });
+        let threads = one_of(if caller == Caller::Recipe { &[0, 1] } else { &[0, 1, 2, 2, 8] });
         Self {
             seed,
             caller,
             threads,
             calls: one_of(&[1, 2, 4, 12]),
             max_open: one_of(&[4, 4, 5, 8, 32]),
-            second_visits: matches!(caller, Caller::OneAtATime | Caller::Recipe) || one_of(&[0, 1, 1, 1]) > 0,
+            second_visits: matches!(caller, Caller::FewAtATime | Caller::Recipe) || one_of(&[0, 1, 1, 1]) > 0,
             same_mount: one_of(&[0, 0, 1]) > 0,
             room: [Some(one_of(&[3, 5, 8, 12, 20])), None, None][one_of(&[0, 1, 2])],
             leaves_after: one_of(&[usize::MAX, usize::MAX, usize::MAX, 20]),
@@ -360,8 +360,8 @@ impl Thread<'_> {
         let mut said = mem::take(&mut log.visits[visit].said);
         drop(log);
         if self.random.below(self.case.change_in) == 0 {
-            match self.random.below(2) {
-                0 => self.place.cut(&dir, &mut self.random),
+            match self.random.below(4) {
+                0..3 => self.place.cut(&dir, &mut self.random),
                 _ => self.place.change(&mut self.random),
             }
         }
@@ -370,7 +370,7 @@ impl Thread<'_> {
             _ if visit > 400 => dir.skip_all(),
             Caller::Words if dir.is_second_visit() => {}
             Caller::Words | Caller::WordsAgain => self.words(&mut dir, &mut said),
-            Caller::OneAtATime => self.one_at_a_time(&mut dir, &mut said),
+            Caller::FewAtATime => self.few_at_a_time(&mut dir, &mut said),
             Caller::Recipe => self.recipe(&mut dir, &mut said),
         }
         self.log.lock().unwrap().end(visit, said);
@@ -403,16 +403,14 @@ impl Thread<'_> {
         }
     }
 
-    fn one_at_a_time(&mut self, dir: &mut Dir<'_, State>, said: &mut Said) {
+    fn few_at_a_time(&mut self, dir: &mut Dir<'_, State>, said: &mut Said) {
         if !dir.is_second_visit() {
             said.listed(dir, &mut self.listing);
             dir.skip_all();
         }
-        while let Some(name) = said.names.pop() {
-            if dir.enter(name) {
-                said.has_named = true;
-                return;
-            }
+        let rest = said.names.len().saturating_sub(1 + self.random.below(3));
+        for name in said.names.split_off(rest) {
+            said.has_named |= dir.enter(name);
         }
     }
 
