@@ -140,7 +140,7 @@ impl<S> WalkOptions<S> {
     /// state do not count for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at
     /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees). If
     /// cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the error of
-    /// a root that could not be opened may be lost.
+    /// a root that could not be opened, or of a level that was lost, may be lost.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
