@@ -21,7 +21,7 @@ use std::{fmt, io};
 /// use lendir::{Entry, Error, FileType};
 ///
 /// fn line(entry: &Entry<'_>) -> Result<String, Error> {
-///     let mark = if entry.file_type()? == FileType::Directory { "/" } else { "" };
+///     let mark = if entry.file_type()?.is_dir() { "/" } else { "" };
 ///     Ok(format!("{:8} {}{mark}", entry.stat()?.st_size, entry.name().escape_ascii()))
 /// }
 /// ```

@@ -117,7 +117,8 @@ impl<S> WalkOptions<S> {
     }
 
     /// Lends no entries deeper than `depth`, like `find -maxdepth`. A directory of that depth is an entry, and not opened: with
-    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries.
+    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries. A
+    /// [`ReadTree`](crate::ReadTree) lends these entries.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self

@@ -121,6 +121,17 @@ impl WalkOptions {
     /// Reads the tree at `path` in one loop. The paths of the entries begin with `path`, as it is written here.
     /// [`second_visits`](Self::second_visits) changes nothing.
     ///
+    /// ```
+    /// use lendir::{Order, Walk};
+    ///
+    /// // The options come before, the order after.
+    /// let mut tree = Walk::options().max_depth(2).same_mount(true).read_tree("/sys/class")?.with_order(Order::Bytes);
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     assert!(entry.depth() <= 2);
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
     /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
     ///
     /// # Errors
@@ -210,7 +221,8 @@ impl ReadTree {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next). The first one ends this search; the next call goes on after it.
+    /// Those of [`next`](Self::next). **With `?`, the first directory that may not be read ends the search of the tree.** To report
+    /// errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&TreeEntry<'_>) -> bool) -> Result<Option<TreeEntry<'_>>, Error> {
         while self.advance()? {
@@ -231,6 +243,15 @@ impl ReadTree {
     ///     entry.name().ends_with(b".rs").then(|| entry.relative_path().to_owned())
     /// });
     /// assert!(sources.any(|path| path.is_ok_and(|path| path.ends_with("src/lib.rs"))));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// If the closure can fail too, put its error into the same place by `.map(|made| made.and_then(|made| made))`:
+    ///
+    /// ```
+    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| Some(entry.stat().map(|stat| stat.st_size)));
+    /// let bytes: i64 = sizes.map(|size| size.and_then(|size| size)).sum::<Result<_, _>>()?;
+    /// # assert!(bytes > 100_000);
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///

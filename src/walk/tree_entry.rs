@@ -75,7 +75,9 @@ impl<'a> TreeEntry<'a> {
     }
 
     /// Its path: that of the root, as it was given to the tree, and the names from there to here. **It is for people to read**:
-    /// see [`Entry::path`](crate::Entry::path). To keep it, call [`to_owned`](ToOwned::to_owned). Costs nothing.
+    /// see [`Entry::path`](crate::Entry::path). For a terminal, print it by `{:?}`, which escapes control characters; for another
+    /// program, write the bytes of its [`as_os_str`](Path::as_os_str). To keep it, call [`to_owned`](ToOwned::to_owned). Costs
+    /// nothing.
     #[inline]
     pub fn path(&self) -> &'a Path {
         Path::new(OsStr::from_bytes(self.path.as_bytes()))
@@ -115,12 +117,13 @@ impl<'a> TreeEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// As [`Entry::file_type`](crate::Entry::file_type).
+    /// As [`Entry::file_type`](crate::Entry::file_type). Where the record has no type, the tree relies on the answer: it does not
+    /// open what is no directory, and after an error it does not try, so that the error comes once.
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr()),
+            FileType::Unknown => self.learn(self.directory.type_of(self.name_cstr()), |file_type| *file_type),
             known => Ok(known),
         }
     }
@@ -139,10 +142,11 @@ impl<'a> TreeEntry<'a> {
         self.directory.fd
     }
 
-    /// As [`Entry::stat`](crate::Entry::stat).
+    /// As [`Entry::stat`](crate::Entry::stat). Where the record has no type, the tree relies on the answer, as on that of
+    /// [`file_type`](Self::file_type).
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr())
+        self.learn(self.directory.stat(self.name_cstr()), |stat| FileType::from_raw_mode(stat.st_mode))
     }
 
     /// As [`Entry::statx`](crate::Entry::statx).
@@ -162,6 +166,17 @@ impl<'a> TreeEntry<'a> {
         self.directory.error_of(self.name_cstr(), cause)
     }
 
+    /// What the caller was answered says whether there is anything below an entry of unknown type.
+    #[inline]
+    fn learn<T>(&self, answer: Result<T, Error>, file_type: impl FnOnce(&T) -> FileType) -> Result<T, Error> {
+        if let Then::Below(unknown @ (Kind::UNKNOWN | Kind::ANY)) = self.then.get() {
+            let kind = answer.as_ref().ok().and_then(|answer| Kind::of(file_type(answer)));
+            let kind = kind.map(|kind| if unknown == Kind::ANY { kind.said(Kind::ANY) } else { kind });
+            self.then.set(kind.filter(|kind| kind.is_entered()).map_or(Then::Next, Then::Below));
+        }
+        answer
+    }
+
     /// As [`Entry::ino`](crate::Entry::ino).
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
@@ -169,7 +184,7 @@ impl<'a> TreeEntry<'a> {
         self.entry.ino()
     }
 
-    /// Nothing below it comes. It changes nothing for an entry that has nothing below it.
+    /// Nothing below it comes. An entry of unknown type is then not opened to find out whether it is a directory.
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_below(&self) {
@@ -185,8 +200,8 @@ impl<'a> TreeEntry<'a> {
         self.then.set(Then::Leave);
     }
 
-    /// What is below it comes even if it is a symbolic link. For any other entry that is as without this call. A link to a file, or
-    /// to nothing, is no error.
+    /// What is below it comes even if it is a symbolic link. A link to a file, or to nothing, is no error. For an entry that is no
+    /// link, this call changes nothing. [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself.
     ///
     /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
     /// [`Dir::follow_entry`](crate::Dir::follow_entry) says what is a loop, what it costs, and how to limit it.
