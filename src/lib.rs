@@ -95,14 +95,14 @@
 //! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it often takes
 //! [three](Walk#what-it-costs). Nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`], a
 //! [`ReadTree`] and a [`Walk`] stop allocating once they are large enough. `cargo bench` measures time, and
-//! `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item, are those of this version. They
-//! may change with any version.
+//! `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item, are those of this version.
+//! They may change with any version.
 //!
 //! # Under `LD_PRELOAD`
 //!
-//! `rustix` by default makes system calls without the C library, and so does this crate. fakeroot and fakechroot replace functions
-//! of the C library, so they do not reach it: [`Entry::stat`] returns the real owner of a file, and paths lead where they lead
-//! without fakechroot.
+//! `rustix` by default makes system calls without the C library, and so does this crate. fakeroot and fakechroot replace
+//! functions of the C library, so they do not reach it: [`Entry::stat`] returns the real owner of a file, and paths lead where
+//! they lead without fakechroot.
 #![deny(unsafe_code)]
 #![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]

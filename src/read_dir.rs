@@ -118,7 +118,8 @@ impl ReadDir {
         }
     }
 
-    /// The next entry, or `None` at the end: see [`Entries::next`](crate::Entries::next), also for the loop that loses an error.
+    /// The next entry, or `None` at the end: see [`Entries::next`](crate::Entries::next), which warns of a loop that
+    /// loses errors.
     ///
     /// # Errors
     ///

@@ -101,7 +101,8 @@ use work_queue::WorkQueue;
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
 /// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
-///   and two more while it follows a link; on several threads, [some more](Self::spread). Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+///   and two more while it follows a link; on several threads, [some more](Self::spread). Only
+///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
 ///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///
@@ -158,8 +159,8 @@ impl<S> WalkOptions<S> {
     /// # Errors
     ///
     /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a
-    /// FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that may not be read is
-    /// lent all the same, and [`Dir::next`] returns the error.
+    /// FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that may not be read
+    /// is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
         let mut walk = self.begin(Roots::default(), b"");
         walk.reopen(path)?;
@@ -229,8 +230,8 @@ impl<S> Walk<S> {
 impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
-    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. The loop that loses an error is at
-    /// [`Entries::next`](crate::Entries::next).
+    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. [`Entries::next`](crate::Entries::next)
+    /// warns of a loop that loses errors.
     ///
     /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first.
     ///
@@ -294,8 +295,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// If a thread cannot be started, there are fewer threads and fewer results.
     ///
-    /// While others wait, a busy thread splits off an equal part of its work for each of them: of its roots, or of the directories
-    /// left at its shallowest open level.
+    /// While others wait, a busy thread splits off an equal part of its work for each of them: of its roots, or of the
+    /// directories left at its shallowest open level.
     ///
     /// | Costs | |
     /// |---|---|
@@ -304,7 +305,7 @@ impl<S: Clone> Walk<S> {
     /// | a part of the directories at a level | a copy of their names and of their path, two clones of the state, and a duplicate of the level's descriptor: one more for each part that no thread has taken yet |
     /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
     /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](WalkOptions::max_open) |
-    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done: two threads with `max_open(4)` can hold nine |
+    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
     /// | a part, once a link was followed | a `statx`, and for each ancestor not known yet what it costs at [`follow_entry`](Dir::follow_entry); deep below a link, fewer parts are split off |
     #[doc(alias("build_parallel", "threads"))]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>

@@ -24,9 +24,9 @@ use std::{fmt, io};
 ///
 /// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory again from
 /// the start, which costs one `lseek` and a copy of the names that were lent. To keep it from some of them, call
-/// [`skip_name`](Self::skip_name) before the loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose first
-/// `getdents64` returns nothing is also read once more, because you may have read it [through the descriptor](Self::fd). If a
-/// server lists entries only then, the walk enters them without lending them.
+/// [`skip_name`](Self::skip_name) before the loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose
+/// first `getdents64` returns nothing is also read once more, because you may have read it [through the descriptor](Self::fd). If
+/// a server lists entries only then, the walk enters them without lending them.
 ///
 /// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
 /// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
@@ -106,7 +106,7 @@ impl<'a, S> Dir<'a, S> {
     /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop, and call
     /// [`skip_entry`](Self::skip_entry) after the last use of the entry.
     ///
-    /// The loop that loses an error is at [`Entries::next`].
+    /// [`Entries::next`] warns of a loop that loses errors.
     ///
     /// Costs: as [`Entries::next`]; the name of a directory or a link is copied, that of a file is not.
     ///
@@ -291,8 +291,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
     /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
-    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other links
-    /// is `ELOOP` too, without such a directory.
+    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
+    /// links is `ELOOP` too, without such a directory.
     ///
     /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
     /// [`max_depth`](super::WalkOptions::max_depth) bounds that.

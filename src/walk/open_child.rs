@@ -4,9 +4,9 @@
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
 //!
-//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is then the error. If `next` returned
-//! the error instead, the directory would have no visits and no state, and a caller could not remove it at its second visit. If it
-//! is empty, the kernel removes it though it was not read.
+//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is then the error. If `next`
+//! returned the error instead, the directory would have no visits and no state, and a caller could not remove it at its second
+//! visit. If it is empty, the kernel removes it though it was not read.
 
 use super::identity::Mount;
 use super::raw_open;

@@ -98,17 +98,19 @@ impl<S> WalkOptions<S> {
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
-    /// one for each level above. [Following a link](crate::Dir::follow_entry) and [several threads](super::Walk::spread) take more.
+    /// one for each level above. [Following a link](crate::Dir::follow_entry) and [several threads](super::Walk::spread) take
+    /// more.
     ///
-    /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no descriptor
-    ///   left. It closes the shallowest first, except the shallowest of all, which stays open.
-    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest level.
+    /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest
+    ///   level.
     /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
     ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
     ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.
-    /// - **A level that it does not find is lost**: it was moved or removed. The rest of it is skipped, including its second visit,
-    ///   with one error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be
-    ///   searched, or `EMFILE` or `ENFILE` if no descriptor is left.
+    /// - **A level that it does not find is lost**: it was moved or removed. The rest of it is skipped, including its second
+    ///   visit, with one error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no
+    ///   longer be searched, or `EMFILE` or `ENFILE` if no descriptor is left.
     /// - **Past a lost level** it finds the levels above by names alone.
     /// - **It waits** before it closes a level that was just made, until the clock that stamps births is past that one, so no
     ///   directory made later has the same birth time. That takes one or two ticks of the clock, at most 20 ms with
@@ -141,11 +143,11 @@ impl<S> WalkOptions<S> {
     /// - Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
     ///   [`Dir::state`](crate::Dir::state), as you left it there. All directories in one parent begin with the same.
     /// - At its second visit a directory has its own state again. If nobody changed that, it is still the clone of its parent's.
-    /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last clone
-    ///   is dropped, as in [a recipe](crate::recipes#trees).
+    /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last
+    ///   clone is dropped, as in [a recipe](crate::recipes#trees).
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
-    /// - If cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the error
-    ///   of a root that could not be opened may be lost.
+    /// - If cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the
+    ///   error of a root that could not be opened may be lost.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;

@@ -9,7 +9,8 @@
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
 //! its place, as in a [`Walk`](super::Walk). The stack, the path and the steps are those of the walk: see
-//! [`traversal`](super::traversal). The tree takes its names from the listing, so at most one is pending: the one that it goes below.
+//! [`traversal`](super::traversal). The tree takes its names from the listing, so at most one is pending: the one that it goes
+//! below.
 
 use super::cursor::until_ok;
 use super::open_child::Found;
@@ -177,8 +178,8 @@ impl ReadTree {
         self
     }
 
-    /// Goes on to the next entry and lends it. `None` when nothing is left. The loop that loses an error is
-    /// at [`Entries::next`](crate::Entries::next).
+    /// Goes on to the next entry and lends it. `None` when nothing is left. [`Entries::next`](crate::Entries::next)
+    /// warns of a loop that loses errors.
     ///
     /// # Errors
     ///

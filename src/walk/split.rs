@@ -81,7 +81,8 @@ impl<S: Clone> Traversal<S> {
         let bounds = Bounds { names_at: 0, ..level.bounds };
         let cost = bounds.path_end + self.links.cost_until(bounds.depth, self.options.second_visits);
         self.path_credit.checked_sub(cost)?;
-        // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread there.
+        // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
+        // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
         if self.options.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {

@@ -1,6 +1,6 @@
-//! `Traversal`, `Step`: where one thread is in the tree, what it has still to do there, and the steps that it takes: down, up, back
-//! to a level that was closed, and on to the next root. A level is a directory, from the root to the current one, that has something
-//! to do.
+//! `Traversal`, `Step`: where one thread is in the tree, what it has still to do there, and the steps that it takes: down, up,
+//! back to a level that was closed, and on to the next root. A level is a directory, from the root to the current one, that has
+//! something to do.
 //!
 //! ```text
 //! roots     the trees to do after this one     /var

@@ -36,8 +36,8 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     }
 
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load. The loop
-    /// that [loses an error](crate::Entries::next) ends this thread only.
+    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load. The
+    /// loop of which [`Entries::next`](crate::Entries::next) warns ends this thread only.
     ///
     /// # Errors
     ///
