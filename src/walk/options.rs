@@ -147,7 +147,7 @@ impl<S> WalkOptions<S> {
     ///   clone is dropped, as in [a recipe](crate::recipes#trees).
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
     /// - If cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the
-    ///   error of a root that could not be opened may be lost.
+    ///   error of a root that could not be opened, or of a level that was lost, may be lost with it.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;

@@ -365,8 +365,9 @@ impl ReadTree {
             let step = self.traversal.open_root()?;
             return if matches!(step, Step::Done) { Ok(false) } else { self.read().map(|()| true) };
         }
-        if self.is_owed() {
-            return Err(self.owed.pop().expect("BUG: no error is owed").1);
+        let owed = if self.is_owed() { self.owed.pop() } else { None };
+        if let Some((_, error)) = owed {
+            return Err(error);
         }
         self.traversal.come_back()?;
         self.traversal.pop();

@@ -8,7 +8,6 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;
 //!   `walk_bounds`: a deep tree, few descriptors, or the way back up; `walk_errors`: an error of a walk;
-//!   `lost_levels`: one that is not found again, and what is entered below it;
 //!   `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
 //! - `said`, `said_model`, `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`: a walk on several
 //!   threads; `model`: what holds of every walk, whatever the caller says and the tree does;
@@ -39,7 +38,6 @@ mod instructions;
 mod kept_open;
 mod links;
 mod listing;
-mod lost_levels;
 mod model;
 mod oracle;
 mod pids;

@@ -195,49 +195,6 @@ fn second_visit_has_the_value_of_the_first() {
     });
 }
 
-/// The names that are left in a directory, and how many that were entered there are not done.
-type Own = Arc<(Mutex<Vec<OsString>>, AtomicUsize)>;
-
-/// Each directory enters one or two of those in it at a time. It is visited again after them, and after everything below them.
-#[test]
-fn what_is_entered_at_second_visits_comes_once() {
-    let tree = Tree::new(make);
-    explore("entered at second visits", 1000, move || {
-        let max_open = [4, 32][thread_rng().gen_range(0..2)];
-        let [above, own] = [Own::default(), Own::default()];
-        let options = Walk::options().second_visits(true).max_open(max_open).with_state([above, own]);
-        let parts = options.open(tree.path()).unwrap().spread(thread_rng().gen_range(2..5), |worker| {
-            let mut paths = Vec::new();
-            while let Some(mut dir) = worker.next().unwrap() {
-                if !dir.is_second_visit() {
-                    paths.push(dir.path().to_owned());
-                    let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap());
-                    let names =
-                        names.filter(|entry| entry.file_type().unwrap().is_dir()).map(|entry| entry.file_name());
-                    let own = (Mutex::new(names.collect()), AtomicUsize::new(0));
-                    *dir.state_mut() = [Arc::clone(&dir.state()[1]), Arc::new(own)];
-                    dir.skip_all();
-                }
-                let [above, own] = dir.state().clone();
-                assert_eq!(own.1.load(SeqCst), 0, "{dir:?} is visited before what it entered is done");
-                let mut left = own.0.lock().unwrap();
-                let rest = left.len().saturating_sub(thread_rng().gen_range(1..3));
-                let names = left.split_off(rest);
-                own.1.store(names.len(), SeqCst);
-                if names.is_empty() && dir.is_second_visit() {
-                    above.1.fetch_sub(1, SeqCst);
-                }
-                for name in names {
-                    assert!(dir.enter(name.as_bytes()));
-                }
-            }
-            paths
-        });
-        let paths: Vec<_> = parts.into_iter().flatten().collect();
-        assert_eq!((paths.len(), paths.iter().collect::<HashSet<_>>().len()), (DIRECTORIES, DIRECTORIES));
-    });
-}
-
 /// The directory and those below it, in the tree of [`make`].
 fn directories_in(path: &Path) -> usize {
     let dirs =

@@ -7,13 +7,14 @@ use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::What;
-use lendir::{Dir, Listing};
+use lendir::{Dir, Error, Listing, Walk};
 use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
 use std::fs::{self, Permissions};
 use std::iter;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -287,4 +288,48 @@ fn level_that_several_threads_lose_is_told_once_and_does_not_come_again() {
         assert_eq!(of_lost, [&("L".into(), false)], "{what}");
         assert_eq!(visits.len(), all.len() - 1, "{what}");
     }
+}
+
+/// Two threads are below `L/M`, and the second is the last there. It does not find `L` on its way up, because both were moved apart.
+#[test]
+fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again() {
+    let _watchdog = Watchdog::new(60);
+    let happen = || {
+        let (tree, aside) = (Tree::of(&["L/M/x/", "L/M/y/", "L/M/z/"]), Tree::of(&[]));
+        let away = |from: &str, name: &str| fs::rename(tree.path().join(from), aside.path().join(name)).unwrap();
+        let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
+        let mut walk = Walk::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
+        while walk.next().unwrap().is_some_and(|mut dir| dir.count().unwrap() == 1) {}
+        let [is_begun, has_part, is_done, is_moved] = [(); 4].map(|()| AtomicBool::new(false));
+        let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        walk.spread(2, |worker| {
+            let is_first = worker.index() == 0;
+            if is_first {
+                machine::wait(&is_begun, Duration::from_secs(1));
+            }
+            is_begun.store(true, SeqCst);
+            let on_error = |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
+            while let Some(dir) = worker.next_ok(on_error) {
+                visits.lock().unwrap().push((relative(dir.path()), dir.is_second_visit()));
+                // The first thread goes up past `L` before the second one goes on.
+                if !is_first && !dir.is_second_visit() && !has_part.swap(true, SeqCst) {
+                    machine::wait(&is_done, Duration::from_secs(1));
+                    thread::sleep(Duration::from_millis(2));
+                    away("L/M", "M");
+                    away("L", "L");
+                    is_moved.store(true, SeqCst);
+                } else if is_first && dir.depth() == 3 {
+                    machine::wait(&has_part, Duration::from_millis(100));
+                    is_done.store(dir.is_second_visit(), SeqCst);
+                }
+            }
+        });
+        let errors = errors.into_inner().unwrap();
+        // Otherwise the first thread still had `L` open.
+        (is_moved.into_inner() && !errors.is_empty()).then(|| (visits.into_inner().unwrap(), errors))
+    };
+    let (visits, errors) = (0..100).find_map(|_| happen()).expect("the second thread was never the last");
+    assert_eq!(errors, [("L".into(), libc::ENOENT)]);
+    assert!(!visits.contains(&("L".into(), true)), "a lost level has a second visit");
+    assert_eq!(visits.last(), Some(&("".into(), true)));
 }
