@@ -128,9 +128,9 @@ impl Du {
 
     /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
     fn error(&self, error: &Error) {
-        let ask = || statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
+        let query = || statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
         let is_file = |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
-        match (error.depth() == 0).then(ask) {
+        match (error.depth() == 0).then(query) {
             Some(Ok(stat)) if is_file(&stat) => {
                 if stat.stx_nlink == 1 || self.is_new(&stat) {
                     let _ = self.print(stat.stx_blocks, error.path());

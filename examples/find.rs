@@ -113,7 +113,7 @@ struct Find {
 }
 
 impl Find {
-    /// Asks for the type only if it matters: where a file system does not list types, that takes a system call.
+    /// Queries the type only if it matters: where a file system does not list types, that takes a system call.
     fn entry(&self, lines: &mut Vec<u8>, path: [&[u8]; 3], name: &CStr, kind: impl Fn() -> Result<FileType, Error>) {
         // SAFETY: both strings end in a NUL and live until the call returns. It keeps neither, and is thread-safe.
         let matches = |glob: &CString| unsafe { libc::fnmatch(glob.as_ptr(), name.as_ptr(), 0) == 0 };

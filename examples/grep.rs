@@ -104,7 +104,7 @@ struct Grep {
     terminal: bool,
     found: AtomicBool,
     failed: AtomicBool,
-    /// Nothing more can be printed. All threads ask it.
+    /// Nothing more can be printed. All threads check it.
     is_over: AtomicBool,
     written: Mutex<io::Result<()>>,
 }

@@ -43,7 +43,7 @@ impl Arena {
         Ok(())
     }
 
-    /// The directory that was read, to ask it about its entries.
+    /// The directory that was read, for queries about its entries.
     pub(crate) fn directory<'a>(&'a self, fd: BorrowedFd<'a>) -> Directory<'a> {
         Directory { fd, path: &self.path, depth: self.depth }
     }

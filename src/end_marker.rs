@@ -6,13 +6,13 @@ use rustix::fd::AsFd;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
-/// A reader normally learns that a directory is at its end by asking once more and getting nothing. Some file systems
+/// A reader normally learns that a directory is at its end from one more `getdents64`, which returns nothing. Some file systems
 /// say so earlier, in the cookie (`d_off`) of the last entry: ext2, ext3 and ext4 with hashed directories say `i64::MAX`
 /// (`i32::MAX` to a 32-bit process); tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
 /// [`Entries::with_end_marker`](crate::Entries::with_end_marker) and
 /// [`Listing::with_end_marker`](crate::Listing::with_end_marker) rely on them and leave out the last `getdents64`.
 ///
-/// A marker holds for every directory of one mount: ask once for a whole tree. Do not carry it across a mount point: xfs,
+/// A marker holds for every directory of one mount: query it once for a whole tree. Do not carry it across a mount point: xfs,
 /// ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be an ordinary position.
 /// On 9p the file system type, and with it the marker, is the server's word.
 ///

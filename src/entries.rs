@@ -80,9 +80,10 @@ impl<'a> Entries<'a> {
         self
     }
 
-    /// The next entry, or `None` at the end. Made for `while let Some(entry) = entries.next()? {`.
+    /// The next entry, or `None` at the end. The loop is `while let Some(entry) = entries.next()? {`.
     ///
-    /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.**
+    /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.** That holds of
+    /// every `next` in this crate.
     ///
     /// Costs: at most one `getdents64`, when every entry in the buffer has been lent (more only after `EINTR` and for
     /// batches of nothing but dots); no allocation.

@@ -1,4 +1,4 @@
-//! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and what a `Directory` is asked about an entry.
+//! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and the queries of a `Directory` about an entry.
 
 use crate::error::Error;
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use std::{fmt, io};
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
 /// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and, where the record has no type,
-/// [`file_type`](Self::file_type) ask the file system, each by a call relative to the directory, retried after `EINTR`; their
+/// [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
 /// errors have the [`path`](Self::path).
 ///
 /// ```
@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     pub(crate) directory: Directory<'a>,
 }
 
-/// The directory that entries are in. It asks the file system about each by its name.
+/// The directory that entries are in. It queries the file system about each by its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
@@ -58,10 +58,10 @@ impl Directory<'_> {
     pub(crate) fn type_of(self, name: &CStr) -> Result<FileType, Error> {
         #[cold]
         #[inline(never)]
-        fn ask(fd: BorrowedFd<'_>, path: &[u8], depth: usize, name: &CStr) -> Result<FileType, Error> {
+        fn query(fd: BorrowedFd<'_>, path: &[u8], depth: usize, name: &CStr) -> Result<FileType, Error> {
             Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name)?.st_mode))
         }
-        ask(self.fd, self.path, self.depth, name) // in parts: the struct would be stored for every entry, asked or not
+        query(self.fd, self.path, self.depth, name) // in parts: the struct would be stored for every entry, queried or not
     }
 
     pub(crate) fn stat(self, name: &CStr) -> Result<Stat, Error> {
@@ -199,8 +199,8 @@ impl Entry<'_> {
         self.directory.stat(self.name_cstr())
     }
 
-    /// As [`stat`](Self::stat), but by one `statx`: only what `mask` asks for, and what `stat` does not have, the time of birth
-    /// and the mount. On a network file system, asking for less can mean waiting less. `ENOSYS` before Linux 4.11.
+    /// As [`stat`](Self::stat), but by one `statx`: only what `mask` names, and what `stat` does not have, the time of birth
+    /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         self.directory.statx(self.name_cstr(), mask)
     }

@@ -12,7 +12,7 @@ use std::{fmt, io};
 /// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
 /// **`?` into an [`io::Error`] keeps path and [kind](io::Error::kind), and loses the
-/// [`raw_os_error`](io::Error::raw_os_error)**: code that then asks for `ESRCH` compiles and is wrong.
+/// [`raw_os_error`](io::Error::raw_os_error)**: code that then checks for `ESRCH` compiles and is wrong.
 /// [`into_io_error`](Self::into_io_error) keeps the number and has no path.
 ///
 /// ```

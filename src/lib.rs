@@ -35,8 +35,9 @@
 //! ```
 //!
 //! An [`Iterator`] cannot lend, so over entries there is no `for` and no `collect`: copy what you keep
-//! (`entry.name().to_vec()`, `entry.path().to_owned()`). Types and flags of [`rustix`] are in the signatures; it is re-exported as
-//! `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: the crate may do without the features of its other modules.
+//! (`entry.name().to_vec()`, `entry.path().to_owned()`). Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the
+//! signatures; it is re-exported as `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: the crate may do without the
+//! features of its other modules.
 //!
 //! # `read_tree` or `Walk`?
 //!
@@ -44,7 +45,7 @@
 //! |---|---|---|
 //! | loops | one, over all entries | two, over directories and their entries |
 //! | what is below an entry comes | right after it, as with walkdir, `fts` and `find` | after all entries of its directory |
-//! | path of an entry | lent | made when you ask for it |
+//! | path of an entry | lent | made by [`Entry::path`] |
 //! | threads | one | any number: [`Walk::spread`] |
 //! | a value for each level | in a `Vec` of yours, cut to [`depth`](TreeEntry::depth) | [`with_state`](WalkOptions::with_state), on any thread |
 //! | after all that is below | the next entry that is no deeper | [second visits](WalkOptions::second_visits), the shorter way to sums and removal |
@@ -91,15 +92,17 @@
 //!
 //! # What it costs
 //!
-//! A small directory takes `openat`, two `getdents64` and `close`, in a [`Walk`] often [one less](Walk#what-it-costs), and
-//! nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`] and a [`Walk`] stop allocating once
-//! they are large enough. `cargo bench` measures time, and `cargo bench --bench counts` counts system calls and allocations.
-//! Costs, here and at each item, are those of this version, and no promises.
+//! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it often takes
+//! [three](Walk#what-it-costs). Nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`], a
+//! [`ReadTree`] and a [`Walk`] stop allocating once they are large enough. `cargo bench` measures time, and
+//! `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item, are those of this version.
+//! They may change with any version.
 //!
 //! # Under `LD_PRELOAD`
 //!
-//! Like `rustix` by default, the crate makes system calls without the C library, so it bypasses fakeroot and fakechroot: under
-//! them, [`Entry::stat`] says who really owns a file, and paths are not redirected.
+//! `rustix` by default makes system calls without the C library, and so does this crate. fakeroot and fakechroot replace
+//! functions of the C library, so they do not reach it: [`Entry::stat`] returns the real owner of a file, and paths lead where
+//! they lead without fakechroot.
 #![deny(unsafe_code)]
 #![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]

@@ -1,4 +1,7 @@
 //! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
+//!
+//! `Listing::sort` makes an order of two halves. What an [`Order`] compares is here: the `/` that [`Order::Path`] puts behind a
+//! directory's name, and all of [`Order::Inode`]. How names are sorted, with or without case, is in `sort.rs`.
 
 use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
 use crate::end_marker::EndMarker;
@@ -71,7 +74,7 @@ pub enum Order {
     /// Git's trees have this order too, but `find | LC_ALL=C sort` has the directory `a` before `a-b`. For git, a submodule is
     /// a file.
     ///
-    /// Where the record does not hold the type of an entry, reading asks the file system: one `fstatat` for each.
+    /// Where the record does not hold the type of an entry, reading queries the file system: one `fstatat` for each.
     Path,
     /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
     AsciiCaseless,
@@ -239,18 +242,18 @@ impl Listing {
         let len = self.len();
         if self.capacity() < len + MIN_SPANS {
             // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
-            // reading asks again.
+            // reading tries again.
             let _ = self.grow(len + MIN_SPANS);
         }
-        let asked = if self.order == Order::Path { self.ask_for_types(first, dir) } else { Ok(()) };
+        let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
         if len - first > 1 {
             self.sort(first);
         }
-        asked
+        queried
     }
 
-    /// Asks for each type that the records do not have. Returns the first error, after asking for all.
-    fn ask_for_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
+    /// Queries each type that the records do not have. Returns the first error, after it has queried all.
+    fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
         let spans = self.spans[first..self.extent.entries].iter_mut();
         for span in spans.filter(|span| file_type(**span) == FileType::Unknown) {
@@ -471,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
     fn order_path_asks_for_types_that_the_directory_does_not_say() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("a")).unwrap();
@@ -488,14 +491,14 @@ mod tests {
         let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();
         assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
 
-        // Nothing can be asked relative to a file. The entries are all there, and sorted as files.
+        // Nothing can be queried relative to a file. The entries are all there, and sorted as files.
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut listing = unsorted(&entries, Order::Path);
         let error = listing.finish(0, file.as_fd()).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
 
-        // No other order asks.
+        // No other order queries types.
         let mut listing = unsorted(&entries, Order::Bytes);
         listing.finish(0, file.as_fd()).unwrap();
         assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));

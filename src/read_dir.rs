@@ -118,9 +118,8 @@ impl ReadDir {
         }
     }
 
-    /// The next entry, or `None` at the end: [`Entries::next`](crate::Entries::next).
-    ///
-    /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
+    /// The next entry, or `None` at the end: see [`Entries::next`](crate::Entries::next), which warns of a loop that
+    /// loses errors.
     ///
     /// # Errors
     ///
@@ -163,8 +162,8 @@ impl ReadDir {
         Ok(count)
     }
 
-    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Here lending ends, and `for`
-    /// begins.
+    /// An iterator over what `f` makes of the entries, without those for which that is `None`. What `f` makes is no longer lent,
+    /// so `for` and `collect` take it.
     ///
     /// ```
     /// let mut pids: Vec<u32> = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()).collect::<Result<_, _>>()?;

@@ -1,4 +1,7 @@
-//! The sort of names, by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names
+//! The sort of names. What else an order compares, [`Order::Path`](crate::Order::Path) and [`Order::Inode`](crate::Order::Inode),
+//! is in `Listing::sort` of `listing.rs`.
+//!
+//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names
 //! with equal keys are sorted by the 8 bytes after these, at most [`FEW`] of them by comparing.
 //!
 //! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.

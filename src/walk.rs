@@ -94,13 +94,15 @@ use work_queue::WorkQueue;
 ///   an error of `next`.
 /// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses symbolic
 ///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one. A
-///   level that was [closed early](WalkOptions::max_open) is recognised by device, inode number and birth time. Another
-///   directory can pass for it only where the birth time does not count, as on servers, or after the clock was set back.
+///   level that was [closed early](WalkOptions::max_open) is found again by `..` or by names, and recognised by device, inode
+///   number and birth time. Another directory can pass for it only where the birth time does not count, as on servers, or after
+///   the clock was set back. If the level is not found, that is an error, and what is left of it is skipped.
 /// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
 ///   directory, `ENOTDIR` is an error: it was replaced.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
 /// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
-///   and two more while it follows a link. Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+///   and two more while it follows a link; on several threads, [some more](Self::spread). Only
+///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
 ///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
 ///
@@ -119,8 +121,9 @@ use work_queue::WorkQueue;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
-/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes, only
-/// followed links allocate. [`reopen`](Self::reopen) keeps it for the next tree.
+/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes,
+/// only errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next
+/// tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -128,7 +131,7 @@ pub struct Walk<S = ()> {
 }
 
 impl Walk {
-    /// The options of a walk, to be set before it begins.
+    /// The default options. Change them, then begin the walk: `Walk::options().max_depth(2).open(path)`.
     pub fn options() -> WalkOptions {
         WalkOptions::default()
     }
@@ -156,8 +159,8 @@ impl<S> WalkOptions<S> {
     /// # Errors
     ///
     /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a
-    /// FIFO. A program that takes files too asks about them itself, as the example `find` does. A root that may not be read is
-    /// lent all the same, and [`Dir::next`] returns the error.
+    /// FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that may not be read
+    /// is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
         let mut walk = self.begin(Roots::default(), b"");
         walk.reopen(path)?;
@@ -227,11 +230,10 @@ impl<S> Walk<S> {
 impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
-    /// **`while let Ok(Some(dir)) = walk.next()`, which rustc suggests, silently takes an error for the end.** `?` ends at the
-    /// first error too, and returns it. [`next_ok`](Self::next_ok) is the usual loop.
+    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. [`Entries::next`](crate::Entries::next)
+    /// warns of a loop that loses errors.
     ///
-    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first. It
-    /// allocates only while its memory grows, and for an error.
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first.
     ///
     /// # Errors
     ///
@@ -261,8 +263,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because
     /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where calls
-    /// wait for a server, pass as many as it answers at once, which can be hundreds. While a level has fewer directories than
-    /// there are threads, the other threads wait.
+    /// wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps few threads busy: each
+    /// works on directories that no other one has.
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
@@ -291,16 +293,20 @@ impl<S: Clone> Walk<S> {
     /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, and no compiler warns if
     /// nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
     ///
-    /// Costs: `threads - 1` threads, each with a [`Buffer`](crate::Buffer) and at most [`max_open`](WalkOptions::max_open)
-    /// descriptors, and one more for each part of the work that waits in the queue. 64 threads × 32 exceed a `ulimit -n` of 1024:
-    /// lower `max_open`. While others wait, a busy thread splits off an equal part for each of them, of its roots or of the
-    /// directories left at its shallowest open level, with a copy of their names, of their path and of the state, and a duplicate
-    /// of that level's descriptor. With second visits a part takes an `openat` and a `close` too; the first of a level takes a
-    /// `statx`, an `fstatfs`, an allocation and a clone of the state for it and for each level above, and waits for the clock
-    /// if one was [just made](WalkOptions::max_open). Once a link was followed, a part takes a `statx` too, and
-    /// more for each ancestor that was not asked before, as at [`follow_entry`](Dir::follow_entry); deep below a link, fewer parts
-    /// are split off.
     /// If a thread cannot be started, there are fewer threads and fewer results.
+    ///
+    /// While others wait, a busy thread splits off an equal part of its work for each of them: of its roots, or of the
+    /// directories left at its shallowest open level.
+    ///
+    /// | Costs | |
+    /// |---|---|
+    /// | each thread | a [`Buffer`](crate::Buffer), and at most [`max_open`](WalkOptions::max_open) descriptors: 64 threads × 32 exceed a `ulimit -n` of 1024, so lower `max_open` |
+    /// | a part of the roots | a clone of the state |
+    /// | a part of the directories at a level | a copy of their names and of their path, two clones of the state, and a duplicate of the level's descriptor: one more for each part that no thread has taken yet |
+    /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
+    /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](WalkOptions::max_open) |
+    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
+    /// | a part, once a link was followed | a `statx`, and for each ancestor not known yet what it costs at [`follow_entry`](Dir::follow_entry); deep below a link, fewer parts are split off |
     #[doc(alias("build_parallel", "threads"))]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
     where

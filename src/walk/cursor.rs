@@ -1,4 +1,5 @@
-//! `Cursor`: where a thread is in a walk, with the memory that it reads into, and its loop from directory to directory.
+//! `Cursor`: where a thread is in a walk, the buffer that it reads into, and the loop from directory to directory. `Walk::next`
+//! and `Worker::next` both run this loop.
 
 use super::dir::Dir;
 use super::notes::Rest;

@@ -22,10 +22,11 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
-/// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory from the
-/// start: one `lseek`, and a copy of the names that were lent. If it is not to, call [`skip_name`](Self::skip_name) before the
-/// loop, or [`skip_all`](Self::skip_all). A directory whose first batch is empty is read once more, too: you may have read it
-/// [through the descriptor](Self::fd). What a server lists only then is entered without having been lent.
+/// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory again from
+/// the start, which costs one `lseek` and a copy of the names that were lent. To keep it from some of them, call
+/// [`skip_name`](Self::skip_name) before the loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose
+/// first `getdents64` returns nothing is also read once more, because you may have read it [through the descriptor](Self::fd). If
+/// a server lists entries only then, the walk enters them without lending them.
 ///
 /// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
 /// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
@@ -105,7 +106,7 @@ impl<'a, S> Dir<'a, S> {
     /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop, and call
     /// [`skip_entry`](Self::skip_entry) after the last use of the entry.
     ///
-    /// **`while let Ok(Some(entry)) = dir.next()`, which rustc suggests, silently takes an error for the end.**
+    /// [`Entries::next`] warns of a loop that loses errors.
     ///
     /// Costs: as [`Entries::next`]; the name of a directory or a link is copied, that of a file is not.
     ///
@@ -209,8 +210,9 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: those of [`Listing::read`], and if an entry was lent before, one `lseek`. The names of directories and of symbolic
-    /// links are copied.
+    /// Costs: those of [`Listing::read`], and if an entry was lent before, one `lseek`. It copies the names of directories and of
+    /// symbolic links, and the path of the directory. So where every level of a chain is read like this, the time grows with the
+    /// square of the depth. [`read_tree`](crate::read_tree) does not copy the path.
     ///
     /// # Errors
     ///
@@ -288,9 +290,12 @@ impl<'a, S> Dir<'a, S> {
     /// [`same_mount`](super::WalkOptions::same_mount), a link to another mount is not entered.
     ///
     /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
-    /// directory that is already on that path. A loop is not entered: it is an error, `ELOOP`, with [that
-    /// directory](Error::loop_ancestor), which a link that leads only to links does not have. Without a loop, links still multiply: 54 entries in 18 layers, with two links to each
-    /// next layer, are 524,287 visits. [`max_depth`](super::WalkOptions::max_depth) bounds that.
+    /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
+    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
+    /// links is `ELOOP` too, without such a directory.
+    ///
+    /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
+    /// [`max_depth`](super::WalkOptions::max_depth) bounds that.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/sys/class/net")?;
@@ -308,9 +313,9 @@ impl<'a, S> Dir<'a, S> {
     /// Panics as [`skip_entry`](Self::skip_entry): after [`read_into`](Self::read_into), use [`follow_name`](Self::follow_name).
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
-    /// `close`, of each ancestor that was not asked before; meanwhile two descriptors more than
+    /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
     /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
-    /// was closed early and is above a link, an `openat` and a `statx` for each level from the root to there.
+    /// was closed early and is above a link, an `openat` and a `statx` for each level from the shallowest one to there.
     #[doc(alias = "follow_links")]
     #[inline]
     #[track_caller]
@@ -434,7 +439,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [fstat(2)], with the path: `EIO`, `ESTALE`, or what else a server answers.
+    /// Those of [fstat(2)], with the path. A server can return any error, such as `EIO` or `ESTALE`.
     ///
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     #[doc(alias = "metadata")]

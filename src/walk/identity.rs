@@ -17,11 +17,11 @@ pub(super) struct FileId {
 
 impl FileId {
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(ask(dir)?.id)
+        Ok(query(dir)?.id)
     }
 
     pub(super) fn and_mount(dir: BorrowedFd<'_>) -> Result<(Self, Mount), Errno> {
-        ask(dir).map(|Identity { id, mount, .. }| (id, mount))
+        query(dir).map(|Identity { id, mount, .. }| (id, mount))
     }
 }
 
@@ -41,7 +41,7 @@ impl Identity {
     /// As long as the clock may stamp its birth again, the directory could be replaced by a twin of the same inode number and
     /// birth, so this [waits](wait_until_past) until the clock is past it: until the next tick.
     pub(super) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let now = ask(dir)?;
+        let now = query(dir)?;
         let is_unique = |birth: &Duration| fixes_births(dir) && wait_until_past(*birth, time_by);
         Ok(Self { birth: now.birth.filter(is_unique), ..now })
     }
@@ -49,7 +49,7 @@ impl Identity {
     /// `ENOENT` if `dir` is another directory. The mount counts under `same_mount`: a mount over a directory can have the same
     /// root.
     pub(super) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
-        let now = ask(dir)?;
+        let now = query(dir)?;
         let is_same = now.id == self.id
             && (self.birth.is_none() || now.birth == self.birth)
             && (!same_mount || now.mount == self.mount);
@@ -100,13 +100,13 @@ pub(super) enum Mount {
 
 impl Mount {
     pub(super) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
-        Ok(ask(dir)?.mount)
+        Ok(query(dir)?.mount)
     }
 }
 
-/// Asks the kernel for all of it.
+/// Queries all of it, by one system call.
 #[cold]
-fn ask(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
+fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
     let (device, ino, birth, mount) = match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
         Ok(stat) => {
@@ -133,7 +133,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
     fn a_birth_is_waited_for_until_the_clock_is_past_it() {
         let now = || time_by(ClockId::RealtimeCoarse).unwrap();
         let birth = now();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
     fn a_birth_in_the_future_is_not_waited_for() {
         let birth = time_by(ClockId::Realtime).unwrap() + Duration::from_secs(60);
         assert!(wait_until_past(birth, time_by));

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    /// The directory asked about last and its ancestors, indexed by depth: the root first. With their mounts, because a directory
+    /// The directory queried last and its ancestors, indexed by depth: the root first. With their mounts, because a directory
     /// that is mounted twice has other ancestors there.
     ancestors: Vec<Ancestor>,
     /// Whether any thread has followed one. `None` as long as one thread knows.
@@ -79,13 +79,13 @@ impl Links {
 
     /// For another thread, which goes on at the level of this depth, open as `dir`.
     ///
-    /// Once any thread has followed a link, the ancestors of `dir` go along: in a deep chain, each thread would ask for all of them
-    /// again, and the system calls would grow with the square of the depth.
+    /// Once any thread has followed a link, the ancestors of `dir` go along: in a deep chain, each thread would query all of
+    /// them again, and the system calls would grow with the square of the depth.
     pub(super) fn copy_until(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Self {
         let with_ancestors = self.has_any_followed();
         let any_followed = self.any_followed.get_or_insert_with(|| Arc::new(AtomicBool::new(with_ancestors)));
         let any_followed = Some(Arc::clone(any_followed));
-        // Above a link they are known. An error is left to whoever follows a link there: that asks again.
+        // Above a link they are known. An error is left to whoever follows a link there and queries them again.
         if with_ancestors && self.followed.last().is_none_or(|link| link.depth <= depth) {
             let _ = self.find_ancestors(dir, depth);
         }
@@ -168,9 +168,9 @@ mod tests {
     use rustix::fd::{AsFd, OwnedFd};
     use std::fs;
 
-    /// The ancestors of a directory are those in its real path, whatever was asked before.
+    /// The ancestors of a directory are those in its real path, whatever was queried before.
     #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
     fn ancestors_are_those_of_the_real_path() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b/c")).unwrap();
@@ -190,7 +190,7 @@ mod tests {
 
     /// The bytes that are copied, and three system calls for each name down to the last link.
     #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
     fn what_another_thread_is_given_costs_what_it_copies_and_the_way_by_names() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b/c/d")).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
     fn whoever_is_above_is_a_loop_and_what_is_above_the_root_is_none() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b")).unwrap();

@@ -1,8 +1,8 @@
-//! `Notes`, `Rest`: what the walk notes of the current directory's entries, and what it has still to do about this
+//! `Notes`, `Rest`: which names in the current directory the walk is to enter, and whether it has to read the rest of this
 //! directory before it goes on.
 //!
 //! The names of directories and links are noted in the order in which they are lent. What the caller says by name is collected
-//! beside them, and settled once, when the walk goes on: then the names that stay are those to enter.
+//! beside them in [`Said`]. When the walk goes on, both are settled, once: the names that stay are those to enter.
 
 use super::pending::{Kind, Pending};
 use super::said::Said;
@@ -19,7 +19,8 @@ pub(super) struct Notes {
     pub(super) rest: Rest,
     /// Why the current directory may not be read.
     pub(super) unreadable: Option<Errno>,
-    /// What the caller said by name, and what it said of an entry after that.
+    /// What the caller said by name, and what it said of an entry after that. Where the directory is read again, the names that
+    /// were lent before, too.
     said: Said,
     /// Whether something was said, or a link was noted, so the pending names are not yet those to enter.
     pub(super) is_unsettled: bool,
@@ -50,8 +51,8 @@ pub(super) enum Enters {
     Nothing,
 }
 
-/// The entry lent last. Written for each entry, so it is one word: where its name is among the pending ones, if it is pending, and
-/// otherwise where these end; or beyond all names.
+/// The entry lent last. Written for each entry, so it is a single number: where its name is among the pending ones; where these
+/// end, if its name is not pending; or a number beyond all names.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Last(usize);
 
@@ -207,8 +208,11 @@ impl Notes {
         }
     }
 
-    /// Settles which names are entered: of those that are pending, what the caller said of them last; then those that were lent and
-    /// did not come again; then, in the order in which they were said, those that are entered or followed without having been lent.
+    /// Settles which names are entered, in this order:
+    ///
+    /// - those that are pending, as the caller said of them last;
+    /// - those that were lent, and did not come when the directory was read again;
+    /// - those that were not lent, and that the caller said to enter or to follow, in the order in which it said so.
     #[cold]
     pub(super) fn settle(&mut self, names_at: usize) {
         let Self { pending, said, .. } = self;

@@ -1,10 +1,12 @@
-//! `Opener`, `Found`: opens the next directory of a walk, and knows whether that is on another mount.
+//! `Opener`, `Found`: open a root and each directory below it, and find out whether a directory is on another mount than its
+//! parent.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
 //!
-//! A directory that exists but may not be read is found all the same, by `O_PATH`: it is lent, and reading it tells why. An error
-//! of `next` instead would leave it without its two visits, and so without its state, and an empty one can be removed unread.
+//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is then the error. If `next`
+//! returned the error instead, the directory would have no visits and no state, and a caller could not remove it at its second
+//! visit. If it is empty, the kernel removes it though it was not read.
 
 use super::identity::Mount;
 use super::raw_open;
@@ -36,11 +38,11 @@ pub(super) struct Found {
 impl Found {
     /// What `open` opens, which is given more flags.
     fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
-        open(OFlags::empty()).map(Self::ask).or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
+        open(OFlags::empty()).map(Self::query).or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
     }
 
-    /// A directory with the end marker of its file system, or without one where the file system cannot be asked.
-    pub(super) fn ask(dir: OwnedFd) -> Self {
+    /// Queries the end marker of the file system that `dir` is on. Without an answer there is none.
+    pub(super) fn query(dir: OwnedFd) -> Self {
         let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
         Self { dir, end_marker, unreadable: None }
     }
@@ -70,7 +72,7 @@ impl Opener {
         self.only = None;
     }
 
-    /// Opens `name`, a directory in `dir`. If that fails, ask [`look_again`](Self::look_again).
+    /// Opens `name`, a directory in `dir`. If that fails, call [`look_again`](Self::look_again).
     #[inline(always)]
     pub(super) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         if self.has_openat2 { raw_open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
@@ -92,7 +94,7 @@ impl Opener {
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
-            Err(Errno::XDEV) if !self.same_mount => raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::ask),
+            Err(Errno::XDEV) if !self.same_mount => raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::query),
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused

@@ -1,4 +1,4 @@
-//! `WalkOptions`: what the caller asks of a walk before it begins.
+//! `WalkOptions`: what the caller wants of a walk, set before it begins.
 
 use super::stack::Visit;
 
@@ -67,7 +67,7 @@ impl<S> WalkOptions<S> {
     /// lead to what is mounted there.
     ///
     /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
-    /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, ask for
+    /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, query
     /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
     ///
     /// Costs: where there is `openat2` with [`RESOLVE_NO_XDEV`], one `statx` for a directory that may not be read, and nothing
@@ -83,7 +83,7 @@ impl<S> WalkOptions<S> {
 
     /// Lends each directory once more, after everything below it and without its entries: see
     /// [`Dir::is_second_visit`](crate::Dir::is_second_visit) and [`Dir::parent`](crate::Dir::parent). First and second visits
-    /// come in pairs, except that a level that was moved or removed meanwhile can be [lost](Self::max_open). On several threads too,
+    /// come in pairs, except that a level that others move or remove can be [lost](Self::max_open). On several threads too,
     /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
     /// wrote.
     ///
@@ -97,20 +97,24 @@ impl<S> WalkOptions<S> {
 
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
-    /// It holds one for the current directory, and one for each level above that has directories left to do (with second
-    /// visits, for each level). Beyond the limit, or when the process (`EMFILE`) or the system (`ENFILE`) has no more, it
-    /// closes the shallowest levels, and reopens them by `..` on the way back, or else by names from the root's level, which
-    /// stays open. It accepts only the directory that it closed: the same device, inode number and, where the file system fixes
-    /// it, birth time, and under [`same_mount`](Self::same_mount) the same mount. `SECURITY.md` lists the file systems that do
-    /// not fix it: there, a directory that was removed and replaced by one of the same inode number is taken for the same.
+    /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
+    /// one for each level above. [Following a link](crate::Dir::follow_entry) and [several threads](super::Walk::spread) take
+    /// more.
     ///
-    /// If neither leads there, the level was moved or removed. The rest of it is skipped, including its second visit, with one
-    /// error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no longer be searched,
-    /// or `EMFILE` or `ENFILE` if no descriptor is left.
-    ///
-    /// Before the walk closes a level that was just made, it waits until the clock that stamps births is past its birth, so no
-    /// directory made later has the same one: one or two of the clock's ticks, at most 20 ms with `CONFIG_HZ=100`. With
-    /// second visits on several threads it does the same before it shares such a level.
+    /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest
+    ///   level.
+    /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
+    ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
+    ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.
+    /// - **A level that it does not find is lost**: it was moved or removed. The rest of it is skipped, including its second
+    ///   visit, with one error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no
+    ///   longer be searched, or `EMFILE` or `ENFILE` if no descriptor is left.
+    /// - **Past a lost level** it finds the levels above by names alone.
+    /// - **It waits** before it closes a level that was just made, until the clock that stamps births is past that one, so no
+    ///   directory made later has the same birth time. That takes one or two ticks of the clock, at most 20 ms with
+    ///   `CONFIG_HZ=100`. With second visits on several threads it also waits before it shares such a level.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.max_open = descriptors.max(MIN_OPEN);
         self
@@ -135,13 +139,16 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// Carries a state down the tree. Each root begins with a clone of `of_root`, and each directory with a clone of its
-    /// parent's [`Dir::state`](crate::Dir::state), as the caller left it there: all directories in one begin with the same. At
-    /// its second visit a directory has its own state again, which is its parent's if nobody replaced it. Descriptors in a
-    /// state do not count for [`max_open`](Self::max_open). In an [`Arc`](std::sync::Arc) a state also carries sums up: at
-    /// second visits, as in the example `du`, or when its last clone is dropped, as in [a recipe](crate::recipes#trees). If
-    /// cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the error of
-    /// a root that could not be opened, or of a level that was lost, may be lost.
+    /// Carries a state down the tree.
+    ///
+    /// - Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
+    ///   [`Dir::state`](crate::Dir::state), as you left it there. All directories in one parent begin with the same.
+    /// - At its second visit a directory has its own state again. If nobody changed that, it is still the clone of its parent's.
+    /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last
+    ///   clone is dropped, as in [a recipe](crate::recipes#trees).
+    /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
+    /// - If cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the
+    ///   error of a root that could not be opened, or of a level that was lost, may be lost with it.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
@@ -157,8 +164,8 @@ impl<S> WalkOptions<S> {
     /// ```
     ///
     /// Costs: one clone for each directory that is not the last of its parent's (with second visits, for each), and the
-    /// size of the state for each level. On several threads, one clone more for each thread and each part of the work that it
-    /// splits off; with second visits also for each level above such a part.
+    /// size of the state for each level. On several threads, one clone more for each thread, and one or two for each part of the
+    /// work that it splits off; with second visits also one for each level from the root to such a part.
     pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
         WalkOptions { options: self.options, state: of_root }
     }

@@ -1,4 +1,5 @@
-//! The opens of a walk: below a directory, above it, and again.
+//! The `openat` and `openat2` calls of a walk: for a root, for a name in a directory, for the directory above, and for a
+//! directory whose descriptor was closed.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};

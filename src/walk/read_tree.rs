@@ -8,7 +8,9 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](super::Walk).
+//! its place, as in a [`Walk`](super::Walk). The stack, the path and the steps are those of the walk: see
+//! [`traversal`](super::traversal). The tree takes its names from the listing, so at most one is pending: the one that it goes
+//! below.
 
 use super::cursor::until_ok;
 use super::open_child::Found;
@@ -79,13 +81,13 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 ///
 /// # Guarantees
 ///
-/// Those of a [`Walk`](super::Walk#guarantees) that concern the tree: it never leaves it, unknown types are opened, errors end
-/// nothing, any depth, once each. And:
+/// Those of a [`Walk`](super::Walk#guarantees) that concern the tree: it never leaves the tree, unless you call
+/// [`follow`](TreeEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
 ///
 /// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
 ///   that of [`with_order`](Self::with_order). The root is no entry.
-/// - **A directory is lent before it is opened**: the caller can `chmod` it first. If it cannot be entered, the error comes right
-///   after it.
+/// - **The entry of a directory is lent before the directory is opened**: you can `chmod` it first. If it cannot be entered, the
+///   error comes right after its entry.
 /// - **A directory is read whole before its first entry comes.** If reading it fails midway, the entries before the error come
 ///   first, with all that is below them, and then the error.
 ///
@@ -136,8 +138,8 @@ impl WalkOptions {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open): `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file. That a root may not be read is
-    /// an error of [`ReadTree::next`].
+    /// Those of [`open`](Self::open): `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file. If the root may not be read,
+    /// [`ReadTree::next`] returns the error.
     pub fn read_tree(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
         let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
@@ -187,8 +189,8 @@ impl ReadTree {
         self
     }
 
-    /// Goes on to the next entry and lends it. `None` when nothing is left. **`while let Ok(Some(…))` takes an error for the end**:
-    /// see [`Entries::next`](crate::Entries::next).
+    /// Goes on to the next entry and lends it. `None` when nothing is left. [`Entries::next`](crate::Entries::next)
+    /// warns of a loop that loses errors.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ impl Roots {
     pub(super) fn from_fd(root: OwnedFd) -> Self {
         // What cannot be rewound cannot be read, and reading it tells why.
         let _ = seek(&root, SeekFrom::Start(0));
-        Self::open(Found::ask(root))
+        Self::open(Found::query(root))
     }
 
     pub(super) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {

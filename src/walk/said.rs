@@ -1,8 +1,10 @@
-//! `Said`: what the caller says of names in the current directory, until that is settled.
+//! `Said`: what the caller says of names in the current directory, and, where it is read again, the names that were lent before.
+//! When the walk goes on, [`Notes`](super::notes::Notes) settles by it which names are entered.
 
 use super::pending::Kind;
 
-/// The words in the order in which they came. [`sort`](Self::sort) keeps the one that counts for each name.
+/// A word is what the caller said of a name, or the name of an entry that was lent before the directory is read again. Words come
+/// in the order of the calls; [`sort`](Self::sort) keeps, for each name, the one that counts.
 #[derive(Default)]
 pub(super) struct Said {
     words: Vec<Word>,

@@ -1,4 +1,5 @@
-//! How a thread splits off a part of its traversal for another one: some of its roots, or of the names pending at a level.
+//! How a busy thread splits off a part of its traversal for a thread that waits: some of its roots, or some of the names that are
+//! pending at one of its levels.
 
 use super::bounds::Bounds;
 use super::raw_open;
@@ -80,7 +81,8 @@ impl<S: Clone> Traversal<S> {
         let bounds = Bounds { names_at: 0, ..level.bounds };
         let cost = bounds.path_end + self.links.cost_until(bounds.depth, self.options.second_visits);
         self.path_credit.checked_sub(cost)?;
-        // Where nobody may search, no name can be opened, and whoever is last there does not get up by `..` either.
+        // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
+        // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
         if self.options.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {

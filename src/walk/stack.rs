@@ -6,9 +6,10 @@
 //!          base                                 top, the current directory
 //! ```
 //!
-//! The shallowest level is the base. When too many descriptors are open, the shallowest open level between the base and the top is
-//! closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that is
-//! lost: nothing is left to do there, and the walk goes up past it.
+//! The shallowest level is the base. When as many levels are open as may be, the shallowest open one between the base and the top
+//! is closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that
+//! level is lost: this thread does nothing more there, and goes up past it. A shared level that this thread leaves to others is
+//! lost to it in the same way.
 
 use super::bounds::Bounds;
 use super::identity::Identity;

@@ -1,5 +1,6 @@
-//! `Traversal`, `Step`: one thread's way from the root to the current directory, what is still to do along it, and the steps that
-//! it takes: down, up, back to a level that was closed, and on to the next root.
+//! `Traversal`, `Step`: where one thread is in the tree, what it has still to do there, and the steps that it takes: down, up,
+//! back to a level that was closed, and on to the next root. A level is a directory, from the root to the current one, that has
+//! something to do.
 //!
 //! ```text
 //! roots     the trees to do after this one     /var
@@ -9,10 +10,10 @@
 //! ```
 //!
 //! A level stays on the stack while it has names pending. Its last child takes its place, and its descriptor is closed as soon
-//! as that child is open: a chain of directories is one level, however long it is. With second visits a level stays until
-//! its own.
+//! as that child is open: a chain of directories is one level, however long it is. With second visits a level stays until its
+//! own. The level right below a closed one stays too, because `..` leads back from there.
 //!
-//! What happens between two calls of `next`, in this order, and where:
+//! What a call of `Walk::next` or `Worker::next` does, in this order, and where. `ReadTree` calls the steps one by one:
 //!
 //! ```text
 //! finish  reads the entries that were not lent, in case they are directories       cursor, dir

@@ -1,11 +1,13 @@
 //! How the walk finds a level again after closing its descriptor: [`reopen`].
 //!
-//! It goes by `..` from the directory below, or else by names from the base. Either way it accepts a directory only if that has the
-//! [`Identity`] noted when the level was closed: others may have moved either one meanwhile.
+//! It goes up by `..` from the level below. If that does not lead there, it goes down by names: from the base of its stack, or,
+//! where the last thread at a shared level goes on above its own base, from the root. Either way it accepts a directory only if
+//! that has the [`Identity`] noted when the level was closed or shared, because others can move directories meanwhile.
 //!
-//! Above a lost level, only names are left. No name is tried again at or below the first that led elsewhere, so the number of system
-//! calls on the way back grows with the depth, whatever was moved. Only above a followed link, through which `..` does not lead
-//! back, each level takes a way by names.
+//! Above a lost level there is no descriptor for `..` to begin at, so only names are left. Once a name has led elsewhere, neither
+//! that name nor one below it is tried again. So the number of system calls on the way back grows in proportion to the depth,
+//! whatever was moved. Above a followed link it does not: `..` does not lead back through the link, so each level takes a way by
+//! names.
 
 use super::bounds::Bounds;
 use super::identity::{FileId, Identity};

@@ -1,4 +1,4 @@
-//! `Worker`: one of the threads that walk together.
+//! `Worker`: what each thread of `Walk::spread` lends directories by, and how it leaves the work to the others.
 
 use super::cursor::{Cursor, until_ok};
 use super::dir::Dir;
@@ -26,7 +26,7 @@ pub struct Worker<'scope, S = ()> {
     cursor: Cursor<S>,
     queue: &'scope WorkQueue<Traversal<S>>,
     index: usize,
-    /// It is not `Send`, which can be allowed later, and could not be forbidden.
+    /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away again would.
     on_its_thread: PhantomData<*const ()>,
 }
 
@@ -36,10 +36,8 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     }
 
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
-    ///
-    /// **`while let Ok(Some(dir)) = worker.next()`, which rustc suggests, silently takes an error for the end**, on this thread
-    /// only.
+    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load. The
+    /// loop of which [`Entries::next`](crate::Entries::next) warns ends this thread only.
     ///
     /// # Errors
     ///
@@ -56,7 +54,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
-    /// lends its entries; that of this thread cannot be used after this call, as the compiler sees.
+    /// lends its entries. The compiler refuses to use that of this thread after this call.
     ///
     /// ```
     /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {

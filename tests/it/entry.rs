@@ -1,4 +1,4 @@
-//! What an entry asks the file system concerns itself, never the target of a link. Its errors have its path.
+//! What an entry queries concerns itself, never the target of a link. Its errors have its path.
 
 use crate::fixture::{make_file, mixed};
 use crate::support::process::as_nobody;

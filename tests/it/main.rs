@@ -3,7 +3,7 @@
 //!
 //! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
 //! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
-//! - `entry`: what an entry asks the file system; `types`: the traits of every public type (`Send`, covariant);
+//! - `entry`: what an entry queries of the file system; `types`: the traits of every public type (`Send`, covariant);
 //! - `errors`: an error of a call with a wrong argument;
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;

@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Sorted by name. Where the directory does not list types, it asks for them.
+/// Sorted by name. Where the directory does not list types, it queries them.
 fn by_std(path: &Path) -> io::Result<Vec<Found>> {
     let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
     let found = entries.iter().map(|entry| Found { file_type: type_by_std(entry), ..Found::by_std(entry) });

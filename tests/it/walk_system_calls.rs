@@ -65,14 +65,14 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
         let (below, reads) = (totals["openat2"], reads(root));
         assert!(below >= 3, "{below} directories");
         let dirs = below + 1;
-        // The root is opened by `openat` and asked for its end marker.
+        // The root is opened by `openat`, and its end marker is queried.
         let expected =
             [("close", dirs), ("fstatfs", 1), ("getdents64", reads * dirs), ("openat", 1), ("openat2", below)];
         assert_totals(&totals, &expected, root.to_str().unwrap());
     }
 }
 
-/// No call asks about an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
+/// No call queries an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
 #[test]
 fn unread_directory_is_read_once() {
     const TEST: &str = "walk_system_calls::unread_directory_is_read_once";
@@ -188,7 +188,7 @@ fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usiz
     let reads = reads(Tree::new(|_| ()).path());
     let (dirs, closed) = (totals["getdents64"] / reads, totals["statx"] / 2);
     let again = closed + hops;
-    // Where there is a birth time, `fstatfs` tells whether to trust it. `std` does not ask for it on musl.
+    // Where there is a birth time, `fstatfs` tells whether to trust it. `std` does not query it on musl.
     let births = statx(CWD, Tree::new(|_| ()).path(), AtFlags::empty(), StatxFlags::BTIME);
     let has_births = births.is_ok_and(|births| births.stx_mask & StatxFlags::BTIME.bits() != 0);
     let expected = [

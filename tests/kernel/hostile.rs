@@ -178,7 +178,7 @@ pub fn long_names_pass() -> bool {
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
 }
 
-/// `d_type` is the type that the server sends. If that is unknown, `file_type` asks, as `std` does.
+/// `d_type` is the type that the server sends. If that is unknown, `file_type` queries it, as `std` does.
 #[test]
 fn types_are_passed_on_or_resolved() {
     served("hostile::types_are_passed_on_or_resolved", 60, || {

@@ -88,7 +88,7 @@ impl Scan {
         self
     }
 
-    /// The same scan by a reader that asks for the types that the directory does not list.
+    /// The same scan by a reader that queries the types that the directory does not list.
     pub fn resolved(mut self, file_type: impl Fn(&Found) -> FileType) -> Self {
         for entry in self.found.iter_mut().filter(|entry| entry.file_type == FileType::Unknown) {
             entry.file_type = file_type(entry);
@@ -177,7 +177,7 @@ impl PartialEq<Entry<'_>> for Found {
     }
 }
 
-/// The type of an entry by `std`, which asks the file system if the directory does not list types.
+/// The type of an entry by `std`, which queries the file system if the directory does not list types.
 pub fn type_by_std(entry: &DirEntry) -> FileType {
     let file_type = entry.file_type().unwrap();
     let answers = [

@@ -8,8 +8,8 @@ use lendir::{Buffer, EndMarker, Entries, FileType, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 
-/// The directory is removed after its last entry is lent. An iterator that asks the kernel again notices; one that relies on a
-/// marker does not ask.
+/// The directory is removed after its last entry is lent. An iterator that queries the kernel again notices; one that relies on a
+/// marker does not.
 pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
     let path = Doomed::path(mounted).join("saved");
     fs::create_dir(path.join("child")).unwrap();

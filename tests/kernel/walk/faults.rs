@@ -75,7 +75,7 @@ impl Sweep<'_> {
         let what = format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
         let (told, calls) = self.walk(call, 0, |_| false);
         assert_eq!(told, self.all, "{what}");
-        assert!(call != NEWFSTATAT || calls == 0, "{what}: the walk asks for types");
+        assert!(call != NEWFSTATAT || calls == 0, "{what}: the walk queries types");
 
         // Where `statx` is refused, `fstat` answers, which knows no mounts: a level that was noted so seems to be on another one.
         let is_answered = call == STATX && matches!(errno, ENOSYS | EPERM);

@@ -1,4 +1,4 @@
-//! What a walk asks the kernel through `openat2`, and what it does if that is refused.
+//! How a walk opens directories by `openat2`, and what it does if that is refused.
 
 use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
 use super::{SORTED, Told, comb};
