@@ -28,7 +28,7 @@ use std::cell::Cell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, iter};
+use std::{fmt, io, iter};
 
 /// Reads the tree at `path` in one loop, with the default options.
 ///
@@ -105,7 +105,7 @@ pub struct ReadTree {
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
     /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    owed: Vec<(usize, Error)>,
+    owed: Vec<(usize, io::Error)>,
     /// What the tree does next about the entry lent last.
     then: Cell<Then>,
 }
@@ -366,8 +366,7 @@ impl ReadTree {
             let result = listing.read_behind(above, top.dir(), top.end_marker);
             top.state.end = listing.extent();
             if let Err(error) = result {
-                let depth = top.bounds.depth;
-                owed.push((depth, traversal.error(error)));
+                owed.push((top.bounds.depth, error)); // without the path: those of all levels would take memory with its square
             }
         }
         Ok(())
@@ -388,7 +387,7 @@ impl ReadTree {
         }
         let owed = if self.is_owed() { self.owed.pop() } else { None };
         if let Some((_, error)) = owed {
-            return Err(error);
+            return Err(self.traversal.error(error));
         }
         self.traversal.come_back()?;
         self.traversal.pop();
