@@ -42,6 +42,7 @@ mod oracle;
 mod pids;
 mod plain;
 mod read_dir;
+mod read_tree;
 mod rm;
 mod roots;
 mod said;
