@@ -74,7 +74,7 @@ pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Ve
 /// Every call but these. `malloc` maps and unmaps memory, and takes a lock. `rustix` looks for the vDSO once in a 32-bit process,
 /// and asks the kernel for the time where it finds none, as in a static program. The walk yields while a level is too young to
 /// be closed. Only fixtures make and remove directories.
-const TRACED: &str = "trace=!brk,?clock_gettime,?clock_gettime64,?futex,?mmap,?mmap2,mremap,munmap,prctl,sched_yield,\
+const TRACED: &str = "trace=!brk,?clock_gettime,?clock_gettime64,?futex,?mmap,?mmap2,mprotect,mremap,munmap,prctl,sched_yield,\
                       ?mkdir,mkdirat,?rmdir,unlinkat";
 
 /// The names of the system calls in each part: see [`lines`].

@@ -5,7 +5,7 @@
 //! - `faults`: a system call that ends with an error;
 //! - `hostile`: a server that answers with whatever it likes;
 //! - `procfs`: processes that come and go, or belong to others;
-//! - `walk`: a walk in any of these conditions.
+//! - `walk`: a walk in any of these conditions; `walk::read_tree`: a `ReadTree`.
 //!
 //! A new file system is a line of `file_systems`.
 //!
