@@ -19,7 +19,6 @@ pub struct Answer {
     pub what: Result<bool, i32>,
 }
 
-/// What a caller says of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     SkipBelow,
@@ -27,40 +26,51 @@ pub enum Word {
     Follow,
 }
 
-impl Word {
-    pub fn say(self, entry: &TreeEntry<'_>) {
-        match self {
-            Self::SkipBelow => entry.skip_below(),
-            Self::SkipRest => entry.skip_rest(),
-            Self::Follow => entry.follow(),
-        }
-    }
+/// What a caller says of each entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    Nothing,
+    Follow,
+    /// Up to three random words, which depend only on this seed and the path.
+    Any(u64),
 }
 
-/// A way to read a tree, and what its caller says.
+/// A way to read a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct PreOrder {
     pub order: Order,
     pub max_depth: usize,
     pub max_open: usize,
-    /// Whether it follows everything.
-    pub follows: bool,
-    /// For [`words`](Self::words).
-    pub seed: Option<u64>,
+    pub says: Says,
 }
 
 pub const PRE_ORDER: PreOrder =
-    PreOrder { order: Order::Unsorted, max_depth: usize::MAX, max_open: 32, follows: false, seed: None };
+    PreOrder { order: Order::Unsorted, max_depth: usize::MAX, max_open: 32, says: Says::Nothing };
 
 impl PreOrder {
-    /// One after another, of the entry at `path`.
-    pub fn words(&self, path: &Path) -> Vec<Word> {
-        let mut random = self.seed.map(|seed| Random::of(&(seed, path)));
-        let mut word =
-            |_| [Word::SkipBelow, Word::SkipRest, Word::Follow][random.as_mut().map_or(2, |random| random.below(3))];
-        let count =
-            self.seed.map_or(usize::from(self.follows), |seed| Random::of(&(path, seed)).below(8).saturating_sub(4));
-        (0..count).map(&mut word).collect()
+    fn words(&self, path: &Path) -> Vec<Word> {
+        match self.says {
+            Says::Nothing => vec![],
+            Says::Follow => vec![Word::Follow],
+            Says::Any(seed) => {
+                let mut random = Random::of(&(seed, path));
+                let count = random.below(8).saturating_sub(4);
+                (0..count).map(|_| [Word::SkipBelow, Word::SkipRest, Word::Follow][random.below(3)]).collect()
+            }
+        }
+    }
+
+    /// Says what this way says. Returns whether it says anything.
+    pub fn say(&self, entry: &TreeEntry<'_>) -> bool {
+        let words = self.words(entry.path());
+        for word in &words {
+            match word {
+                Word::SkipBelow => entry.skip_below(),
+                Word::SkipRest => entry.skip_rest(),
+                Word::Follow => entry.follow(),
+            }
+        }
+        !words.is_empty()
     }
 
     /// Sort the tree that they read by [`order`](Self::order).
@@ -68,14 +78,18 @@ impl PreOrder {
         Walk::options().max_depth(self.max_depth).max_open(self.max_open)
     }
 
+    pub fn begin(&self, root: impl AsRef<Path>) -> ReadTree {
+        self.options().read_tree(root).unwrap().with_order(self.order)
+    }
+
     pub fn read(&self, root: impl AsRef<Path>) -> Vec<Answer> {
-        self.all(&mut self.options().read_tree(root).unwrap().with_order(self.order))
+        self.all(&mut self.begin(root))
     }
 
     /// All that is left.
     pub fn all(&self, tree: &mut ReadTree) -> Vec<Answer> {
         let mut answers = Vec::new();
-        while let Some(answer) = next(tree, |entry| self.words(entry.path()).iter().for_each(|word| word.say(entry))) {
+        while let Some(answer) = next(tree, |entry| _ = self.say(entry)) {
             answers.push(answer);
             assert!(answers.len() < 1_000_000, "answers without end");
         }
@@ -111,8 +125,7 @@ impl PreOrder {
                 continue;
             }
             // Below a followed link a directory can be a loop, too.
-            let follows_any = self.follows || self.seed.is_some();
-            match if follows_any { is_entered(&path, depth - 1) } else { Ok(true) } {
+            match if self.says == Says::Nothing { Ok(true) } else { is_entered(&path, depth - 1) } {
                 Ok(true) => self.below(&path, depth, answers),
                 Ok(false) => {}
                 Err(errno) => answers.push(Answer::error(&path, depth, errno)),
