@@ -1,4 +1,4 @@
-//! `ReadTree` where calls fail, types are missing and file systems are mounted: nothing is lost silently, and each error comes once,
+//! `ReadTree` where calls fail or types are missing: nothing is lost silently, and each error comes once,
 //! where it belongs.
 
 use super::comb;
@@ -6,18 +6,17 @@ use super::faults::{CALLS, GETDENTS64, OPENAT2, STATX};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
 use crate::file_systems::FileSystem;
-use crate::mounted::in_own_namespace;
 use crate::readers::WALKERS;
 use crate::support::machine;
-use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, errors_between, next};
+use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, Says, errors_between, next};
 use crate::support::process;
 use crate::support::tree::{self, make};
 use crate::trap;
 use lendir::Order;
 use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
-use rustix::mount::{MountFlags, mount, mount_bind};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
@@ -82,7 +81,8 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
         failed += errors.len();
     }
     let (answers, _) = read(Box::new(move |number| errno != EINTR || number % (burst + 1) != 0));
-    errors_between(&answers, all, is_silent, &format!("{what}, every call"));
+    let errors = errors_between(&answers, all, is_silent, &format!("{what}, every call"));
+    assert!(errno != EINTR || errors.is_empty(), "{what}, every call: {errors:?}");
     let expected = match (call, errno) {
         (FSTATFS, _) | (_, EINTR) => Some(0),
         (GETDENTS64 | OPENAT2, EIO) => Some(calls as usize),
@@ -138,31 +138,22 @@ fn read_error_waits_for_its_own_directory() {
 }
 
 #[test]
-fn other_mounts_are_entered_only_if_they_may_be() {
-    let outcome = in_own_namespace(|scratch| {
-        let tree = scratch.join("tree");
-        make(&tree, &["d/e/f", "tmpfs/covered", "bind/covered", "d/last/"]);
-        for point in ["tmpfs", "d/last"].map(|point| tree.join(point)) {
-            mount("none", &point, "tmpfs", MountFlags::empty(), c"").unwrap();
-            make(&point, &["below/f", "g"]);
+fn entries_of_unknown_type_are_opened_and_followed_as_others() {
+    const TEST: &str = "walk::read_tree::entries_of_unknown_type_are_opened_and_followed_as_others";
+    trapped(TEST, &[GETDENTS64], |tree| {
+        fs::create_dir(tree.join("root")).unwrap(); // links of a random tree lead above it
+        tree::random(&tree.join("root"), 6);
+        let says = [Says::Nothing, Says::Follow, Says::Any(1), Says::Any(2)];
+        for way in says.map(|says| PreOrder { says, max_depth: 6, ..SORTED }) {
+            let expected = way.by_std(tree);
+            trap::count(GETDENTS64);
+            trap::hide_types();
+            let answers = way.read(tree);
+            trap::count(GETDENTS64);
+            assert!(answers == expected, "{way:?}");
         }
-        mount_bind(tree.join("d/e"), tree.join("bind")).unwrap();
-        let points = ["tmpfs", "bind", "d/last"].map(|point| tree.join(point));
-        for max_open in [4, 32] {
-            let way = PreOrder { max_open, ..SORTED };
-            let mut all = way.by_std(&tree);
-            assert_eq!(way.read(&tree), all);
-            let one = || way.options().same_mount(true);
-            all.retain(|answer| !points.iter().any(|at| answer.path != *at && answer.path.starts_with(at)));
-            assert_eq!(way.all(&mut one().read_tree(&tree).unwrap().with_order(way.order)), all);
-            for point in &points {
-                let answers = way.all(&mut one().read_tree(point).unwrap().with_order(way.order));
-                assert_eq!(answers, way.by_std(point), "as the root, a mount point is entered");
-            }
-        }
-        10
+        machine::passed("tree: unknown types", says.len(), "readings of a random tree, skipped and followed");
     });
-    machine::report("tree: mount points", outcome, "readings of a tree with two tmpfs and a bind mount in it");
 }
 
 /// Where the directories list no types, too: what may be a directory is opened, and nothing is asked.
