@@ -1,0 +1,97 @@
+//! What reading a tree costs: no allocation once warm, and memory and system calls that grow with the tree.
+
+use crate::costs::allocated;
+use crate::strace::{Counted, totals};
+use crate::support::machine::runs_long;
+use crate::support::scan::ORDERS;
+use crate::support::tree::{self, Tree};
+use lendir::{Listing, Order, ReadTree, Walk};
+use std::hint::black_box;
+use std::path::Path;
+
+type Make = fn(&Path, usize);
+
+/// Reads this many entries. Returns how many there were.
+fn read(tree: &mut ReadTree, most: usize) -> usize {
+    let mut count = 0;
+    while count < most
+        && tree.next().unwrap().is_some_and(|entry| black_box(entry.path()).has_root() || entry.depth() > 0)
+    {
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn nothing_is_allocated_once_warm() {
+    let trees = [
+        Tree::new(|at| tree::comb(at, 60)),
+        Tree::new(|at| tree::wide(at, 600, 60)),
+        Tree::new(|at| tree::bushy(at, 5)),
+        Tree::of(&["only/f", "g"]),
+    ];
+    let count: usize = trees.iter().map(|tree| read(&mut lendir::read_tree(tree.path()).unwrap(), usize::MAX)).sum();
+    for order in ORDERS {
+        let roots = trees.iter().map(Tree::path).cycle().take(4 * trees.len());
+        let mut tree = Walk::options().max_open(4).read_trees(roots).with_order(order);
+        assert_eq!(read(&mut tree, 2 * count), 2 * count);
+        let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), 2 * count));
+        assert_eq!(costs.times, 0, "{order:?}: {costs:?}"); // the paths of the roots are freed
+    }
+}
+
+/// What a `Vec` takes that has grown to so many elements, by doubling.
+const fn grown(count: usize, size: usize) -> usize {
+    count.next_power_of_two() * size
+}
+
+/// As much as the documentation states, doubled, because memory doubles when it grows; all that was ever allocated is a small
+/// multiple of it. A path that is copied for each directory would take the square.
+#[test]
+fn memory_grows_with_what_is_left() {
+    let levels = if runs_long() { 20_000 } else { 2000 };
+    let begin = (37 + 64) * 1024;
+    let (path, stack, entries) = (grown(levels * "m/".len(), 1), grown(levels, 136), 2 * 3 * levels * (24 + 16));
+    for (shape, make, max_open, count, promised) in [
+        ("a chain", tree::chain as Make, 32, levels, begin + path),
+        ("a comb", tree::comb, 4, 3 * levels, begin + path + stack + entries),
+        ("a comb, 1000 open", tree::comb, 1000, 3 * levels, begin + path + stack + entries),
+    ] {
+        let tree = Tree::new(|at| make(at, levels));
+        let mut tree = Walk::options().max_open(max_open).read_tree_from_fd(lendir::open(tree.path()).unwrap(), "");
+        let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), count, "{shape}"));
+        let taken = costs.bytes - costs.freed;
+        assert!(taken <= promised && costs.bytes <= 3 * promised, "{shape}: {taken} of {costs:?}, {promised} promised");
+    }
+}
+
+/// The calls of a `Walk` that reads each directory into a listing, where nothing but directories is in it; those of twice as many
+/// levels are twice as many.
+#[test]
+fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
+    const TEST: &str = "read_tree::costs::system_calls_are_those_of_a_walk_and_grow_with_the_tree";
+    const LEVELS: usize = 60;
+    let parts = totals(TEST, || {
+        for (make, max_open) in [(tree::chain as Make, 32), (tree::comb, 1000), (tree::comb, 4)] {
+            for levels in [LEVELS, 2 * LEVELS] {
+                let tree = Tree::new(|at| make(at, levels));
+                let options = Walk::options().max_open(max_open);
+                {
+                    let _counted = Counted::begin();
+                    let (mut walk, mut listing) = (options.clone().open(tree.path()).unwrap(), Listing::new());
+                    while let Some(mut dir) = walk.next().unwrap() {
+                        dir.read_into(&mut listing).unwrap();
+                    }
+                }
+                let _counted = Counted::begin();
+                read(&mut options.read_tree(tree.path()).unwrap().with_order(Order::Bytes), usize::MAX);
+            }
+        }
+    });
+    for (shape, parts) in parts.iter().flat_map(|parts| parts.chunks(4)).enumerate() {
+        let [walk, read, twice_walk, twice_read] = parts else { panic!("BUG: a part is missing") };
+        assert_eq!((read, twice_read), (walk, twice_walk), "shape {shape}");
+        let [once, twice] = [read, twice_read].map(|totals| totals.values().sum::<usize>());
+        assert!(twice <= 2 * once + 50, "shape {shape}: {read:?}, {twice_read:?}");
+    }
+}
