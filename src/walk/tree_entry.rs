@@ -21,7 +21,6 @@ use std::{fmt, io};
 /// [`filter_map`](super::ReadTree::filter_map), too.
 ///
 /// It has no [cookie](crate::Entry::cookie), because its directory has been read to its end.
-#[must_use]
 pub struct TreeEntry<'a> {
     pub(super) entry: ListedEntry<'a>,
     pub(super) directory: Directory<'a>,
