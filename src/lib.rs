@@ -63,9 +63,9 @@
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`ReadTree::filter_map`]; for paths [`ReadTree::paths`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::read_tree_from_fd`], [`WalkOptions::from_fd`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`ReadTree::with_order`], [`Dir::read_into`]; [`Listing::by_name`]; as git sorts, [`Order::Path`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`ReadTree::with_order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
 //! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; as the record has it, perhaps unknown, [`Entry::d_type`] |
-//! | stat what a link leads to | `statat` of [`rustix`] with `dir_fd`, `name_cstr` and `AtFlags::empty()` |
+//! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`] |

@@ -62,6 +62,8 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
+/// With options, it begins by [`WalkOptions::read_tree`].
+///
 /// It lends, and so it is no [`Iterator`], and there is no `for entry in tree`: instead of that, write the loop above, or go over
 /// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
 /// next call of `next`, so copy what you keep: `entry.path().to_owned()`.
@@ -205,7 +207,20 @@ impl ReadTree {
         Ok(if self.advance()? { Some(self.lend()) } else { None })
     }
 
-    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
+    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop. Nor
+    /// should an error of an entry, which a `?` in the loop would make of it:
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     match entry.file_type() {
+    ///         Ok(file_type) if file_type.is_dir() => println!("{:?}", entry.path()),
+    ///         Ok(_) => {}
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<TreeEntry<'_>> {
         until_ok(|| self.advance(), on_error).then(|| self.lend())
