@@ -147,6 +147,28 @@ mod tests {
         assert!(wait_until_past(birth, time_by));
     }
 
+    /// At HZ=100 the coarse clock stands still for 10 ms, and may lag by up to 20. Births are stamped by it, or by the fine one.
+    #[test]
+    fn a_birth_is_waited_for_while_a_clock_that_lags_by_two_ticks_may_stamp_it_again() {
+        const TICK: u64 = 10;
+        let coarse = |now: u64| (now / TICK - 1) * TICK;
+        for (made, age) in [100, 101, 105, 109].into_iter().flat_map(|made| [0, 6, 11, 19, 25].map(|age| (made, age))) {
+            for birth in [coarse(made), made] {
+                let now = Cell::new(made + age);
+                // It takes a millisecond to look at both clocks.
+                let time_by = |clock| {
+                    let is_fine = clock == ClockId::Realtime;
+                    let time = if is_fine { now.replace(now.get() + 1) } else { coarse(now.get()) };
+                    Some(Duration::from_millis(time))
+                };
+                assert!(wait_until_past(Duration::from_millis(birth), time_by));
+                let waited = now.get() - 1 - made - age;
+                let (is_past, was_past) = (coarse(now.get() - 1) > birth, coarse(now.get() - 2) > birth);
+                assert!(is_past && (waited == 0 || !was_past), "{birth}, made at {made}: {waited} ms at {age} ms");
+            }
+        }
+    }
+
     /// From the first call on, or from a later one.
     #[test]
     fn a_birth_proves_nothing_where_a_clock_is_refused() {

@@ -3,22 +3,11 @@
 use crate::support::machine::{passed, runs_long};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
-use crate::walk_bounds::leave_room;
+use crate::walk_bounds::{leave_room, open_descriptors};
 use lendir::{Listing, Walk};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::cell::{Cell, RefCell};
-use std::fs;
 
 const DEPTH: usize = 24;
-
-/// How many descriptors this process has open. Counting takes a descriptor too, so the limit is lifted meanwhile.
-fn open_descriptors() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
-    let count = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
-    setrlimit(Resource::Nofile, limit).unwrap();
-    count
-}
 
 /// For each visit: the depth, whether it is the second, and how many descriptors the walk has. `look` is called with each depth.
 fn counts(walk: &mut Walk, before: &Cell<usize>, mut look: impl FnMut(usize)) -> Vec<(usize, bool, usize)> {

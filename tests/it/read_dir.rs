@@ -162,19 +162,6 @@ fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
 }
 
 #[test]
-fn seek_goes_to_just_after_the_entry_of_a_cookie() {
-    let made = numbered(MANY);
-    let mut dir = read_dir(made.path()).unwrap();
-    let found = all(&mut dir);
-    for at in [0, 1, MANY / 2, MANY - 2, MANY - 1] {
-        dir.seek(found[at].cookie).unwrap();
-        assert!(all(&mut dir) == found[at + 1..]);
-    }
-    dir.next().unwrap();
-    assert_eq!(dir.seek(u64::MAX).unwrap_err().path(), made.path());
-}
-
-#[test]
 fn find_skips_the_others() {
     let made = mixed();
     let mut dir = read_dir(made.path()).unwrap();

@@ -99,8 +99,16 @@ fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &m
                     model.skip_all();
                 }
                 1..4 => {
-                    dir.read_into(&mut listing).unwrap();
+                    (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap());
                     model.is_listed = true;
+                }
+                4..7 => match dir.find(|entry| entry.name() == name).unwrap() {
+                    Some(entry) => model.lend(entry.name(), entry.d_type()),
+                    None => model.last = None,
+                },
+                7 => {
+                    dir.count().unwrap();
+                    model.last = None;
                 }
                 _ => {}
             },
@@ -139,7 +147,8 @@ fn any_calls_enter_what_the_model_enters() {
         let there: Vec<_> =
             fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name().into_encoded_bytes()).collect();
         // Names that are never lent, some of which are prefixes or extensions of others.
-        let others = ["", ".", "..", "000", "000d/", "000dd", "zzz", "0", "001d\0", "a\0b", "a\\0b", &"x".repeat(300)];
+        let others =
+            ["", ".", "..", "000", "000d/", "000dd", "zzz", "0", "001d\0", "001\0d", "a\\0b", &"x".repeat(300)];
         let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
         for seed in 0..if runs_long() { 4000 } else { 120 } {
             for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {

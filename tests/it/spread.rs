@@ -1,10 +1,11 @@
 //! What `Walk::spread` promises. A new test belongs in
 //!
 //! - `lends`: together the threads lend what one lends, in its order, and all of them work;
-//! - `ends`: a closure that returns early, stops or panics;
+//! - `ends`: a closure that returns early, stops or panics; `endings` has what `tests/shuttle` shares;
 //! - `trouble`: the tree changes meanwhile, or rights are missing;
 //! - `limits`: few descriptors, threads or cores.
 
+mod endings;
 mod ends;
 mod lends;
 mod limits;

@@ -28,6 +28,14 @@ fn trace(walk: &mut Walk, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
     (count, hasher.finish())
 }
 
+const COMB_DEPTH: usize = 6;
+
+/// Between two levels with directories left to do: more `..` than one path can hold.
+fn combs_far_apart(at: &Path, between: usize) {
+    let levels = [(tree::COMB, COMB_DEPTH), (tree::CHAIN, between), (tree::COMB, COMB_DEPTH)];
+    tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
+}
+
 #[test]
 fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
     let depth = if runs_long() { 100_000 } else { 2500 };
@@ -36,21 +44,35 @@ fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
         for second_visits in [false, true] {
             let expected = trace(&mut walk(tree.path(), 400, second_visits), |_| ());
             assert_eq!(expected.0, if second_visits { 2 * count } else { count });
+            let [first, moved] = ["m", "moved"].map(|name| tree.path().join(name));
             for max_open in [1, 32] {
-                assert!(trace(&mut walk(tree.path(), max_open, second_visits), |_| ()) == expected, "{max_open} open");
+                let found = trace(&mut walk(tree.path(), max_open, second_visits), |dir| {
+                    // From now on only `..` leads back.
+                    if dir.name() == b"m" && dir.depth() == depth && !dir.is_second_visit() {
+                        fs::rename(&first, &moved).unwrap();
+                    }
+                });
+                assert!(found == expected, "{max_open} open");
+                fs::rename(&moved, &first).unwrap();
             }
         }
     };
     thread::scope(|scope| {
-        for (make, beside) in [(tree::chain as fn(&Path, usize), 1), (tree::comb, 3)] {
+        let far_apart = (combs_far_apart as fn(&Path, usize), depth + 2 * 3 * COMB_DEPTH);
+        for (make, below) in [(tree::chain as fn(&Path, usize), depth), (tree::comb, 3 * depth), far_apart] {
             let thread = thread::Builder::new().stack_size(64 * 1024);
-            thread.spawn_scoped(scope, move || test(make, beside * depth + 1)).unwrap();
+            thread.spawn_scoped(scope, move || test(make, below + 1)).unwrap();
         }
     });
 }
 
+/// How many descriptors this process has open. Counting takes a descriptor too, so the limit is lifted meanwhile.
 pub fn open_descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count()
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let count = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    count
 }
 
 #[test]
@@ -107,7 +129,6 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 /// Inside `next` too, where the walk comes back to closed levels: by `..`, by names, or not at all.
 #[test]
 fn no_more_descriptors_are_open_at_any_time_than_stated() {
-    const DEPTH: usize = 6;
     const TEST: &str = "walk_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
     let cases =
         || [false, true].into_iter().flat_map(|second_visits| (0..4).map(move |change| (second_visits, change)));
@@ -116,10 +137,8 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| {
                 // In one case the way back is longer than one path of `../`.
-                let between = if change == 0 { 4096 / "../".len() } else { 0 };
-                let levels = [(tree::COMB, DEPTH), (tree::CHAIN, between), (tree::COMB, DEPTH)];
-                tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
-                tree::comb(&at.join("z"), DEPTH);
+                combs_far_apart(at, if change == 0 { 4096 / "../".len() } else { 0 });
+                tree::comb(&at.join("z"), COMB_DEPTH);
                 symlink(aside.path(), at.join("m/m/m/link")).unwrap();
             });
             let path = |levels| tree.path().join("m/".repeat(levels));
@@ -129,7 +148,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
                 match change {
                     1 if at.ends_with("m/z") => move_aside(at.parent().unwrap(), aside.path()).unwrap(),
                     // The rest of the level right below the root is lost.
-                    2 if at == path(2 * DEPTH) => {
+                    2 if at == path(2 * COMB_DEPTH) => {
                         move_aside(&path(2), aside.path()).unwrap();
                         move_aside(&path(1), aside.path()).unwrap();
                     }
@@ -197,79 +216,37 @@ fn process_with_too_few_descriptors_gets_errors() {
     });
 }
 
-/// Between two levels with directories left to do there may be thousands of others: more `..` than one path can hold.
-#[test]
-fn way_back_is_found_across_a_long_chain() {
-    let levels = [(tree::COMB, 6), (tree::CHAIN, 3000), (tree::COMB, 6)];
-    let levels = levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count));
-    let tree = Tree::new(|at| tree::nest(at, levels));
-    for second_visits in [false, true] {
-        let expected = trace(&mut walk(tree.path(), 5000, second_visits), |_| ());
-        assert!(trace(&mut walk(tree.path(), 1, second_visits), |_| ()) == expected);
-    }
-}
-
-/// While the walk is in an `a` or a `z`, the test changes it, so `..` leads elsewhere or is refused: the walk still finds every
-/// level above.
+/// While the walk is in a directory, the test changes it or the one above, so `..` leads elsewhere or is refused, or a level may
+/// not be read any more: the walk still finds every level above.
 #[test]
 fn way_back_is_found_if_the_directory_below_is_changed() {
-    type Change = fn(from: &Path, aside: &Path) -> io::Result<()>;
-    let changes: [Change; 3] = [
-        |from, _| fs::remove_dir(from),
-        move_aside,
-        |from, _| fs::set_permissions(from, Permissions::from_mode(0o000)),
+    type Change = fn(at: &Path, aside: &Path) -> io::Result<()>;
+    fn allow(at: &Path, mode: u32) -> io::Result<()> {
+        fs::set_permissions(at, Permissions::from_mode(mode))
+    }
+    // Where it is made, by the end of the path.
+    let changes: [(&[&str], Change); 5] = [
+        (&["a", "z"], |at, _| fs::remove_dir(at)),
+        (&["a", "z"], move_aside),
+        (&["a", "z"], |at, _| allow(at, 0o000)),
+        (&["m/z"], |at, aside| move_aside(at.parent().unwrap(), aside)),
+        (&[""], |at, _| allow(at, 0o300)),
     ];
+    let ways =
+        [false, true].into_iter().flat_map(|second_visits| [1, 32, 1000].map(|max_open| (second_visits, max_open)));
     as_nobody(|| {
-        for (index, change) in changes.into_iter().enumerate() {
-            for second_visits in [false, true] {
-                let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
+        for (second_visits, max_open) in ways {
+            for (number, (ends, change)) in changes.into_iter().enumerate() {
+                let (tree, aside) = (Tree::new(|at| tree::comb(at, 40)), Tree::new(|_| ()));
                 let expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
-                let visits = walked(&mut walk(tree.path(), 1, second_visits), |path| {
-                    if path.ends_with("a") || path.ends_with("z") {
-                        change(path, aside.path()).unwrap();
+                let visits = walked(&mut walk(tree.path(), max_open, second_visits), |at| {
+                    if ends.iter().any(|end| at.ends_with(end)) {
+                        change(at, aside.path()).unwrap();
                     }
                     Plan::sorted(Order::Bytes)
                 });
-                assert!(visits == expected, "change {index}, second visits {second_visits}");
-            }
-        }
-    });
-}
-
-/// Where `..` led is closed while the walk goes by names, so four descriptors are enough for both.
-#[test]
-fn way_back_by_names_is_found_with_four_descriptors() {
-    process::run("walk_bounds::way_back_by_names_is_found_with_four_descriptors", 60, || {
-        for second_visits in [false, true] {
-            let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
-            let plan = |_: &Path| Plan::sorted(Order::Bytes);
-            let expected = by_std(tree.path(), second_visits, plan);
-            let others = leave_room(4);
-            let visits = walked(&mut walk(tree.path(), 4, second_visits), |path| {
-                if path.ends_with("m/z") {
-                    move_aside(path.parent().unwrap(), aside.path()).unwrap();
-                }
-                plan(path)
-            });
-            drop(others);
-            assert!(visits == expected, "second visits {second_visits}: {:?}", errors(&visits));
-        }
-    });
-}
-
-/// Each directory becomes unreadable while the walk is in it. The walk still comes back to it.
-#[test]
-fn way_back_is_found_though_levels_may_not_be_read_any_more() {
-    as_nobody(|| {
-        for second_visits in [false, true] {
-            for max_open in [1, 32, 1000] {
-                let tree = Tree::new(|at| tree::comb(at, 40));
-                let expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
-                let visits = walked(&mut walk(tree.path(), max_open, second_visits), |path| {
-                    fs::set_permissions(path, Permissions::from_mode(0o300)).unwrap();
-                    Plan::sorted(Order::Bytes)
-                });
-                assert!(visits == expected, "second visits {second_visits}, {max_open} open");
+                let what = format!("change {number}, second visits {second_visits}, {max_open} open");
+                assert!(visits == expected, "{what}: {:?}", errors(&visits));
             }
         }
     });

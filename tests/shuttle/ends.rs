@@ -1,13 +1,12 @@
 //! Walks that end early: nothing hangs.
 
-use super::{DIRECTORIES, any_way, begin, explore, make};
+use super::{DIRECTORIES, any_way, begin, endings, explore, make};
 use crate::tree::Tree;
 use lendir::Walk;
 use shuttle::rand::{Rng, thread_rng};
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// No closure runs to the end of the walk, but the walk ends.
 #[test]
@@ -26,25 +25,9 @@ fn stop_ends_it_for_all() {
     let tree = Tree::new(make);
     explore("stopped", 1000, move || {
         let (second_visits, max_open) = any_way();
-        let (visits, is_over, late) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicUsize::new(0));
-        let stop_at = thread_rng().gen_range(0..20);
-        let returns = thread_rng().gen_bool(0.5);
-        let parts = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
-            let mut stops = false;
-            while let Some(_dir) = worker.next().unwrap() {
-                late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
-                stops = visits.fetch_add(1, SeqCst) == stop_at;
-                if stops {
-                    worker.stop();
-                    if returns {
-                        return;
-                    }
-                }
-            }
-            is_over.fetch_or(stops, SeqCst);
-            assert!(worker.next().unwrap().is_none());
-        });
-        assert!(late.into_inner() < parts.len(), "another thread was lent two directories after the stop");
+        let (stop_at, returns) = (thread_rng().gen_range(0..20), thread_rng().gen_bool(0.5));
+        let walk = begin(&tree, second_visits, max_open);
+        endings::stop(walk, thread_rng().gen_range(1..5), stop_at, returns, |_| ());
     });
 }
 
@@ -53,25 +36,9 @@ fn panic_is_passed_on_when_all_have_returned() {
     let tree = Tree::new(make);
     explore("panics", 1000, move || {
         let (second_visits, max_open) = any_way();
-        let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let panic_at = thread_rng().gen_range(0..DIRECTORIES);
-        let panics = thread_rng().gen_range(1..3);
-        let walk = begin(&tree, second_visits, max_open);
-        let spread = AssertUnwindSafe(|| {
-            walk.spread(thread_rng().gen_range(1..5), |worker| {
-                begun.fetch_add(1, SeqCst);
-                while let Some(_dir) = worker.next().unwrap() {
-                    if (panic_at..panic_at + panics).contains(&visits.fetch_add(1, SeqCst)) {
-                        ended.fetch_add(1, SeqCst);
-                        resume_unwind(Box::new("on purpose"));
-                    }
-                }
-                ended.fetch_add(1, SeqCst);
-            });
-        });
-        let panic: Box<dyn Any + Send> = catch_unwind(spread).unwrap_err();
-        assert_eq!(panic.downcast_ref(), Some(&"on purpose"));
-        assert_eq!(begun.into_inner(), ended.into_inner());
+        let panics = panic_at..panic_at + thread_rng().gen_range(1..3);
+        endings::panic(begin(&tree, second_visits, max_open), thread_rng().gen_range(1..5), panics, |_| ());
     });
 }
 

@@ -3,6 +3,8 @@
 //!
 //! `LENDIR_LONG=1` runs 20 times as many schedules. They are the same in each run.
 
+#[path = "../it/spread/endings.rs"]
+mod endings;
 mod ends;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/machine.rs"]

@@ -1,6 +1,6 @@
 //! A closure that returns early, stops or panics.
 
-use super::{STOP_READING, THREADS, TIGHT, path_of, paths_left, paths_of};
+use super::{STOP_READING, THREADS, TIGHT, endings, path_of, paths_left, paths_of};
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
@@ -8,7 +8,7 @@ use lendir::Worker;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
@@ -84,27 +84,9 @@ fn stop_ends_the_walk_for_all_threads() {
         for threads in THREADS {
             for stop_at in [0, 1, 100] {
                 for returns in [false, true] {
-                    let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-                    let parts = way.begin(tree.path()).spread(threads, |worker| {
-                        let mut stops = false;
-                        while let Some(_dir) = worker.next().unwrap() {
-                            late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
-                            let visit = visits.fetch_add(1, SeqCst);
-                            slow_down(visit, stop_at);
-                            stops = visit == stop_at;
-                            if stops {
-                                worker.stop();
-                                if returns {
-                                    return;
-                                }
-                            }
-                        }
-                        is_over.fetch_or(stops, SeqCst);
-                        (0..3).for_each(|_| assert!(worker.next().unwrap().is_none()));
-                    });
-                    assert_eq!(parts.len(), threads);
-                    assert!(late.into_inner() < threads, "another thread was lent two directories after the stop");
-                    assert!(visits.into_inner() < 3000);
+                    let delay = |visit| slow_down(visit, stop_at);
+                    let [begun, visits] = endings::stop(way.begin(tree.path()), threads, stop_at, returns, delay);
+                    assert!(begun == threads && visits < 3000);
                 }
             }
         }
@@ -117,27 +99,10 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
-            for (panic_at, panics) in [(0, 1), (1, 1), (100, 1), (100, 5)] {
-                let (visits, begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-                let walk = way.begin(tree.path());
-                let spread = AssertUnwindSafe(|| {
-                    walk.spread(threads, |worker| {
-                        begun.fetch_add(1, SeqCst);
-                        while let Some(_dir) = worker.next().unwrap() {
-                            let visit = visits.fetch_add(1, SeqCst);
-                            if (panic_at..panic_at + panics).contains(&visit) {
-                                ended.fetch_add(1, SeqCst);
-                                resume_unwind(Box::new(visit)); // without a message
-                            }
-                            slow_down(visit, panic_at);
-                        }
-                        ended.fetch_add(1, SeqCst);
-                    });
-                });
-                let panic = *catch_unwind(spread).unwrap_err().downcast::<usize>().unwrap();
-                assert!((panic_at..panic_at + panics).contains(&panic));
-                assert_eq!((begun.into_inner(), ended.into_inner()), (threads, threads));
-                assert!(visits.into_inner() < 3000);
+            for panic_at in [0..1, 1..2, 100..101, 100..105] {
+                let delay = |visit| slow_down(visit, panic_at.start);
+                let [begun, visits] = endings::panic(way.begin(tree.path()), threads, panic_at.clone(), delay);
+                assert!(begun == threads && visits < 3000);
             }
         }
     }

@@ -4,6 +4,7 @@
 use super::changes::WAYS;
 use super::{Told, comb, level};
 use crate::file_systems::FileSystem;
+use crate::mounted::Mounted;
 use crate::support::machine;
 use crate::support::scan::errno;
 use crate::support::tree::make;
@@ -98,41 +99,32 @@ impl Place {
     }
 }
 
-/// Makes a twin at this age where no walk is. Returns whether it has the inode number and the birth.
-fn is_perfect_twin(at: &Path, age: f64) -> bool {
-    let place = Place::new(at, |beside| make(beside, &["d/"]));
-    let made = place.make();
-    wait_until_old(made, age);
-    place.replace() == made
+/// Runs `test` on ext4, if a twin can have the inode number and the birth there. If not, it would show nothing. Returns the
+/// number of cases.
+fn where_twins_occur(test: impl FnOnce(&Path) -> usize + Send) -> Result<usize, String> {
+    let test = |mounted: &Mounted| {
+        let is_perfect = |number| {
+            let place = Place::new(&mounted.at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
+            place.make() == place.replace()
+        };
+        (0..40).any(is_perfect).then(|| test(&mounted.at))
+    };
+    let missing = "a kernel and a file system that make twins between two ticks of the clock";
+    FileSystem::named("ext4").mounted(|_, _| {}, test)?.ok_or_else(|| missing.to_owned())
 }
-
-/// Whether there are such twins here. If not, the tests would show nothing.
-fn twins_occur(at: &Path) -> bool {
-    (0..40).any(|number| is_perfect_twin(&at.join(format!("control {number}")), 0.0))
-}
-
-const MISSING: &str = "a kernel and a file system that make twins between two ticks of the clock";
 
 #[test]
 fn twin_made_between_two_ticks_is_refused() {
-    let outcome = FileSystem::named("ext4").mounted(
-        |_, _| {},
-        |mounted| {
-            if !twins_occur(&mounted.at) {
-                return Err(MISSING.to_owned());
-            }
-            let whole = mounted.at.join("whole");
-            comb(&whole, DEPTH);
-            let all = Told::by_std(&whole).unwrap();
-            let lost = level(1);
-            let expected = all.without(&[lost.join("z")]).with_errors([(&lost, ENOENT)]);
-            let (mut refused, mut perfect) = ([0; AGES.len()], [0; AGES.len()]);
-            for (way, index, number) in WAYS.into_iter().flat_map(|way| {
-                (0..AGES.len()).flat_map(move |index| (0..twins()).map(move |number| (way, index, number)))
-            }) {
-                let age = AGES[index];
-                let at = mounted.at.join(format!("{way:?} {age} {number}"));
-                perfect[index] += usize::from(is_perfect_twin(&at.join("control"), age));
+    let outcome = where_twins_occur(|mounted| {
+        let whole = mounted.join("whole");
+        comb(&whole, DEPTH);
+        let all = Told::by_std(&whole).unwrap();
+        let lost = level(1);
+        let expected = all.without(&[lost.join("z")]).with_errors([(&lost, ENOENT)]);
+        let refused = AGES.map(|age| {
+            let mut refused = 0;
+            for (way, number) in WAYS.into_iter().flat_map(|way| (0..twins()).map(move |number| (way, number))) {
+                let at = mounted.join(format!("{way:?} {age} {number}"));
                 let place = Place::new(&at, |beside| {
                     comb(&beside.join("d"), DEPTH - 2);
                     make(beside, &["z/file"]);
@@ -150,39 +142,30 @@ fn twin_made_between_two_ticks_is_refused() {
                 let told = run.finish();
                 assert!(!told.left.contains(&lost), "{way:?}, {age} ticks: a twin has the second visit");
                 assert_eq!(told.sorted(), expected, "{way:?}, {age} ticks: twin {number}");
-                refused[index] += 1;
+                refused += 1;
             }
-            for ((age, perfect), refused) in AGES.into_iter().zip(perfect).zip(refused) {
-                println!("{:?} old: {refused} twins are refused, {perfect} controls are perfect", tick().mul_f64(age));
-                assert!(refused > twins(), "only {refused} twins have the inode number");
-            }
-            Ok(refused.iter().sum())
-        },
-    );
+            assert!(refused > twins(), "only {refused} twins have the inode number");
+            refused
+        });
+        refused.iter().sum()
+    });
     let row = "walk: twins with the same inode number, between two ticks";
-    let what = "walks on ext4, each beside a twin made as soon as the level is closed";
-    machine::report(row, outcome.and_then(|outcome| outcome), what);
+    machine::report(row, outcome, "walks on ext4, each beside a twin made as soon as the level is closed");
 }
 
 /// A thread that goes on in a level that others have left identifies it by what they noted.
 #[test]
 fn twin_of_a_level_that_several_threads_share_is_refused() {
     let _watchdog = machine::watchdog();
-    let outcome = FileSystem::named("ext4").mounted(
-        |_, _| {},
-        |mounted| {
-            if !twins_occur(&mounted.at) {
-                return Err(MISSING.to_owned());
-            }
-            let mut refused = 0;
-            for number in 0..25 * twins() {
-                refused += usize::from(share_with_twin(&mounted.at.join(number.to_string())));
-            }
-            if refused == 0 { Err("threads that run at the same time".to_owned()) } else { Ok(refused) }
-        },
-    );
+    let outcome = where_twins_occur(|mounted| {
+        (0..25 * twins()).filter(|number| share_with_twin(&mounted.join(number.to_string()))).count()
+    });
+    let outcome = outcome.and_then(|refused| match refused {
+        0 => Err("threads that run at the same time".to_owned()),
+        _ => Ok(refused),
+    });
     let row = "walk by several threads: twins with the same inode number, between two ticks";
-    machine::report(row, outcome.and_then(|outcome| outcome), "walks with second visits on ext4, by two threads");
+    machine::report(row, outcome, "walks with second visits on ext4, by two threads");
 }
 
 /// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of

@@ -1,0 +1,55 @@
+//! A closure that stops the walk or panics, whoever schedules the threads: `ends` and `tests/shuttle` have these bodies in common.
+
+use lendir::Walk;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+/// One thread stops the walk at a visit, and `returns` then or goes on to the end. `delay` is called at each visit. Returns how
+/// many threads and how many visits there were.
+pub fn stop(walk: Walk, threads: usize, stop_at: usize, returns: bool, delay: impl Fn(usize) + Sync) -> [usize; 2] {
+    let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+    let parts = walk.spread(threads, |worker| {
+        let mut stops = false;
+        while let Some(_dir) = worker.next().unwrap() {
+            late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
+            let visit = visits.fetch_add(1, SeqCst);
+            delay(visit);
+            stops = visit == stop_at;
+            if stops {
+                worker.stop();
+                if returns {
+                    return;
+                }
+            }
+        }
+        is_over.fetch_or(stops, SeqCst);
+        (0..3).for_each(|_| assert!(worker.next().unwrap().is_none()));
+    });
+    assert!(late.into_inner() < parts.len(), "another thread was lent two directories after the stop");
+    [parts.len(), visits.into_inner()]
+}
+
+/// The closure panics at these visits. The caller gets one of the panics when all closures have ended. Returns what [`stop`] does.
+pub fn panic(walk: Walk, threads: usize, panic_at: Range<usize>, delay: impl Fn(usize) + Sync) -> [usize; 2] {
+    let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let spread = AssertUnwindSafe(|| {
+        walk.spread(threads, |worker| {
+            begun.fetch_add(1, SeqCst);
+            while let Some(_dir) = worker.next().unwrap() {
+                let visit = visits.fetch_add(1, SeqCst);
+                if panic_at.contains(&visit) {
+                    ended.fetch_add(1, SeqCst);
+                    resume_unwind(Box::new(visit)); // without a message
+                }
+                delay(visit);
+            }
+            ended.fetch_add(1, SeqCst);
+        });
+    });
+    let panic = *catch_unwind(spread).unwrap_err().downcast::<usize>().unwrap();
+    assert!(panic_at.contains(&panic));
+    let begun = begun.into_inner();
+    assert_eq!(begun, ended.into_inner());
+    [begun, visits.into_inner()]
+}
