@@ -72,10 +72,13 @@ fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
     const TEST: &str = "read_tree::costs::system_calls_are_those_of_a_walk_and_grow_with_the_tree";
     const LEVELS: usize = 60;
     let parts = totals(TEST, || {
-        for (make, max_open) in [(tree::chain as Make, 32), (tree::comb, 1000), (tree::comb, 4)] {
+        const ALL: usize = usize::MAX;
+        let shapes =
+            [(tree::chain as Make, 32, ALL), (tree::comb, 1000, ALL), (tree::comb, 4, ALL), (tree::comb, 32, 5)];
+        for (make, max_open, max_depth) in shapes {
             for levels in [LEVELS, 2 * LEVELS] {
                 let tree = Tree::new(|at| make(at, levels));
-                let options = Walk::options().max_open(max_open);
+                let options = Walk::options().max_open(max_open).max_depth(max_depth);
                 {
                     let _counted = Counted::begin();
                     let (mut walk, mut listing) = (options.clone().open(tree.path()).unwrap(), Listing::new());
