@@ -96,10 +96,12 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// # What it costs
 ///
 /// System calls as a [`Walk`](super::Walk#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
-/// directory once the memory has grown, except where you follow links. In memory: the path; for each level that has entries left,
-/// 136 bytes and its descriptor, of which [`max_open`](WalkOptions::max_open) are open at most, and all of its entries, as in a
-/// [`Listing`]: ten million files in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all
-/// have been read. A [`Walk`](super::Walk) reads such a directory in 32 KiB.
+/// directory once the memory has grown, except where you follow links.
+///
+/// In memory: the path; for each level that has entries left 136 bytes, its descriptor, of which at most
+/// [`max_open`](WalkOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
+/// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
+/// reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
 pub struct ReadTree {
