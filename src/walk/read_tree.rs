@@ -96,7 +96,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// # What it costs
 ///
 /// System calls as a [`Walk`](super::Walk#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
-/// directory once the memory has grown, except where you follow links.
+/// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 136 bytes, its descriptor, of which at most
 /// [`max_open`](WalkOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
@@ -150,7 +150,8 @@ impl WalkOptions {
         Ok(ReadTree::new(&self, Roots::open(root), path))
     }
 
-    /// Reads the trees at `paths`, one after another: see [`open_all`](Self::open_all), also for what becomes of a missing root.
+    /// Reads the trees at `paths`, one after another. A root is opened when the loop comes to it: if it is missing, that is an error
+    /// of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
     ///
     /// ```
     /// let mut trees = lendir::Walk::options().read_trees(["/sys/class", "/no/such/directory", "/sys/bus"]);

@@ -183,7 +183,8 @@ impl<'a> TreeEntry<'a> {
         self.entry.ino()
     }
 
-    /// Nothing below it comes. An entry of unknown type is then not opened to find out whether it is a directory.
+    /// Nothing below it comes. An entry of unknown type is then not opened to find out whether it is a directory. For an entry that
+    /// has nothing below it, this only takes back [`skip_rest`](Self::skip_rest).
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_below(&self) {
@@ -200,7 +201,8 @@ impl<'a> TreeEntry<'a> {
     }
 
     /// What is below it comes even if it is a symbolic link. A link to a file, or to nothing, is no error. For an entry that is no
-    /// link, this call changes nothing. [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself.
+    /// link, this only takes back [`skip_below`](Self::skip_below) and [`skip_rest`](Self::skip_rest).
+    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself.
     ///
     /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
     /// [`Dir::follow_entry`](crate::Dir::follow_entry) says what is a loop, what it costs, and how to limit it.
