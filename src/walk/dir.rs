@@ -315,7 +315,8 @@ impl<'a, S> Dir<'a, S> {
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
     /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
     /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
-    /// was closed early and is above a link, an `openat` and a `statx` for each level from the shallowest one to there.
+    /// was closed early and is above a link, an `openat` and a `statx` for each level from the shallowest one to there,
+    /// and one `statx` more where that was reached through a link.
     #[doc(alias = "follow_links")]
     #[inline]
     #[track_caller]
