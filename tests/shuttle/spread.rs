@@ -24,13 +24,11 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use stamps::{Clock, read_all};
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs;
 use std::iter;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use tree::Tree;
 
 /// Runs `test` under this many random schedules, and as many that follow priorities of threads.
