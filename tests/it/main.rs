@@ -8,7 +8,7 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;
 //!   `walk_bounds`: a deep tree, few descriptors, or the way back up; `walk_errors`: an error of a walk;
-//!   `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
+//!   `read_tree`: a promise of `ReadTree` or `TreeEntry`, or what it costs; `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
 //! - `said`, `said_model`, `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`: a walk on several
 //!   threads; `model`: what holds of every walk, whatever the caller says and the tree does;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
@@ -43,6 +43,7 @@ mod oracle;
 mod pids;
 mod plain;
 mod read_dir;
+mod read_tree;
 mod rm;
 mod roots;
 mod said;

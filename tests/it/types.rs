@@ -1,9 +1,10 @@
 //! Every public type is `Send`, `Sync`, `Unpin`, `Debug` and covariant, and unwind safe unless it holds a `&mut`. `Worker`
-//! belongs to one thread, so it is neither `Send` nor `Sync`: its docs have what does not compile.
+//! belongs to one thread, so it is neither `Send` nor `Sync`: its docs have what does not compile. `ReadTree` keeps what is said
+//! of an entry in a `Cell`: it is not `Sync`, and a `TreeEntry` stays in its thread.
 
 use lendir::{
-    Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order, ReadDir, Walk,
-    WalkOptions, Worker,
+    Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order, ReadDir, ReadTree,
+    TreeEntry, Walk, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -23,7 +24,21 @@ fn all_are_send_sync_unpin_and_debug() {
 #[test]
 fn one_of_one_thread_is_unpin_and_debug() {
     fn holds<T: Unpin + Debug>() {}
-    check!(holds: Worker<'_>);
+    check!(holds: Worker<'_>, TreeEntry<'_>);
+}
+
+#[test]
+fn a_tree_and_its_iterators_are_send() {
+    fn holds<T: Send + Unpin + Debug>() {}
+    fn is_send(_: impl Send) {}
+    check!(holds: ReadTree);
+    let tree = || lendir::read_tree("src").unwrap();
+    is_send(tree().paths());
+    is_send(tree().filter_map(|entry| entry.numeric_name()));
+    let mut tree = tree();
+    assert!(format!("{tree:?}").contains("\"src\""), "{tree:?}");
+    let entry = tree.next().unwrap().unwrap();
+    assert!(format!("{entry:?}").contains("src/"), "{entry:?}");
 }
 
 /// Options are kept, and used for many walks. For a walk, its threads and its directories, a state need only be `Send`.
@@ -54,5 +69,5 @@ fn all_are_covariant() {
             let _ = shorten;
         })* };
     }
-    covariant!(Entries, Entry, ListedEntries, ListedEntry, Dir);
+    covariant!(Entries, Entry, ListedEntries, ListedEntry, Dir, TreeEntry);
 }

@@ -6,7 +6,7 @@
 //! - `hostile`: a server that answers with whatever it likes;
 //! - `examples`: the examples, as programs, where directories list no types;
 //! - `procfs`: processes that come and go, or belong to others;
-//! - `walk`: a walk in any of these conditions.
+//! - `walk`: a walk in any of these conditions; `walk::read_tree`: a `ReadTree`.
 //!
 //! A new file system is a line of `file_systems`.
 //!

@@ -13,6 +13,8 @@ mod mounts;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod openat2;
 mod procfs;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod read_tree;
 mod self_bind;
 mod spread;
 mod swaps;

@@ -3,6 +3,8 @@
 pub mod example;
 pub mod fuse;
 pub mod machine;
+#[allow(dead_code, reason = "`tests/it` uses the rest")]
+pub mod pre_order;
 pub mod process;
 pub mod scan;
 pub mod scratch;

@@ -340,7 +340,7 @@ fn below(path: &Path, depth: usize, second_visits: bool, plan_for: &impl Fn(&Pat
 
 /// Whether a directory or a link to one is at `path`, which is in a directory of this depth. Below a link, a directory may be a
 /// loop, too.
-fn is_entered(path: &Path, depth: usize) -> Result<bool, i32> {
+pub fn is_entered(path: &Path, depth: usize) -> Result<bool, i32> {
     match fs::metadata(path) {
         Ok(target) if !target.is_dir() => Ok(false),
         Ok(_) if path.ancestors().skip(1).take(depth + 1).any(|above| id(above) == id(path)) => Err(libc::ELOOP),

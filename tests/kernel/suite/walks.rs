@@ -6,10 +6,13 @@ use crate::mounted::Mounted;
 use crate::readers::WALKERS;
 use crate::signals::{self, Storm};
 use crate::support::machine;
+use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, as_set};
+use crate::support::scan::ORDERS;
 use crate::support::tree::make;
 use crate::support::visits::Plan;
 use crate::support::way::{PLAIN, Way};
 use crate::walk::{Told, WAYS, remove_contents};
+use lendir::Order;
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -45,6 +48,24 @@ pub fn walks_tell_what_std_tells(mounted: &Mounted) {
             }
             if told.sorted() != *expected {
                 return Err(format!("{way:?} and `std` differ on {}", tree.display()));
+            }
+        }
+        Ok(())
+    });
+}
+
+pub fn trees_give_what_std_gives(mounted: &Mounted) {
+    compare_with_std(mounted, |tree, _| {
+        for order in ORDERS {
+            for max_open in [4, 1000] {
+                let way = PreOrder { order, max_open, ..PRE_ORDER };
+                // The kernel has no order to keep from one reading to the next.
+                let in_order = |answers| if order == Order::Unsorted { as_set(answers) } else { answers };
+                let paths =
+                    |answers: Vec<Answer>| in_order(answers).into_iter().map(|answer| answer.path).collect::<Vec<_>>();
+                if paths(way.read(tree)) != paths(way.by_std(tree)) {
+                    return Err(format!("{way:?} and `std` differ on {}", tree.display()));
+                }
             }
         }
         Ok(())
