@@ -233,7 +233,9 @@ fn what_does_not_come_again_is_entered_in_the_order_in_which_it_was_lent() {
         lent.push(entry.unwrap().file_name().into_string().unwrap());
     }
     let move_all = |from: &Path, to: &Path| {
-        lent.iter().for_each(|name| fs::rename(from.join(name), to.join(name)).unwrap());
+        for name in &lent {
+            fs::rename(from.join(name), to.join(name)).unwrap();
+        }
     };
     let seen = in_order(&root, |dir| {
         lent.iter().rev().for_each(|name| assert!(dir.enter(name)));
