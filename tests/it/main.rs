@@ -8,7 +8,8 @@
 //! - `oracle`: a directory that `std::fs::read_dir` and `lendir` must read alike;
 //! - `walk`: a promise of `Walk` or `Dir`; `roots`: what a root may be; `walk_options`: an option, or a walk without a tree;
 //!   `walk_bounds`: a deep tree, few descriptors, or the way back up; `walk_errors`: an error of a walk;
-//!   `read_tree`: a promise of `ReadTree` or `TreeEntry`, or what it costs; `unreadable`: a directory that may not be read; `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
+//!   `read_tree`: a promise of `ReadTree` or `TreeEntry`, or what it costs; `unreadable`: a directory that may not be read;
+//!   `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
 //! - `said`, `said_model`, `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`: a walk on several
 //!   threads; `model`: what holds of every walk, whatever the caller says and the tree does;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
@@ -18,8 +19,8 @@
 //!
 //! `fixture` makes directories to read, and runs the examples; `stamps` says when a walk lends what; `strace` shows system calls.
 //! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, finds the examples,
-//! makes trees and removes them, holds the result of one reading, and states what a walk must lend (`support::visits`). A test
-//! that mounts, injects faults or needs a hostile file system belongs in `tests/kernel`.
+//! makes trees and removes them, holds the result of one reading, and states what a walk must lend (`support::visits`), and a
+//! `ReadTree` (`support::pre_order`). A test that mounts, injects faults or needs a hostile file system belongs in `tests/kernel`.
 
 mod attack_costs;
 mod clone_panics;

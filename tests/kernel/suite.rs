@@ -37,7 +37,7 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 20] = [
     case("all types", Asks::OurContents, reading::types_are_told_or_resolved),
     case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_come_back_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
@@ -47,7 +47,6 @@ const CASES: [Case; 21] = [
     case("buffers, marker", Asks::Reading, reading::every_buffer_reads_the_same_with_and_without_a_marker),
     case("seek, rewind", Asks::Reading, reading::seek_resumes_after_each_cookie_and_rewind_begins_again),
     case("walk beside `std`", Asks::Reading, walks::walks_tell_what_std_tells),
-    case("tree beside `std`", Asks::Reading, walks::trees_give_what_std_gives),
     case("walk beside Python and find", Asks::Others, walks::other_walkers_tell_the_same),
     case("walk, half read", Asks::Reading, walks::half_read_directories_hide_nothing),
     case("walk, half removed", Asks::Removing, removing::half_removed_directories_hide_nothing),

@@ -20,10 +20,11 @@ mod spread;
 mod swaps;
 mod twins;
 
+use crate::support::scan::errno;
 use crate::support::tree::make;
 use crate::support::visits::{Lent, Visit, What, by_std};
 use crate::support::way::{PLAIN, Way};
-use lendir::{FileType, Walk};
+use lendir::{FileType, Order, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -57,6 +58,21 @@ impl Way {
     /// The same on several threads.
     pub fn spread(self, root: impl AsRef<Path>, threads: usize) -> Told {
         Told::of(self.begin(root).spread(threads).into_iter().flatten())
+    }
+
+    /// What a `ReadTree` with these options lends. It tells entries and errors.
+    pub fn read_tree(self, root: impl AsRef<Path>) -> Told {
+        let root = lendir::open(root.as_ref()).unwrap();
+        let order = if self.is_sorted { Order::Bytes } else { Order::Unsorted };
+        let mut tree = self.options().read_tree_from_fd(root, "").with_order(order);
+        let mut told = Told::default();
+        loop {
+            match tree.next() {
+                Ok(None) => return told,
+                Ok(Some(entry)) => told.entries.push(entry.path().into()),
+                Err(error) => told.errors.push((error.path().into(), errno(&error))),
+            }
+        }
     }
 
     /// What it must lend, in a sorted walk in this order.
@@ -181,7 +197,7 @@ impl Run {
     }
 }
 
-/// Checks what each way tells, on one thread and on three. Returns the number of walks.
+/// Checks what each way tells, on one thread, on three, and by a `ReadTree`. Returns the number of walks.
 fn check_ways<'t>(tree: &Path, expected: impl Fn(Way) -> &'t Told, what: &str) -> usize {
     for way in WAYS {
         for (told, threads) in [(way.walk(tree), 1), (way.spread(tree, 3), 3)] {
@@ -189,8 +205,10 @@ fn check_ways<'t>(tree: &Path, expected: impl Fn(Way) -> &'t Told, what: &str) -
             let lost = || expected.entries.iter().find(|path| !told.entries.contains(path));
             assert!(told == *expected, "{what}, {way:?}, {threads} threads: lost: {:?}, {told:?}", lost());
         }
+        let expected = Told { visited: vec![], ..expected(way).clone() };
+        assert_eq!(way.read_tree(tree).sorted(), expected, "{what}, {way:?}, a `ReadTree`");
     }
-    2 * WAYS.len()
+    3 * WAYS.len()
 }
 
 /// `rm -r` on the second visits. It never leaves the tree: it removes each name from the directory that it was read from, and

@@ -6,13 +6,10 @@ use crate::mounted::Mounted;
 use crate::readers::WALKERS;
 use crate::signals::{self, Storm};
 use crate::support::machine;
-use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, as_set};
-use crate::support::scan::ORDERS;
 use crate::support::tree::make;
 use crate::support::visits::Plan;
 use crate::support::way::{PLAIN, Way};
 use crate::walk::{Told, WAYS, remove_contents};
-use lendir::Order;
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -42,30 +39,15 @@ fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> 
 pub fn walks_tell_what_std_tells(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
         for way in WAYS {
+            if way.read_tree(tree).sorted().entries != expected.entries {
+                return Err(format!("a `ReadTree`, {way:?}, and `std` differ on {}", tree.display()));
+            }
             let told = way.walk(tree);
             if way.second_visits && told.left.len() != expected.visited.len() {
                 return Err(format!("{way:?}: {} second visits in {}", told.left.len(), tree.display()));
             }
             if told.sorted() != *expected {
                 return Err(format!("{way:?} and `std` differ on {}", tree.display()));
-            }
-        }
-        Ok(())
-    });
-}
-
-pub fn trees_give_what_std_gives(mounted: &Mounted) {
-    compare_with_std(mounted, |tree, _| {
-        for order in ORDERS {
-            for max_open in [4, 1000] {
-                let way = PreOrder { order, max_open, ..PRE_ORDER };
-                // The kernel has no order to keep from one reading to the next.
-                let in_order = |answers| if order == Order::Unsorted { as_set(answers) } else { answers };
-                let paths =
-                    |answers: Vec<Answer>| in_order(answers).into_iter().map(|answer| answer.path).collect::<Vec<_>>();
-                if paths(way.read(tree)) != paths(way.by_std(tree)) {
-                    return Err(format!("{way:?} and `std` differ on {}", tree.display()));
-                }
             }
         }
         Ok(())
@@ -112,6 +94,7 @@ pub fn walks_are_complete_despite_signals(mounted: &Mounted) {
     for _ in 0..rounds {
         for way in WAYS {
             assert_eq!(way.walk(&tree).sorted(), expected, "{way:?}");
+            assert_eq!(way.read_tree(&tree).sorted().entries, expected.entries, "a `ReadTree`, {way:?}");
         }
     }
     assert!(signals::received() > before, "no signal came");
@@ -144,17 +127,18 @@ pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
 }
 
 fn check(way: Way, tree: &Path, staying: &[PathBuf]) {
-    let told = way.walk(tree);
-    let mut times: BTreeMap<_, _> = staying.iter().map(|path| (path, 0)).collect();
-    for entry in &told.entries {
-        if let Some(times) = times.get_mut(entry) {
-            *times += 1;
+    for told in [way.walk(tree), way.read_tree(tree)] {
+        let mut times: BTreeMap<_, _> = staying.iter().map(|path| (path, 0)).collect();
+        for entry in &told.entries {
+            if let Some(times) = times.get_mut(entry) {
+                *times += 1;
+            }
         }
-    }
-    let wrong = times.iter().find(|(_, times)| **times != 1);
-    assert!(wrong.is_none(), "{way:?}: an entry that stays, and how often it came: {wrong:?}");
-    for (path, errno) in &told.errors {
-        assert!(*errno == ENOENT && !is_staying(path), "{way:?}: {}: {errno}", path.display());
+        let wrong = times.iter().find(|(_, times)| **times != 1);
+        assert!(wrong.is_none(), "{way:?}: an entry that stays, and how often it came: {wrong:?}");
+        for (path, errno) in &told.errors {
+            assert!(*errno == ENOENT && !is_staying(path), "{way:?}: {}: {errno}", path.display());
+        }
     }
 }
 
