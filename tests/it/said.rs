@@ -3,12 +3,14 @@
 use crate::support::scan::errno;
 use crate::support::tree::Tree;
 use lendir::{Buffer, Dir, Entries, Listing, Walk};
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 /// The names of the directories below the root, in the order in which the walk comes to them. `say` is called in the root.
-fn in_order(tree: &Tree, say: impl FnOnce(&mut Dir<'_>)) -> Vec<String> {
-    let mut walk = Walk::open(tree.path()).unwrap();
+fn in_order(root: &Path, say: impl FnOnce(&mut Dir<'_>)) -> Vec<String> {
+    let mut walk = Walk::open(root).unwrap();
     say(&mut walk.next().unwrap().unwrap());
     let mut names = Vec::new();
     while let Some(dir) = walk.next().unwrap() {
@@ -89,16 +91,40 @@ fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
         ),
     ];
     for (number, (say, expected)) in cases.into_iter().enumerate() {
-        assert_eq!(in_order(&tree, say), expected, "case {number}");
+        assert_eq!(in_order(tree.path(), say), expected, "case {number}");
     }
     let mut lent = Vec::new();
-    let seen = in_order(&tree, |dir| {
+    let seen = in_order(tree.path(), |dir| {
         while let Some(entry) = dir.next().unwrap() {
             lent.push(entry.name_os().to_str().unwrap().to_owned());
         }
         lent.iter().rev().for_each(|name| assert!(dir.follow_name(name)));
     });
     assert_eq!(seen, lent, "in the order of the directory");
+}
+
+/// Also those that a listing after that does not have, whatever was said of them before.
+#[test]
+fn what_does_not_come_again_is_entered_in_the_order_in_which_it_was_lent() {
+    let tree = Tree::of(&["root/a/", "root/b/", "root/c/", "root/d/", "aside/"]);
+    let [root, aside] = ["root", "aside"].map(|name| tree.path().join(name));
+    let mut lent = Vec::new();
+    for entry in fs::read_dir(&root).unwrap() {
+        lent.push(entry.unwrap().file_name().into_string().unwrap());
+    }
+    let move_all = |from: &Path, to: &Path| {
+        for name in &lent {
+            fs::rename(from.join(name), to.join(name)).unwrap();
+        }
+    };
+    let seen = in_order(&root, |dir| {
+        lent.iter().rev().for_each(|name| assert!(dir.enter(name)));
+        while dir.next().unwrap().is_some() {}
+        move_all(&root, &aside);
+        dir.read_into(&mut Listing::new()).unwrap();
+        move_all(&aside, &root);
+    });
+    assert_eq!(seen, lent);
 }
 
 #[test]
@@ -137,7 +163,7 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
     ];
     for read in readers {
         // What the caller says holds, though there is no entry left that could come.
-        let mut entered = in_order(&with_link, |dir| {
+        let mut entered = in_order(with_link.path(), |dir| {
             read(dir);
             assert!(dir.next().unwrap().is_none());
             dir.skip_name("a");

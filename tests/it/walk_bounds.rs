@@ -6,6 +6,7 @@ use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, by_std, errors, walk, walked};
 use lendir::{Dir, Listing, Order, Walk};
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, Permissions};
@@ -250,6 +251,25 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
             }
         }
     });
+}
+
+/// Its descriptor is not one with `O_PATH`.
+#[test]
+fn level_that_is_found_by_names_can_be_read() {
+    let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
+    let (mut walk, mut listing, mut visits) = (walk(tree.path(), 1, true), Listing::with_order(Order::Bytes), 0);
+    while let Some(mut dir) = walk.next().unwrap() {
+        visits += 1;
+        if dir.is_second_visit() {
+            assert!(!fcntl_getfl(dir.fd()).unwrap().contains(OFlags::PATH), "{}", dir.path().display());
+        } else {
+            dir.read_into(&mut listing).unwrap();
+            if dir.path().ends_with("m/z") {
+                move_aside(dir.path().parent().unwrap(), aside.path()).unwrap();
+            }
+        }
+    }
+    assert_eq!(visits, 2 * (3 * 20 + 1));
 }
 
 /// The walk goes on in a directory that was moved, under the old path. If the directory was cut off from what is below it, it is
