@@ -9,6 +9,7 @@
 //! and measures nothing. Words select the rows with one of them in their title or label.
 
 mod again;
+mod agree;
 mod answers;
 mod commands;
 mod fuse;
@@ -124,6 +125,9 @@ fn measure(
             walk.measure(bench, &tree.label, walking(&tree));
         }
     }
+    if arguments.has("--test") && arguments.ask_for(walk.title, agree::LABEL) {
+        println!("{}: {}: {}", walk.title, agree::LABEL, agree::check());
+    }
     let mut again = Table::new("Walk again");
     if asked(&again, "/usr") {
         let tree = trees::Fixture::System("/usr").make();
@@ -196,8 +200,9 @@ fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
 fn picture_of_walkers(walk: &Table) -> Option<Picture> {
     let tree = trees::Fixture::System("/usr");
     let ratios = walk.row(&tree.label())?.ratios.clone();
-    let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().partition(|it| it.0.ends_with(", sorted"));
-    let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
+    let (sorted, rest): (Vec<_>, Vec<_>) = ratios.into_iter().partition(|it| it.0.ends_with(", sorted"));
+    let (paths, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|it| it.0.ends_with(", paths"));
+    let (on_all_cores, on_one): (Vec<_>, Vec<_>) = rest.into_iter().partition(|it| it.0.ends_with(", all cores"));
     Some(Picture {
         title: "How long it takes to walk /usr",
         place: format!("{}, {}", tree.make().file_system(), machine()),
@@ -206,6 +211,7 @@ fn picture_of_walkers(walk: &Table) -> Option<Picture> {
         groups: vec![
             Group::new("one thread", &on_one),
             Group::new("one thread, sorted by name", &sorted),
+            Group::new("one thread, each path owned", &paths),
             Group::new(&format!("{} threads", own_walkers::cores()), &on_all_cores),
         ],
     })
