@@ -26,8 +26,6 @@ const TREES: u64 = 60;
 const ENTRIES: usize = 60;
 /// To directories. They multiply what is below them.
 const LINKS: usize = 5;
-/// More than `read_tree` keeps open.
-const MAX_DEPTH: usize = 40;
 const LOOP: i32 = Errno::LOOP.raw_os_error();
 /// What `stat` says of a link to nothing, or to below a file.
 const DANGLING: [i32; 2] = [Errno::NOENT.raw_os_error(), Errno::NOTDIR.raw_os_error()];
@@ -40,7 +38,7 @@ pub fn check() -> String {
         let check = || {
             let _ = drop_rights(); // an ordinary user has none to drop
             let mut seen = Seen::default();
-            (0..TREES).for_each(|seed| check_tree(seed, &mut seen));
+            (0..TREES).for_each(|number| check_tree(number, &mut seen));
             seen
         };
         scope.spawn(check).join()
@@ -112,37 +110,47 @@ struct Way {
     sorted: bool,
     follow: bool,
     max_depth: usize,
+    /// Of `read_tree`.
+    max_open: usize,
 }
 
-fn check_tree(seed: u64, seen: &mut Seen) {
+/// Directories that may not be read or not be searched. They may again on drop, so that the tree can be removed.
+struct Locked(Vec<PathBuf>);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        for dir in &self.0 {
+            let _ = fs::set_permissions(dir, Permissions::from_mode(0o700));
+        }
+    }
+}
+
+fn check_tree(number: u64, seen: &mut Seen) {
     let made = fastest_root().temporary();
-    let (deepest, locked) = make(made.path(), seed);
-    seen.any_locked |= locked.iter().any(|dir| fs::read_dir(dir).is_err());
-    let mut differences = Vec::new();
+    let (deepest, locked) = make(made.path(), Random(number << 32));
+    seen.any_locked |= locked.0.iter().any(|dir| fs::read_dir(dir).is_err());
+    let max_open = if number.is_multiple_of(2) { 4 } else { 32 }; // with 4 it closes levels early
     for max_depth in (1..=deepest + 1).chain([usize::MAX]) {
         for (sorted, follow) in [(false, false), (false, true), (true, false), (true, true)] {
-            let way = Way { sorted, follow, max_depth };
+            let way = Way { sorted, follow, max_depth, max_open };
             let (mut ours, mut theirs) = (by_read_tree(made.path(), way), by_walkdir(made.path(), way));
             if !sorted {
                 ours.sort_unstable();
                 theirs.sort_unstable();
             }
-            if ours != theirs {
-                let at = iter::zip(&ours, &theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
-                differences.push(format!("tree {seed}, {way:?}: {:?}, but WalkDir {:?}", ours.get(at), theirs.get(at)));
-            }
+            let differ = iter::zip(&ours, &theirs).find(|(ours, theirs)| ours != theirs);
+            assert_eq!(
+                (differ, ours.len()),
+                (None, theirs.len()),
+                "tree {number}, {way:?}: what differs first, of `read_tree` and of `WalkDir`, and how much they say"
+            );
             seen.add(&ours);
         }
     }
-    // First, so the tree can be removed.
-    for dir in locked {
-        fs::set_permissions(dir, Permissions::from_mode(0o700)).expect("cannot unlock the directory");
-    }
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 fn by_read_tree(root: &Path, way: Way) -> Vec<Item> {
-    let options = WalkOptions::default().max_depth(way.max_depth);
+    let options = WalkOptions::default().max_depth(way.max_depth).max_open(way.max_open);
     let mut tree = options.read_tree(root).expect("cannot open the root");
     if way.sorted {
         tree = tree.with_order(Order::Bytes);
@@ -217,9 +225,8 @@ fn is_in_itself(root: &Path, path: &Path) -> bool {
     id(path).is_some_and(|of_path| above.filter_map(id).any(|of_above| of_above == of_path))
 }
 
-/// Makes a tree. Returns its depth, and the directories that may not be read or not be searched.
-fn make(root: &Path, seed: u64) -> (usize, Vec<PathBuf>) {
-    let mut random = Random(seed << 32);
+/// Makes a tree. Returns its depth too.
+fn make(root: &Path, mut random: Random) -> (usize, Locked) {
     let may_lock = random.below(2) == 0;
     let is_deep = random.below(3) == 0;
     let (mut dirs, mut locked, mut links, mut deepest) = (vec![(root.to_owned(), 1)], Vec::new(), 0, 1);
@@ -231,7 +238,7 @@ fn make(root: &Path, seed: u64) -> (usize, Vec<PathBuf>) {
         let (path, depth) = (dir.join(random.name()), *depth);
         let link = |to: &Path| drop(symlink(to, &path)); // a name that is taken is left out, here and below
         match random.below(12) {
-            0..5 if depth < MAX_DEPTH => {
+            0..5 => {
                 if fs::create_dir(&path).is_ok() {
                     if may_lock && random.below(6) == 0 {
                         locked.push(path.clone());
@@ -246,12 +253,13 @@ fn make(root: &Path, seed: u64) -> (usize, Vec<PathBuf>) {
                 let above = dir.parent().filter(|above| open.iter().any(|it| it == above) && random.below(3) == 0);
                 link(if above.is_some() { Path::new("..") } else { &open[random.below(open.len())] });
             }
-            7 => link(&[Path::new("nothing"), Path::new("nothing/below"), &path][random.below(3)]),
+            7 => link([Path::new("nothing"), Path::new("nothing/below"), &path][random.below(3)]),
             _ => drop(File::create_new(&path)),
         }
         deepest = deepest.max(depth);
     }
-    for dir in locked.iter().rev() {
+    let locked = Locked(locked);
+    for dir in locked.0.iter().rev() {
         let mode = [0o000, 0o111, 0o444][random.below(3)];
         fs::set_permissions(dir, Permissions::from_mode(mode)).expect("cannot lock the directory");
     }

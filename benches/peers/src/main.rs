@@ -199,10 +199,14 @@ fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
 
 fn picture_of_walkers(walk: &Table) -> Option<Picture> {
     let tree = trees::Fixture::System("/usr");
-    let ratios = walk.row(&tree.label())?.ratios.clone();
-    let (sorted, rest): (Vec<_>, Vec<_>) = ratios.into_iter().partition(|it| it.0.ends_with(", sorted"));
-    let (paths, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|it| it.0.ends_with(", paths"));
-    let (on_all_cores, on_one): (Vec<_>, Vec<_>) = rest.into_iter().partition(|it| it.0.ends_with(", all cores"));
+    let ratios = &walk.row(&tree.label())?.ratios;
+    // Their headings say it too.
+    let suffixes = [", sorted", ", paths", ", all cores"];
+    let without =
+        |suffix: &str| ratios.iter().filter_map(|it| Some((it.0.strip_suffix(suffix)?, it.1))).collect::<Vec<_>>();
+    let [sorted, paths, on_all_cores] = suffixes.map(without);
+    let mut on_one = ratios.clone();
+    on_one.retain(|it| !suffixes.iter().any(|suffix| it.0.ends_with(suffix)));
     Some(Picture {
         title: "How long it takes to walk /usr",
         place: format!("{}, {}", tree.make().file_system(), machine()),
