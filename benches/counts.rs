@@ -1,4 +1,4 @@
-//! `cargo bench --bench counts`: counts the allocations and system calls of one reading.
+//! `cargo bench --bench counts`: counts the allocations and system calls of one reading of a directory, and of one walk of a tree.
 //!
 //! It counts every `malloc` of the process, that of `opendir` included. strace counts system calls, in a child that reads ten times
 //! more often than another one.
@@ -6,22 +6,30 @@
 use lendir::Listing;
 use lendir_benches::contender::Contender;
 use lendir_benches::directories::{Directory, Names, fastest_root};
-use lendir_benches::readers;
+use lendir_benches::trees::{self, Tree};
+use lendir_benches::{readers, walkers};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
-/// Tells the child which contender to run, and how often.
-const CHILD: &str = "--read";
+/// Each tells the child what to do; a contender, how often, and a path follow.
+const READ: &str = "--read";
+const WALK: &str = "--walk";
 const TIMES: u64 = 10;
 
 fn main() {
     let args: Vec<_> = std::env::args().collect();
     if let [_, child, name, times, path] = &args[..] {
-        assert_eq!(child, CHILD);
-        let dir = Directory::at(path.clone(), path);
-        let mut all = everyone(&dir);
-        let contender = all.iter_mut().find(|contender| contender.name == name).expect("no contender has this name");
-        contender.time(times.parse().expect("the argument is not a number of times"));
+        let times = times.parse().expect("the argument is not a number of times");
+        let time = |mut all: Vec<Contender<'_>>| {
+            let contender = all.iter_mut().find(|contender| contender.name == name);
+            contender.expect("no contender has this name").time(times)
+        };
+        match &**child {
+            READ => time(everyone(&Directory::at(path.clone(), path))),
+            WALK => time(all_walkers(&Tree::at(path.clone(), path.into()))),
+            _ => panic!("no child does {child}"),
+        };
         return;
     }
     let has_strace = Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
@@ -30,14 +38,22 @@ fn main() {
     }
     let dir = fastest_root().shape(1024, Names::Pids).make();
     println!("\n### Allocations and system calls\n\n{}, for each reading:\n", dir.label);
+    count(READ, everyone(&dir), dir.path(), has_strace);
+    let tree = trees::Fixture::Small.make();
+    println!("\n{}, for each walk:\n", tree.label);
+    count(WALK, all_walkers(&tree), tree.path(), has_strace);
+}
+
+/// Prints a table.
+fn count(child: &str, contenders: Vec<Contender<'_>>, path: &Path, has_strace: bool) {
     println!("| | allocations | system calls |\n|---|---|---|");
-    for mut contender in everyone(&dir) {
+    for mut contender in contenders {
         contender.check();
         let before = mallocs::counted();
         contender.time(TIMES);
         let allocations = mallocs::counted().map(|after| (after - before.unwrap_or(0)).div_ceil(TIMES));
         let allocations = allocations.map_or("not counted".into(), |number| number.to_string());
-        let calls = if has_strace { system_calls(contender.name, &dir) } else { "not counted".into() };
+        let calls = if has_strace { system_calls(child, contender.name, path) } else { "not counted".into() };
         println!("| {} | {allocations} | {calls} |", contender.name);
     }
 }
@@ -51,16 +67,21 @@ fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
     readers::all(dir).into_iter().chain(again).chain([sorted]).collect()
 }
 
+fn all_walkers(tree: &Tree) -> Vec<Contender<'_>> {
+    let more = [walkers::read_tree_sorted(tree), walkers::read_tree_paths(tree)];
+    walkers::all(tree).into_iter().chain(more).collect()
+}
+
 /// As `openat, getdents64 ×2, close`.
-fn system_calls(contender: &str, dir: &Directory) -> String {
+fn system_calls(child: &str, contender: &str, path: &Path) -> String {
     let traced = |times: u64| {
         let log = tempfile::NamedTempFile::new().expect("cannot make a log file");
         let status = Command::new("strace")
             .args(["-qq", "-o"])
             .arg(log.path())
             .arg(std::env::current_exe().expect("cannot find this program"))
-            .args([CHILD, contender, &times.to_string()])
-            .arg(dir.path())
+            .args([child, contender, &times.to_string()])
+            .arg(path)
             .status();
         assert!(status.expect("cannot run strace").success(), "strace failed");
         let mut calls = BTreeMap::<String, u64>::new();

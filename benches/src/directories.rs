@@ -259,7 +259,8 @@ impl Root {
         Shape { root: self.clone(), count, names, made: Made::InOrder }
     }
 
-    pub(crate) fn temporary(&self) -> TempDir {
+    /// A new directory, removed on drop.
+    pub fn temporary(&self) -> TempDir {
         tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("cannot make a temporary directory")
     }
 }
@@ -321,7 +322,7 @@ impl Names {
 }
 
 /// The finalizer of `SplitMix64`: a bijection that shuffles.
-fn mix(index: u64) -> u64 {
+pub fn mix(index: u64) -> u64 {
     let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

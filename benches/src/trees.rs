@@ -22,6 +22,8 @@ pub enum Answer {
     ByDirectory(Order),
     /// The hash of all names, each followed by those below it.
     ByEntry(Order),
+    /// The hash of all paths, each followed by those below it, in the order of the directories.
+    Paths,
     /// The bytes of all names, for contenders whose threads have no common order.
     Bytes,
     /// The bytes of all records, those of `.` and `..` too.
@@ -35,6 +37,11 @@ pub enum Order {
 }
 
 impl Tree {
+    /// An existing tree.
+    pub fn at(label: String, path: PathBuf) -> Self {
+        Self { label, path, _made: None }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -48,12 +55,13 @@ impl Tree {
         Oracle::new(&self.label, false, move || {
             let order = match answer {
                 Answer::ByDirectory(order) | Answer::ByEntry(order) => order,
-                Answer::Bytes | Answer::Records => Order::Directory,
+                Answer::Paths | Answer::Bytes | Answer::Records => Order::Directory,
             };
             let level = Level::read(&self.path, order);
             let mut names = Vec::new();
             match answer {
                 Answer::Records => return level.records(),
+                Answer::Paths => return hash(level.paths(&self.path)),
                 Answer::ByDirectory(_) => level.by_directory(&mut names),
                 Answer::ByEntry(_) | Answer::Bytes => level.by_entry(&mut names),
             }
@@ -118,6 +126,16 @@ impl Level {
         }
     }
 
+    fn paths(&self, dir: &Path) -> Vec<Vec<u8>> {
+        let mut paths = Vec::new();
+        for (name, below) in &self.0 {
+            let path = dir.join(OsStr::from_bytes(name));
+            paths.push(path.as_os_str().as_bytes().to_vec());
+            paths.extend(below.iter().flat_map(|below| below.paths(&path)));
+        }
+        paths
+    }
+
     fn records(&self) -> u64 {
         records(self.0.iter().map(|(name, _)| &**name)) + self.below().map(|(_, below)| below.records()).sum::<u64>()
     }
@@ -168,7 +186,7 @@ impl Fixture {
     pub fn make(self) -> Tree {
         let label = self.label();
         if let Self::System(path) = self {
-            return Tree { label, path: path.into(), _made: None };
+            return Tree::at(label, path.into());
         }
         let made = fastest_root().temporary();
         match self {

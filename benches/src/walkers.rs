@@ -3,7 +3,7 @@
 use crate::contender::{Contender, Reader};
 use crate::readers::{FLAGS, bare};
 use crate::trees::{Answer, Order, Tree};
-use lendir::{Buffer, Listing, Walk};
+use lendir::{Buffer, Listing, ReadTree, Walk};
 use rustix::fs::{Mode, openat};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -70,6 +70,48 @@ impl Reader for WalkingSorted<'_> {
     }
 }
 
+/// `read_tree`: every entry in one loop.
+pub fn read_tree(tree: &Tree) -> Contender<'_> {
+    Contender::reading("lendir, read_tree", tree.oracle(Answer::ByEntry(Order::Directory)), EachEntry(|| opened(tree)))
+}
+
+pub fn read_tree_sorted(tree: &Tree) -> Contender<'_> {
+    let open = || opened(tree).with_order(lendir::Order::Bytes);
+    Contender::reading("lendir, read_tree, sorted", tree.oracle(Answer::ByEntry(Order::Sorted)), EachEntry(open))
+}
+
+fn opened(tree: &Tree) -> ReadTree {
+    lendir::read_tree(tree.path()).expect("cannot open the root")
+}
+
+struct EachEntry<F>(F);
+
+impl<F: Fn() -> ReadTree> Reader for EachEntry<F> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let mut tree = (self.0)();
+        while let Some(entry) = tree.next().expect("cannot read the tree") {
+            take(entry.name());
+        }
+    }
+}
+
+/// An iterator of owned paths. It takes whole paths, not names.
+pub fn read_tree_paths(tree: &Tree) -> Contender<'_> {
+    Contender::reading("lendir, read_tree, paths", tree.oracle(Answer::Paths), OwnedPaths(tree))
+}
+
+struct OwnedPaths<'a>(&'a Tree);
+
+impl Reader for OwnedPaths<'_> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        for path in opened(self.0).paths() {
+            take(path.expect("cannot read the tree").as_os_str().as_bytes());
+        }
+    }
+}
+
 const UNSORTED: Answer = Answer::ByDirectory(Order::Directory);
 
 /// Goes below only once a directory is read and closed, or a long chain would exhaust the descriptors.
@@ -128,5 +170,6 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path())),
         lendir(tree),
         Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), sorted),
+        read_tree(tree),
     ]
 }

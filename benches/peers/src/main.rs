@@ -9,6 +9,7 @@
 //! and measures nothing. Words select the rows with one of them in their title or label.
 
 mod again;
+mod agree;
 mod answers;
 mod commands;
 mod fuse;
@@ -124,6 +125,9 @@ fn measure(
             walk.measure(bench, &tree.label, walking(&tree));
         }
     }
+    if arguments.has("--test") && arguments.ask_for(walk.title, agree::LABEL) {
+        println!("{}: {}: {}", walk.title, agree::LABEL, agree::check());
+    }
     let mut again = Table::new("Walk again");
     if asked(&again, "/usr") {
         let tree = trees::Fixture::System("/usr").make();
@@ -195,9 +199,14 @@ fn picture_of_readers(read: &Table, sort: &Table) -> Option<Picture> {
 
 fn picture_of_walkers(walk: &Table) -> Option<Picture> {
     let tree = trees::Fixture::System("/usr");
-    let ratios = walk.row(&tree.label())?.ratios.clone();
-    let (sorted, unsorted): (Vec<_>, Vec<_>) = ratios.into_iter().partition(|it| it.0.ends_with(", sorted"));
-    let (on_all_cores, on_one): (Vec<_>, Vec<_>) = unsorted.into_iter().partition(|it| it.0.ends_with(", all cores"));
+    let ratios = &walk.row(&tree.label())?.ratios;
+    // Their headings say it too.
+    let suffixes = [", sorted", ", paths", ", all cores"];
+    let without =
+        |suffix: &str| ratios.iter().filter_map(|it| Some((it.0.strip_suffix(suffix)?, it.1))).collect::<Vec<_>>();
+    let [sorted, paths, on_all_cores] = suffixes.map(without);
+    let mut on_one = ratios.clone();
+    on_one.retain(|it| !suffixes.iter().any(|suffix| it.0.ends_with(suffix)));
     Some(Picture {
         title: "How long it takes to walk /usr",
         place: format!("{}, {}", tree.make().file_system(), machine()),
@@ -206,6 +215,7 @@ fn picture_of_walkers(walk: &Table) -> Option<Picture> {
         groups: vec![
             Group::new("one thread", &on_one),
             Group::new("one thread, sorted by name", &sorted),
+            Group::new("one thread, each path owned", &paths),
             Group::new(&format!("{} threads", own_walkers::cores()), &on_all_cores),
         ],
     })

@@ -5,22 +5,25 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::trees::{Answer, Order, Tree};
-use lendir_benches::walkers::{cores, lendir_spread};
+use lendir_benches::walkers::{cores, lendir_spread, read_tree_paths, read_tree_sorted};
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Unsorted and sorted by one thread, and by a thread for each core.
+/// By one thread, unsorted, sorted and as owned paths, and by a thread for each core.
 pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let root = tree.path();
     let unsorted = || tree.oracle(Answer::ByEntry(Order::Directory));
     let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
     let threads = cores();
     vec![
+        read_tree_sorted(tree),
+        read_tree_paths(tree),
         lendir_spread(tree),
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
+        Contender::reading("walkdir, paths", tree.oracle(Answer::Paths), WalkdirPaths(root)),
         Contender::reading("ignore", unsorted(), Ignore(root)),
         Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
         Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
@@ -40,6 +43,17 @@ impl Reader for Walkdir<'_> {
         let walk = walkdir::WalkDir::new(self.root).min_depth(1);
         for entry in if self.sorted { walk.sort_by_file_name() } else { walk } {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
+        }
+    }
+}
+
+struct WalkdirPaths<'a>(&'a Path);
+
+impl Reader for WalkdirPaths<'_> {
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        for entry in walkdir::WalkDir::new(self.0).min_depth(1) {
+            let path = entry.expect("cannot read the directory").into_path();
+            take(path.as_os_str().as_bytes());
         }
     }
 }

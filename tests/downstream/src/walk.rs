@@ -1,4 +1,4 @@
-//! The loops over a tree, with `Walk`, and by hand with `RawDir`.
+//! The loops over a tree, with `Walk`, with `ReadTree`, and by hand with `RawDir`.
 
 use crate::{Input, Loop, look_at};
 use lendir::{FileType, Walk, Worker};
@@ -17,6 +17,8 @@ pub const LOOPS: &[(&str, Loop)] = &[
     ("walk_mount", same_mount),
     ("walk_spread", spread),
 ];
+
+pub const READ_TREE: &[(&str, Loop)] = &[("read_tree", read_tree)];
 
 fn walk(input: &Input) -> io::Result<Walk> {
     Ok(Walk::options().from_fd(input.dir.try_clone()?, ""))
@@ -74,6 +76,13 @@ fn spread(input: &mut Input) -> io::Result<u64> {
         Ok(seen)
     };
     walk(input)?.spread(1, work).pop().expect("BUG: no thread has run")
+}
+
+fn read_tree(input: &mut Input) -> io::Result<u64> {
+    let mut tree = Walk::options().read_tree_from_fd(input.dir.try_clone()?, "");
+    let mut seen = 0;
+    read_all!(tree, seen);
+    Ok(seen)
 }
 
 /// A tree of two levels.
