@@ -345,7 +345,9 @@ impl<S: Clone> Traversal<S> {
     #[cold]
     fn visit_again(&mut self) -> Result<Step, Error> {
         // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
-        self.come_back()?;
+        if self.stack.is_closed_above_top() {
+            self.come_back()?;
+        }
         self.give_up_share()?;
         let top = self.stack.top_mut();
         if top.open_dir().is_none() {
