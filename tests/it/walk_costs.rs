@@ -75,6 +75,17 @@ fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
     assert!(costs.times <= 1 && costs.bytes <= 4 * 112, "{costs:?}"); // a `Vec` begins with four levels
 }
 
+/// The names that were lent are kept, in case they do not come again, but once.
+#[test]
+fn directory_that_is_listed_again_and_again_takes_no_more_memory() {
+    let tree = Tree::new(|at| tree::wide(at, 300, 8));
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let (mut dir, mut listing) = (walk.next().unwrap().unwrap(), Listing::new());
+    let mut list = |times: usize| (0..times).for_each(|_| dir.read_into(&mut listing).unwrap());
+    list(3);
+    assert_eq!(allocated(|| list(100)), NOTHING);
+}
+
 /// What a `Vec` takes that has grown to so many elements, by doubling.
 const fn grown(count: usize, size: usize) -> usize {
     count.next_power_of_two() * size

@@ -141,7 +141,7 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
             assert_eq!((errno(&refused), refused.path() == path), (ESPIPE, entries > 0));
             assert!(listing.is_empty());
 
-            let reads: [fn(&mut Dir<'_>, &mut Listing) -> u64; 5] = [
+            let reads: [fn(&mut Dir<'_>, &mut Listing) -> u64; 6] = [
                 |dir, _| dir.count().unwrap(),
                 |dir, listing| {
                     dir.read_into(listing).unwrap();
@@ -155,6 +155,11 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
                 },
                 |_, _| 0, // which leaves it to the walk
                 |dir, _| u64::from(dir.next().unwrap().is_some()),
+                |dir, listing| {
+                    let is_lent = dir.next().unwrap().is_some();
+                    assert_eq!(dir.read_into(listing).is_err(), is_lent); // and the walk does not tell it again
+                    u64::from(is_lent)
+                },
             ];
             for (number, read) in reads.into_iter().enumerate() {
                 let mut walk = Walk::open(&path).unwrap();
