@@ -150,7 +150,7 @@ fn any_calls_enter_what_the_model_enters() {
         let others =
             ["", ".", "..", "000", "000d/", "000dd", "zzz", "0", "001d\0", "001\0d", "a\\0b", &"x".repeat(300)];
         let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
-        for seed in 0..if runs_long() { 4000 } else { 120 } {
+        for seed in 0..if runs_long() { 4000 } else { 60 } {
             for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {
                 let walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
                 let (model, entered, errors) = (Mutex::default(), Mutex::new(Vec::new()), Mutex::new(0));
