@@ -26,7 +26,7 @@ pub fn scans_are_complete_despite_signals(mounted: &Mounted) {
 }
 
 pub fn what_stays_comes_once_beside_churn(mounted: &Mounted) {
-    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 200 });
+    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 100 });
     let is_over = AtomicBool::new(false);
     let scans = thread::scope(|scope| {
         let scans = scope.spawn(|| {

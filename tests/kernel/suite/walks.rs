@@ -103,7 +103,7 @@ pub fn walks_are_complete_despite_signals(mounted: &Mounted) {
 
 pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
     let tree = mounted.at.join("tree");
-    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 200 });
+    let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 100 });
     let is_over = AtomicBool::new(false);
     let staying = Told::by_std(&tree).unwrap().entries;
     let walks = thread::scope(|scope| {
