@@ -146,13 +146,9 @@ impl Listing {
     /// As [`read`](Self::read), with what is known of the directory.
     #[inline(always)]
     pub(crate) fn read_known(&mut self, directory: Directory<'_>, end_marker: EndMarker) -> Result<(), Error> {
-        let read = match self.arena.set_directory(directory) {
-            Ok(()) => self.read_behind(Extent::default(), directory.fd, end_marker),
-            Err(error) => {
-                self.clear();
-                Err(error)
-            }
-        };
+        self.clear();
+        let end = Extent::default();
+        let read = self.arena.set_directory(directory).and_then(|()| self.read_behind(end, directory.fd, end_marker));
         read.map_err(|error| directory.error(error))
     }
 

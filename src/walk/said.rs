@@ -66,11 +66,8 @@ impl Said {
     pub(super) fn sort(&mut self) -> usize {
         let Self { words, names, .. } = self;
         let name = |word: &Word| &names[word.start..word.end];
-        let counts = |a: &Word, b: &Word| match (a.is_callers, b.is_callers) {
-            (true, true) => b.start.cmp(&a.start),
-            (false, false) => a.start.cmp(&b.start),
-            (a, b) => b.cmp(&a),
-        };
+        let by_place = |a: &Word, b: &Word| if a.is_callers { b.start.cmp(&a.start) } else { a.start.cmp(&b.start) };
+        let counts = |a: &Word, b: &Word| b.is_callers.cmp(&a.is_callers).then_with(|| by_place(a, b));
         words.sort_unstable_by(|a, b| name(a).cmp(name(b)).then_with(|| counts(a, b)));
         words.dedup_by(|next, word| {
             let is_same = name(next) == name(word);

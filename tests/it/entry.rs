@@ -8,6 +8,7 @@ use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
 use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags, Walk};
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ fn a_listing_answers_the_same_by_the_same_names() {
         assert_eq!((sorted.name_cstr(), sorted.name_os()), (entry.name_cstr(), entry.name_os()));
         assert_eq!((sorted.ino(), sorted.d_type()), (entry.ino(), entry.d_type()));
         assert_eq!((sorted.numeric_name(), sorted.path()), (entry.numeric_name(), entry.path()));
+        assert_eq!((sorted.depth(), sorted.error(io::ErrorKind::Other).path()), (1, &*entry.path()));
         assert_eq!(sorted.file_type(&fd).unwrap(), entry.file_type().unwrap());
         let (a, b) = (sorted.stat(&fd).unwrap(), entry.stat().unwrap());
         assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));

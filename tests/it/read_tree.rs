@@ -9,12 +9,13 @@ use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, Says};
 use crate::support::process::as_nobody;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree};
-use lendir::{FileType, Order, Walk, read_tree};
+use lendir::rustix::fs::StatxFlags;
+use lendir::{FileType, OFlags, Order, Walk, read_tree};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// In each order, and with few descriptors too. Returns the answers in the kernel's order.
 fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
@@ -157,6 +158,13 @@ fn last_word_about_an_entry_counts() {
             }
         }
     }
+    let dirs = read_tree(random.path()).unwrap().filter_map(|entry| {
+        let is_dir = entry.file_type().unwrap().is_dir();
+        is_dir.then(|| entry.path().to_owned())
+    });
+    let is_dir = |path: &PathBuf| path.symlink_metadata().unwrap().is_dir();
+    let expected = PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).filter(is_dir);
+    assert!(dirs.map(Result::unwrap).eq(expected));
     let paths = read_tree(random.path()).unwrap().paths().map(Result::unwrap);
     assert!(paths.eq(PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path)));
 }
@@ -192,14 +200,17 @@ fn paths_begin_with_that_of_the_root_as_it_is_written() {
     for (root, tree) in opened.into_iter().chain(from_fds) {
         let mut tree = tree.with_order(Order::Bytes);
         for (relative, depth, is_last) in [("e", 1, false), ("e/f", 2, true), ("g", 1, true)] {
-            let entry = tree.next().unwrap().unwrap();
+            let entry = tree.next_ok(|error| panic!("{error}")).unwrap();
             assert_eq!(entry.path().as_os_str(), Path::new(&root).join(relative), "{root}");
+            assert_eq!(Some(entry.name_os()), Path::new(relative).file_name(), "{root}");
             assert_eq!(entry.relative_path().as_os_str(), relative, "{root}");
             assert_eq!((entry.depth(), entry.is_last()), (depth, is_last), "{root}");
             let metadata = fs::symlink_metadata(Path::new(&dir).join(relative)).unwrap();
             assert_eq!((entry.ino(), entry.stat().unwrap().st_ino), (metadata.ino(), metadata.ino()));
             assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(metadata.mode()));
             assert_eq!(entry.error(io::ErrorKind::Other).path(), entry.path());
+            assert_eq!(entry.statx(StatxFlags::INO).unwrap().stx_ino, metadata.ino());
+            assert!(entry.open(OFlags::PATH).is_ok() && entry.numeric_name().is_none());
         }
         assert!(tree.next().unwrap().is_none());
     }
