@@ -353,7 +353,7 @@ impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let traversal = &self.cursor.traversal;
         let mut shown = f.debug_struct("Walk");
-        shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.until(traversal.path.len()))));
+        shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.as_bytes())));
         shown.field("depth", &traversal.stack.levels().last().map_or(0, |top| top.bounds.depth));
         shown.field("options", &traversal.options).finish_non_exhaustive()
     }

@@ -102,9 +102,9 @@ mod tests {
             let mut path = TreePath::default();
             path.begin(root);
             let at = path.go_down(root.len(), b"a\0");
-            assert_eq!((path.until(path.len()), path.from(at)), (a, c"a"));
+            assert_eq!((path.as_bytes(), path.from(at)), (a, c"a"));
             let at = path.go_down(a.len(), b"bc\0");
-            assert_eq!((path.until(path.len()), path.from(at)), (b, c"bc"));
+            assert_eq!((path.as_bytes(), path.from(at)), (b, c"bc"));
             assert_eq!([0, 1, 2].map(|depth| path.at_depth(depth)), [root, a, b]);
             assert_eq!(path.copy_until(a.len()).at_depth(1), a);
             path.come_up(root.len());

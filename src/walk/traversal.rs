@@ -311,7 +311,7 @@ impl<S: Clone> Traversal<S> {
     fn refuse(&mut self, child: Child, refusal: Refusal) -> Error {
         self.forget(child);
         let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
-        let error = |errno| Error::new(path.until(path.len()), depth, errno);
+        let error = |errno| Error::new(path.as_bytes(), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
             Refusal::Loop(above) => {
