@@ -9,20 +9,22 @@
 //! way_back                how a closed level is found again
 //! shared_level            a level that several threads walk
 //! stack                   the levels on the way: open, closed or lost
+//! descent                 the steps through a tree: down, back, up, on to the next root
 //! said  notes             what the caller says of names, and the names to enter
-//! traversal               the steps of a thread: down, up, back
+//! traversal               what a thread has to do, and its next step
 //! work_queue  split       the parts that idle threads wait for; how one is split off
 //! dir                     what is lent
 //! cursor                  a thread's traversal and its buffer: the walk's loop
 //! worker                  a thread of several
-//! tree_entry  read_tree   every entry in one loop: on a traversal, without the rest
+//! tree_entry  read_tree   every entry in one loop: on a descent, without the rest
 //! ```
 //!
-//! Why a directory was entered or not: by what the caller said, `Notes::settle`; by what it is, `Traversal::find_child`; by where it
+//! Why a directory was entered or not: by what the caller said, `Notes::settle`; by what it is, `Descent::find_child`; by where it
 //! is, `Opener`.
 
 mod bounds;
 mod cursor;
+mod descent;
 mod dir;
 mod identity;
 mod links;
@@ -196,7 +198,7 @@ impl<S> WalkOptions<S> {
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
         let mut traversal = Traversal::new(self.options, self.state);
-        traversal.begin(roots, path);
+        traversal.descent.begin(roots, path);
         Walk { cursor: Cursor::new(traversal) }
     }
 }
@@ -220,9 +222,9 @@ impl<S> Walk<S> {
         self.cursor.traversal.clear();
         let path = path.as_ref();
         let bytes = path.as_os_str().as_bytes();
-        let root = Found::root(bytes, self.cursor.traversal.options.follow_roots);
+        let root = Found::root(bytes, self.cursor.traversal.descent.options.follow_roots);
         let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
-        self.cursor.traversal.begin(Roots::open(root), bytes);
+        self.cursor.traversal.descent.begin(Roots::open(root), bytes);
         Ok(())
     }
 }
@@ -333,7 +335,7 @@ impl<S: Clone> Walk<S> {
             queue.join();
             let run = &run;
             let start = |index| {
-                let traversal = Traversal::new(cursor.traversal.options, cursor.traversal.root_state.clone());
+                let traversal = Traversal::new(cursor.traversal.descent.options, cursor.traversal.root_state.clone());
                 queue.join();
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
                 started.inspect_err(|_| queue.leave()).ok()
@@ -351,10 +353,10 @@ impl<S: Clone> Walk<S> {
 
 impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let traversal = &self.cursor.traversal;
+        let descent = &self.cursor.traversal.descent;
         let mut shown = f.debug_struct("Walk");
-        shown.field("path", &Path::new(OsStr::from_bytes(traversal.path.as_bytes())));
-        shown.field("depth", &traversal.stack.levels().last().map_or(0, |top| top.bounds.depth));
-        shown.field("options", &traversal.options).finish_non_exhaustive()
+        shown.field("path", &Path::new(OsStr::from_bytes(descent.path.as_bytes())));
+        shown.field("depth", &descent.stack.levels().last().map_or(0, |top| top.bounds.depth));
+        shown.field("options", &descent.options).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! `Bounds`: where a level is in the tree, in the path, and among the pending names.
+//! `Bounds`: where a level is in the tree and in the path.
 
 use crate::error::Error;
 use std::io;
@@ -10,8 +10,6 @@ pub(super) struct Bounds {
     pub(super) name_at: usize,
     /// Where its path ends.
     pub(super) path_end: usize,
-    /// Where its names begin in [`Pending`](super::pending::Pending).
-    pub(super) names_at: usize,
 }
 
 impl Bounds {

@@ -61,7 +61,7 @@ impl<S: Clone> Cursor<S> {
         let notes = &mut self.traversal.notes;
         if notes.rest == Rest::Owed {
             if let Some(errno) = notes.done() {
-                return Err(self.traversal.error(errno));
+                return Err(self.traversal.descent.error(errno));
             }
             // From the first entry on, because a cookie may lead elsewhere.
             let has_lent = notes.has_lent();

@@ -1,11 +1,11 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
-use super::bounds::Bounds;
+use super::descent::Descent;
 use super::links::Links;
 use super::notes::{Enters, Notes, Rest};
 use super::pending::Kind;
-use super::stack::{Level, Visit};
-use super::traversal::Traversal;
+use super::stack::Level;
+use super::traversal::{Todo, Traversal, Visit};
 use crate::buffer::Buffer;
 use crate::entries::{Entries, find};
 use crate::entry::{Directory, Entry};
@@ -65,7 +65,10 @@ pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// At a second visit.
     parent: Option<BorrowedFd<'a>>,
-    bounds: Bounds,
+    /// Where its name begins in the path.
+    name_at: usize,
+    /// Where its names begin among the pending ones.
+    names_at: usize,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
     has_entries: bool,
@@ -80,26 +83,37 @@ impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
     #[inline(always)]
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
-        let Traversal { options, stack, path, links, notes, .. } = traversal;
+        let Traversal { descent, notes, .. } = traversal;
+        let Descent { options, stack, path, links, unreadable, .. } = descent;
         let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
         let bounds = top.bounds;
-        let is_second_visit = top.visit == Visit::Second;
+        let is_second_visit = top.left.visit == Visit::Second;
         let above = above.last().filter(|above| is_second_visit && above.bounds.depth + 1 == bounds.depth);
         let parent = above.and_then(Level::open_dir);
         let has_entries = !is_second_visit && bounds.depth < options.max_depth;
-        if !has_entries {
-            notes.unreadable = None;
-        }
+        notes.unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
         notes.lend(if is_dead_end { (Rest::Waived, Enters::Nothing) } else { (Rest::Owed, Enters::Lent) });
         let phase = if has_entries && notes.unreadable.is_none() { Phase::Reading } else { Phase::Ended };
         let end_marker = top.end_marker;
-        let (fd, state) = top.lend();
+        let (fd, Todo { names_at, state, .. }) = top.lend();
+        let names_at = *names_at;
         let path = path.as_bytes_with_nul();
         let directory = Directory { fd, path: bounds.path(path), depth: bounds.depth };
         let entries = Entries { records: Records::new(fd, buffer.memory(), end_marker), phase, directory };
-        Self { entries, parent, bounds, is_second_visit, has_entries, state, path, links, notes }
+        Self {
+            entries,
+            parent,
+            name_at: bounds.name_at,
+            names_at,
+            is_second_visit,
+            has_entries,
+            state,
+            path,
+            links,
+            notes,
+        }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -182,7 +196,7 @@ impl<'a, S> Dir<'a, S> {
     /// Reads all entries from the first on, to note the directories that were not lent.
     pub(super) fn read_again(&mut self, has_lent: bool) -> Result<(), Error> {
         self.rewind(has_lent)?;
-        self.notes.begin_again(self.bounds.names_at);
+        self.notes.begin_again(self.names_at);
         self.count().map(drop)
     }
 
@@ -228,7 +242,7 @@ impl<'a, S> Dir<'a, S> {
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
         self.entries.phase = Phase::ended(listing.removed());
-        self.notes.note_all(listing, self.bounds.names_at);
+        self.notes.note_all(listing, self.names_at);
         result
     }
 
@@ -361,7 +375,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
-        self.notes.skip_all(self.bounds.names_at);
+        self.notes.skip_all(self.names_at);
     }
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).
@@ -390,14 +404,14 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
-        of_root.map_or(&self.entries.directory.path[self.bounds.name_at..], OsStr::as_bytes)
+        of_root.map_or(&self.entries.directory.path[self.name_at..], OsStr::as_bytes)
     }
 
     /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent: for it, this
     /// is its path as it was given, up to the first NUL, for calls relative to the current directory.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.path[self.bounds.name_at..]).expect("BUG: a path without its NUL")
+        CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL")
     }
 
     /// Its name for `std`.

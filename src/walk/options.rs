@@ -1,7 +1,5 @@
 //! `WalkOptions`: what the caller wants of a walk, set before it begins.
 
-use super::stack::Visit;
-
 /// The base, the current directory, and two more on the way by names to a closed level.
 pub(super) const MIN_OPEN: usize = 4;
 
@@ -16,14 +14,6 @@ pub(super) struct Options {
     pub(super) max_depth: usize,
     /// Whether a root may be a symbolic link.
     pub(super) follow_roots: bool,
-}
-
-impl Options {
-    /// The visits of a directory that is opened.
-    #[inline]
-    pub(super) fn visit(self) -> Visit {
-        if self.second_visits { Visit::First } else { Visit::Only }
-    }
 }
 
 /// How to walk, set before the walk begins. [`Walk::options`](super::Walk::options) has the defaults; each method takes the

@@ -8,17 +8,14 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](super::Walk). The stack, the path and the steps are those of the walk: see
-//! [`traversal`](super::traversal). The tree takes its names from the listing, so at most one is pending: the one that it goes
-//! below.
+//! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
 
 use super::cursor::until_ok;
+use super::descent::Descent;
 use super::open_child::Found;
 use super::options::WalkOptions;
 use super::pending::Kind;
 use super::roots::Roots;
-use super::stack::Visit;
-use super::traversal::{Step, Traversal};
 use super::tree_entry::{Then, TreeEntry};
 use crate::entry::Directory;
 use crate::error::Error;
@@ -98,14 +95,14 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// System calls as a [`Walk`](super::Walk#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
-/// In memory: the path; for each level that has entries left 136 bytes, its descriptor, of which at most
+/// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
 /// [`max_open`](WalkOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
 /// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
 /// reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
 pub struct ReadTree {
-    traversal: Traversal<Left>,
+    descent: Descent<Left>,
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
     /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
@@ -174,9 +171,9 @@ impl WalkOptions {
 
 impl ReadTree {
     fn new(options: &WalkOptions, roots: Roots, path: &[u8]) -> Self {
-        let mut traversal = Traversal::new(options.options, Left::default());
-        traversal.begin(roots, path);
-        Self { traversal, listing: Listing::with_order(Order::Unsorted), owed: Vec::new(), then: Cell::default() }
+        let mut descent = Descent::new(options.options);
+        descent.begin(roots, path);
+        Self { descent, listing: Listing::with_order(Order::Unsorted), owed: Vec::new(), then: Cell::default() }
     }
 
     /// Sorts each directory that is read from now on. Without this call the entries come as the kernel gives them
@@ -307,9 +304,9 @@ impl ReadTree {
     /// Lends the entry that the tree has come to.
     #[inline(always)]
     fn lend(&mut self) -> TreeEntry<'_> {
-        let Traversal { stack, path, options, .. } = &self.traversal;
+        let Descent { stack, path, options, .. } = &self.descent;
         let top = stack.top();
-        let Left { next, end } = top.state;
+        let Left { next, end } = top.left;
         TreeEntry {
             entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
             directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
@@ -339,9 +336,9 @@ impl ReadTree {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn go_on(&mut self) -> bool {
-        let Traversal { stack, path, options, .. } = &mut self.traversal;
+        let Descent { stack, path, options, .. } = &mut self.descent;
         let Some(top) = stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some()) else { return false };
-        let Left { next, end } = &mut top.state;
+        let Left { next, end } = &mut top.left;
         if *next == end.entries {
             return false;
         }
@@ -356,33 +353,33 @@ impl ReadTree {
     #[inline(always)]
     fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
         let is_owed = self.is_owed();
-        let Traversal { stack, notes, .. } = &mut self.traversal;
-        let top = stack.top_mut();
-        let Left { next, end } = top.state;
-        top.visit = if next < end.entries || is_owed { Visit::First } else { Visit::Only };
-        let entry = self.listing.get(next - 1).expect("BUG: no entry was lent");
-        notes.pending.push(kind, entry.name_cstr());
-        match self.traversal.descend()? {
-            Step::Lend => self.read(),
-            Step::More | Step::Done => Ok(()),
+        let Self { descent, listing, .. } = self;
+        let Left { next, end } = descent.stack.top().left;
+        let entry = listing.get(next - 1).expect("BUG: no entry was lent");
+        let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
+        if next == end.entries && !is_owed && descent.may_replace_top() {
+            descent.replace_top(child);
+        } else {
+            descent.push(child, Left::default());
         }
+        self.read()
     }
 
     /// Reads the directory that was just opened, behind the entries of those above.
     #[inline(always)]
     fn read(&mut self) -> Result<(), Error> {
-        let Self { traversal, listing, owed, .. } = self;
-        let above = if let [.., above, _] = traversal.stack.levels() { above.state.end } else { Extent::default() };
-        let is_read = traversal.stack.top().bounds.depth < traversal.options.max_depth;
-        let unreadable = traversal.notes.unreadable.filter(|_| is_read);
-        let top = traversal.stack.top_mut();
-        top.state = Left { next: above.entries, end: above };
+        let Self { descent, listing, owed, .. } = self;
+        let above = if let [.., above, _] = descent.stack.levels() { above.left.end } else { Extent::default() };
+        let is_read = descent.stack.top().bounds.depth < descent.options.max_depth;
+        let unreadable = descent.unreadable.filter(|_| is_read);
+        let top = descent.stack.top_mut();
+        top.left = Left { next: above.entries, end: above };
         if let Some(errno) = unreadable {
-            return Err(traversal.error(errno));
+            return Err(descent.error(errno));
         }
         if is_read {
             let result = listing.read_behind(above, top.dir(), top.end_marker);
-            top.state.end = listing.extent();
+            top.left.end = listing.extent();
             if let Err(error) = result {
                 owed.push((top.bounds.depth, error)); // without the path: those of all levels would take memory with its square
             }
@@ -393,35 +390,35 @@ impl ReadTree {
     /// Whether an error of the current directory is still to be told.
     #[inline]
     fn is_owed(&self) -> bool {
-        self.owed.last().is_some_and(|(depth, _)| *depth == self.traversal.stack.top().bounds.depth)
+        self.owed.last().is_some_and(|(depth, _)| *depth == self.descent.stack.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
     #[inline(never)]
     fn go_up(&mut self) -> Result<bool, Error> {
-        if self.traversal.stack.levels().is_empty() {
-            let step = self.traversal.open_root()?;
-            return if matches!(step, Step::Done) { Ok(false) } else { self.read().map(|()| true) };
+        if self.descent.stack.levels().is_empty() {
+            let is_there = self.descent.open_root(Left::default())?;
+            return if is_there { self.read().map(|()| true) } else { Ok(false) };
         }
         let owed = if self.is_owed() { self.owed.pop() } else { None };
         if let Some((_, error)) = owed {
-            return Err(self.traversal.error(error));
+            return Err(self.descent.error(error));
         }
-        self.traversal.come_back()?;
-        self.traversal.pop();
+        self.descent.come_back(|_| true)?;
+        self.descent.stack.pop();
         Ok(true)
     }
 
     /// Drops what is left of the current directory.
     fn leave(&mut self) {
-        let left = &mut self.traversal.stack.top_mut().state;
+        let left = &mut self.descent.stack.top_mut().left;
         left.next = left.end.entries;
     }
 }
 
 impl fmt::Debug for ReadTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Traversal { path, options, .. } = &self.traversal;
+        let Descent { path, options, .. } = &self.descent;
         let path = Path::new(OsStr::from_bytes(path.as_bytes()));
         f.debug_struct("ReadTree").field("path", &path).field("options", options).finish_non_exhaustive()
     }

@@ -1,11 +1,10 @@
 //! How a busy thread splits off a part of its traversal for a thread that waits: some of its roots, or some of the names that are
 //! pending at one of its levels.
 
-use super::bounds::Bounds;
 use super::raw_open;
 use super::shared_level::SharedLevel;
 use super::stack::{Handle, Level};
-use super::traversal::Traversal;
+use super::traversal::{Todo, Traversal};
 use super::way_back::Closed;
 use super::work_queue::WorkQueue;
 use crate::sync::Arc;
@@ -44,15 +43,15 @@ impl<S: Clone> Traversal<S> {
         // at each of them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.split_until);
         let split_until = match &shallowest {
-            Some((index, _)) => self.stack.levels()[*index].bounds.names_at,
+            Some((index, _)) => self.descent.stack.levels()[*index].left.names_at,
             None => self.notes.pending.len(),
         };
         self.notes.pending.split_until = split_until;
         // Roots first: each is a whole tree, and takes no descriptor.
-        if !self.roots.is_empty() {
-            let mut other = Self::new(self.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
-            if let Some(roots) = self.roots.split_off(threads, shallowest.is_some()) {
-                other.roots = roots;
+        if !self.descent.roots.is_empty() {
+            let mut other = Self::new(self.descent.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
+            if let Some(roots) = self.descent.roots.split_off(threads, shallowest.is_some()) {
+                other.descent.roots = roots;
                 return Some(other);
             }
         }
@@ -63,11 +62,11 @@ impl<S: Clone> Traversal<S> {
     /// descriptor.
     fn split_off_names(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
-        let levels = self.stack.levels();
+        let levels = self.descent.stack.levels();
         let is_closed = levels[shallowest.0].open_dir().is_none();
         let (index, names) = if is_closed {
-            let open = self.stack.shallowest_open().unwrap_or(levels.len() - 1);
-            self.names_from(levels[open].bounds.names_at)?
+            let open = self.descent.stack.shallowest_open().unwrap_or(levels.len() - 1);
+            self.names_from(levels[open].left.names_at)?
         } else {
             shallowest
         };
@@ -78,43 +77,44 @@ impl<S: Clone> Traversal<S> {
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
-        let bounds = Bounds { names_at: 0, ..level.bounds };
-        let cost = bounds.path_end + self.links.cost_until(bounds.depth, self.options.second_visits);
+        let (bounds, end_marker) = (level.bounds, level.end_marker);
+        let cost = bounds.path_end + self.descent.links.cost_until(bounds.depth, self.descent.options.second_visits);
         self.path_credit.checked_sub(cost)?;
         // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
         // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
-        if self.options.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
+        if self.descent.options.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.split_until = names.end; // what is below it may be split off
             }
             return None;
         }
         let first = fcntl_dupfd_cloexec(dir, 0).ok()?;
-        let mut first = Level::new(Handle::Open(first), level.visit, bounds, level.end_marker, level.state.clone());
-        let mut other = Self::new(self.options, self.root_state.clone());
-        other.links = self.links.copy_until(dir, bounds.depth);
+        let (visit, state) = (level.left.visit, level.left.state.clone());
+        let mut left = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
+        let mut other = Self::new(self.descent.options, self.root_state.clone());
+        other.descent.links = self.descent.links.copy_until(dir, bounds.depth);
         // From now on the second visit belongs to whoever is done last, here or there.
-        if self.options.second_visits {
-            first.shared = Some(self.share_levels(index)?);
+        if self.descent.options.second_visits {
+            left.shared = Some(self.share_levels(index)?);
         }
-        self.stack.levels_mut()[index].next_at = end; // last: if `clone` panics, nothing is lost
+        self.descent.stack.levels_mut()[index].left.next_at = end; // last: if `clone` panics, nothing is lost
         self.path_credit -= cost;
-        other.stack.push(first);
+        other.descent.stack.push(Level::new(Handle::Open(first), bounds, end_marker, left));
         other.notes.pending = self.notes.pending.copy(names.start..end);
-        other.path = self.path.copy_until(bounds.path_end);
-        other.opener = self.opener;
+        other.descent.path = self.descent.path.copy_until(bounds.path_end);
+        other.descent.opener = self.descent.opener;
         Some(other)
     }
 
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
     /// chain with second visits has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        let levels = self.stack.levels();
+        let levels = self.descent.stack.levels();
         while at < self.notes.pending.len() {
-            let below = levels.partition_point(|level| level.bounds.names_at <= at);
-            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.bounds.names_at);
-            let next_at = levels[below - 1].next_at;
+            let below = levels.partition_point(|level| level.left.names_at <= at);
+            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.left.names_at);
+            let next_at = levels[below - 1].left.next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
             }
@@ -125,19 +125,20 @@ impl<S: Clone> Traversal<S> {
 
     /// Makes the level at `index`, and all above it, levels that several threads walk.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
-        let levels = self.stack.levels_mut();
+        let levels = self.descent.stack.levels_mut();
         // The levels above a shared one are shared too. Each must be shared before anything below it is split off: the other
         // thread may be done with that at once.
-        for at in levels[..=index].partition_point(|level| level.shared.is_some())..=index {
-            let above = at.checked_sub(1).and_then(|above| levels[above].shared.clone());
+        for at in levels[..=index].partition_point(|level| level.left.shared.is_some())..=index {
+            let above = at.checked_sub(1).and_then(|above| levels[above].left.shared.clone());
             let level = &mut levels[at];
-            let (closed, state) = (Closed { bounds: level.bounds, identity: level.identity()? }, level.state.clone());
-            level.shared = Some(match above {
+            let (closed, state) =
+                (Closed { bounds: level.bounds, identity: level.identity()? }, level.left.state.clone());
+            level.left.shared = Some(match above {
                 Some(above) => SharedLevel::below(above, closed, state),
                 None => SharedLevel::root(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?, closed, state),
             });
         }
-        levels[index].shared.clone()
+        levels[index].left.shared.clone()
     }
 }
 
@@ -162,14 +163,14 @@ mod tests {
             dir.read_into(&mut listing).unwrap();
             let traversal = &mut walk.cursor.traversal;
             traversal.earn_path_credit();
-            if traversal.stack.top().bounds.depth < LEVELS {
+            if traversal.descent.stack.top().bounds.depth < LEVELS {
                 continue;
             }
             while traversal.split_off(1).is_some() {
                 parts += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.split_until, traversal.stack.levels());
-            let searched = levels.iter().filter(|level| level.bounds.names_at >= searched_from).count();
+            let (searched_from, levels) = (traversal.notes.pending.split_until, traversal.descent.stack.levels());
+            let searched = levels.iter().filter(|level| level.left.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }
         assert_eq!(parts, LEVELS);

@@ -14,16 +14,14 @@
 use super::bounds::Bounds;
 use super::identity::Identity;
 use super::options::MIN_OPEN;
-use super::shared_level::SharedLevel;
 use super::way_back::{Below, Broken, Closed, Start};
 use crate::end_marker::EndMarker;
-use crate::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
-pub(super) struct Stack<S> {
+pub(super) struct Stack<T> {
     /// The base first, the top last.
-    levels: Vec<Level<S>>,
+    levels: Vec<Level<T>>,
     /// How many of them are open.
     open: usize,
     /// How many may be. Less than the caller's `max_open` once the system has refused a descriptor.
@@ -32,18 +30,13 @@ pub(super) struct Stack<S> {
     closed_until: usize,
 }
 
-pub(super) struct Level<S> {
+pub(super) struct Level<T> {
     /// Private, so only the stack changes it, and counts.
     handle: Handle,
-    pub(super) visit: Visit,
     pub(super) bounds: Bounds,
-    /// Where the first of its names still to do begins.
-    pub(super) next_at: usize,
     pub(super) end_marker: EndMarker,
-    /// `Some` if several threads walk it.
-    pub(super) shared: Option<Arc<SharedLevel<S>>>,
-    /// The caller's.
-    pub(super) state: S,
+    /// What is left to do there. Only a `Walk` or a `ReadTree` knows what that is.
+    pub(super) left: T,
 }
 
 /// What the walk has of a level.
@@ -55,21 +48,10 @@ pub(super) enum Handle {
     Lost(Option<Broken>),
 }
 
-/// The visits of a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Visit {
-    /// The walk does not come back to it once its names are done.
-    Only,
-    /// It does.
-    First,
-    /// It has.
-    Second,
-}
-
-impl<S> Level<S> {
+impl<T> Level<T> {
     #[inline]
-    pub(super) fn new(handle: Handle, visit: Visit, bounds: Bounds, end_marker: EndMarker, state: S) -> Self {
-        Self { handle, visit, bounds, next_at: bounds.names_at, end_marker, shared: None, state }
+    pub(super) fn new(handle: Handle, bounds: Bounds, end_marker: EndMarker, left: T) -> Self {
+        Self { handle, bounds, end_marker, left }
     }
 
     #[inline]
@@ -84,9 +66,9 @@ impl<S> Level<S> {
 
     /// For its visit.
     #[inline]
-    pub(super) fn lend(&mut self) -> (BorrowedFd<'_>, &mut S) {
+    pub(super) fn lend(&mut self) -> (BorrowedFd<'_>, &mut T) {
         let Handle::Open(dir) = &self.handle else { panic!("BUG: the level is not open") };
-        (dir.as_fd(), &mut self.state)
+        (dir.as_fd(), &mut self.left)
     }
 
     /// The identity of a level that is not lost: noted when it was closed, or now.
@@ -113,7 +95,7 @@ impl<S> Level<S> {
     }
 }
 
-impl<S> Stack<S> {
+impl<T> Stack<T> {
     pub(super) const fn new(limit: usize) -> Self {
         Self { levels: Vec::new(), open: 0, limit, closed_until: 0 }
     }
@@ -125,42 +107,42 @@ impl<S> Stack<S> {
     }
 
     #[inline]
-    pub(super) fn levels(&self) -> &[Level<S>] {
+    pub(super) fn levels(&self) -> &[Level<T>] {
         &self.levels
     }
 
     #[inline]
-    pub(super) fn levels_mut(&mut self) -> &mut [Level<S>] {
+    pub(super) fn levels_mut(&mut self) -> &mut [Level<T>] {
         &mut self.levels
     }
 
     #[inline]
-    pub(super) fn top(&self) -> &Level<S> {
+    pub(super) fn top(&self) -> &Level<T> {
         self.levels.last().expect("BUG: there is no level")
     }
 
     #[inline]
-    pub(super) fn top_mut(&mut self) -> &mut Level<S> {
+    pub(super) fn top_mut(&mut self) -> &mut Level<T> {
         self.levels.last_mut().expect("BUG: there is no level")
     }
 
     #[inline]
-    pub(super) fn push(&mut self, level: Level<S>) {
+    pub(super) fn push(&mut self, level: Level<T>) {
         self.open += usize::from(level.is_open());
         self.levels.push(level);
     }
 
-    /// The child that is open as `dir` takes the place of the top, and inherits its state.
+    /// The child that is open as `dir` takes the place of the top, and inherits what is left there.
     #[inline]
-    pub(super) fn replace_top(&mut self, dir: OwnedFd, bounds: Bounds, end_marker: EndMarker) {
+    pub(super) fn replace_top(&mut self, dir: OwnedFd, bounds: Bounds, end_marker: EndMarker) -> &mut T {
         let top = self.levels.last_mut().expect("BUG: there is no level");
         self.open += usize::from(!top.is_open());
-        top.handle = Handle::Open(dir);
-        (top.bounds, top.next_at, top.end_marker) = (bounds, bounds.names_at, end_marker);
+        (top.handle, top.bounds, top.end_marker) = (Handle::Open(dir), bounds, end_marker);
+        &mut top.left
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Level<S> {
+    pub(super) fn pop(&mut self) -> Level<T> {
         let level = self.levels.pop().expect("BUG: there is no level");
         self.open -= usize::from(level.is_open());
         self.closed_until = self.closed_until.min(self.levels.len());
@@ -168,7 +150,7 @@ impl<S> Stack<S> {
     }
 
     /// Makes `level`, which is above the base, the new base.
-    pub(super) fn put_base(&mut self, level: Level<S>) {
+    pub(super) fn put_base(&mut self, level: Level<T>) {
         self.open += usize::from(level.is_open());
         self.closed_until = 0;
         self.levels.insert(0, level);
@@ -220,7 +202,7 @@ impl<S> Stack<S> {
     pub(super) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
         let [base, way @ .., _] = &self.levels[..] else { return None };
         let start = Start { dir: base.open_dir()?, bounds: base.bounds };
-        let closed = |level: &Level<S>| {
+        let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
             Closed { bounds: level.bounds, identity }
         };
@@ -232,15 +214,11 @@ impl<S> Stack<S> {
         self.set(self.levels.len() - 2, Handle::Open(dir));
     }
 
-    /// The level right above the top cannot be found: its names, from `names_at` on, cannot be opened any more, and those of the
-    /// top are done. Returns whether that is to be reported.
-    pub(super) fn lose_above_top(&mut self, names_at: usize, broken: Option<Broken>) -> bool {
+    /// The level right above the top cannot be found. Returns both, from that one on.
+    pub(super) fn lose_above_top(&mut self, broken: Option<Broken>) -> &mut [Level<T>] {
         let index = self.levels.len() - 2;
         self.set(index, Handle::Lost(broken));
-        for level in &mut self.levels[index..] {
-            (level.bounds.names_at, level.next_at) = (names_at, names_at);
-        }
-        self.levels[index].shared.as_ref().is_none_or(|shared| shared.lose())
+        &mut self.levels[index..]
     }
 
     /// The top is left to the other threads there, or one of them did not find it.
@@ -256,9 +234,8 @@ impl<S> Stack<S> {
         self.closed_until = self.closed_until.min(index);
     }
 
-    /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few. `names`
-    /// is where the pending names end.
-    pub(super) fn check(&self, names: usize) {
+    /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few.
+    pub(super) fn check(&self) {
         let levels = &self.levels[..];
         let few = levels.len() <= 64;
         assert!(
@@ -269,16 +246,15 @@ impl<S> Stack<S> {
             !few || levels.iter().take(self.closed_until).skip(1).all(|level| !level.is_open()),
             "a level is open, and would never be closed"
         );
-        let Some(top) = levels.last() else { return assert!(names == 0, "nothing is left, but there are names") };
-        assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
-        assert!(top.bounds.names_at <= top.next_at && top.next_at <= names, "the top's next name is elsewhere");
+        if let Some(top) = levels.last() {
+            assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
+        }
         if let [.., above, top] = levels {
             assert!(above.bounds.depth < top.bounds.depth, "a level is not below the one before it");
             assert!(
                 above.bounds.path_end <= top.bounds.path_end,
                 "the path of a level does not begin with that of the one above"
             );
-            assert!(above.next_at <= top.bounds.names_at, "a level's names do not come after those of the one above");
         }
     }
 }

@@ -97,10 +97,10 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     pub(super) fn leave(self) {
         let Self { cursor, queue, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
-        if cursor.traversal.has_work() {
-            queue.push(cursor.traversal);
-        } else {
+        if cursor.traversal.descent.is_done() {
             drop(cursor); // before it leaves: the state's destructor may panic
+        } else {
+            queue.push(cursor.traversal);
         }
         queue.leave();
     }
