@@ -1,35 +1,37 @@
 //! `Walk`: a tree, directory by directory, and the contract of the walk.
 //!
-//! A module uses those above it:
+//! A module uses those above it, and none below:
 //!
 //! ```text
-//! options  bounds  pending  path  identity  raw_open
-//! open_child  links       how the next directory is opened, or why not
+//! options  pending  identity  raw_open
+//! path                    the path of the current name, and what part of it is that of a level
+//! opener  links           how a directory is opened, or why not
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
-//! shared_level            a level that several threads walk
 //! stack                   the levels on the way: open, closed or lost
-//! descent                 the steps through a tree: down, back, up, on to the next root
+//! descent                 where a thread is in a tree: its steps down, back, up, and on to the next root
+//!
+//! tree_entry  read_tree   every entry in one loop: what is left to do at a level are entries
+//!
+//! shared_level            a level that several threads walk
 //! said  notes             what the caller says of names, and the names to enter
-//! traversal               what a thread has to do, and its next step
+//! traversal               directory by directory: what is left to do at a level are names
 //! work_queue  split       the parts that idle threads wait for; how one is split off
 //! dir                     what is lent
-//! cursor                  a thread's traversal and its buffer: the walk's loop
-//! worker                  a thread of several
-//! tree_entry  read_tree   every entry in one loop: on a descent, without the rest
+//! lender                  the loop from one directory to the next
+//! worker  spread          a thread of several; how they start and end
 //! ```
 //!
 //! Why a directory was entered or not: by what the caller said, `Notes::settle`; by what it is, `Descent::find_child`; by where it
 //! is, `Opener`.
 
-mod bounds;
-mod cursor;
 mod descent;
 mod dir;
 mod identity;
+mod lender;
 mod links;
 mod notes;
-mod open_child;
+mod opener;
 mod options;
 mod path;
 mod pending;
@@ -39,6 +41,7 @@ mod roots;
 mod said;
 mod shared_level;
 mod split;
+mod spread;
 mod stack;
 mod traversal;
 mod tree_entry;
@@ -47,25 +50,21 @@ mod work_queue;
 mod worker;
 
 pub use dir::Dir;
-pub use options::WalkOptions;
 pub use read_tree::{ReadTree, read_tree};
 pub use tree_entry::TreeEntry;
 pub use worker::Worker;
 
 use crate::error::Error;
-use crate::sync::thread;
-use cursor::{Cursor, until_ok};
-use open_child::Found;
+use lender::{Lender, until_ok};
+use opener::Found;
+use options::{MIN_OPEN, Options};
 use roots::Roots;
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
 use std::fmt;
-use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use traversal::Traversal;
-use work_queue::WorkQueue;
 
 /// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`](crate::Entry) as
 /// [`Entries`](crate::Entries).
@@ -129,7 +128,7 @@ use work_queue::WorkQueue;
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
-    cursor: Cursor<S>,
+    lender: Lender<S>,
 }
 
 impl Walk {
@@ -148,11 +147,211 @@ impl Walk {
     }
 }
 
-/// The fewest threads of `spread(0)`. On a cold disk they wait in parallel, whatever the core count.
-const MIN_THREADS: usize = 8;
+/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen).
+impl Default for Walk {
+    fn default() -> Self {
+        Self::options().open_all::<&Path>([])
+    }
+}
 
-/// How a walk begins.
+impl<S> Walk<S> {
+    /// Begins the tree at `path`, in the same memory and with the same options. Abandons what is left of the trees before.
+    ///
+    /// Costs: one `openat` and one `fstatfs`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`WalkOptions::open`]. [`next`](Self::next) is then `None`.
+    pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.lender.traversal.clear();
+        let path = path.as_ref();
+        let bytes = path.as_os_str().as_bytes();
+        let root = Found::root(bytes, self.lender.traversal.descent.options.follow_roots);
+        let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
+        self.lender.traversal.descent.begin(Roots::open(root), bytes);
+        Ok(())
+    }
+}
+
+impl<S: Clone> Walk<S> {
+    /// Opens the next directory and lends it; the root first. `None` when nothing is left.
+    ///
+    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. [`Entries::next`](crate::Entries::next)
+    /// warns of a loop that loses errors.
+    ///
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first.
+    ///
+    /// # Errors
+    ///
+    /// With the path of the directory concerned, and without its state. The next call continues.
+    ///
+    /// - `EACCES` if the parent may not be searched, `ENOENT` for a directory that was removed, `ENOTDIR` for one that was
+    ///   replaced, `ELOOP` for a [followed link](Dir::follow_entry) that leads back, or only to links; `EMFILE` or `ENFILE` if no
+    ///   descriptor is left.
+    /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
+    /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end. At the deepest level that
+    ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
+    /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all), and of [`Dir::enter`].
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
+        Ok(if self.lender.advance(None)? { Some(self.lender.lend()) } else { None })
+    }
+
+    /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
+    #[inline(always)]
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+        until_ok(|| self.lender.advance(None), on_error).then(|| self.lender.lend())
+    }
+}
+
+impl<S> fmt::Debug for Walk<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let descent = &self.lender.traversal.descent;
+        let mut shown = f.debug_struct("Walk");
+        shown.field("path", &Path::new(OsStr::from_bytes(descent.path.as_bytes())));
+        shown.field("depth", &descent.stack.levels().last().map_or(0, |top| top.bounds.depth));
+        shown.field("options", &descent.options).finish_non_exhaustive()
+    }
+}
+
+/// How to walk, set before the walk begins. [`Walk::options`] has the defaults; each method takes the
+/// options, and returns them changed.
+///
+/// ```
+/// use lendir::Walk;
+///
+/// let mut walk = Walk::options().same_mount(true).max_depth(2).open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         println!("{:?}", entry.path());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
+pub struct WalkOptions<S = ()> {
+    options: Options,
+    state: S,
+}
+
+/// Those of [`Walk::options`].
+impl Default for WalkOptions {
+    fn default() -> Self {
+        Self { options: Options::default(), state: () }
+    }
+}
+
 impl<S> WalkOptions<S> {
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A
+    /// file can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open)
+    /// lead to what is mounted there.
+    ///
+    /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
+    /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, query
+    /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
+    ///
+    /// Costs: where there is `openat2` with [`RESOLVE_NO_XDEV`], one `statx` for a directory that may not be read, and nothing
+    /// for the others. Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts
+    /// of the same file system are entered.
+    ///
+    /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
+    #[doc(alias("xdev", "same_file_system"))]
+    pub fn same_mount(mut self, yes: bool) -> Self {
+        self.options.same_mount = yes;
+        self
+    }
+
+    /// Lends each directory once more, after everything below it and without its entries: see
+    /// [`Dir::is_second_visit`](Dir::is_second_visit) and [`Dir::parent`](Dir::parent). First and second visits
+    /// come in pairs, except that a level that others move or remove can be [lost](Self::max_open). On several threads too,
+    /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
+    /// wrote.
+    ///
+    /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
+    /// the walk closes levels early.
+    #[doc(alias("depth_first", "contents_first", "post_order"))]
+    pub fn second_visits(mut self, yes: bool) -> Self {
+        self.options.second_visits = yes;
+        self
+    }
+
+    /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
+    ///
+    /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
+    /// one for each level above. [Following a link](Dir::follow_entry) and [several threads](Walk::spread) take
+    /// more.
+    ///
+    /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest
+    ///   level.
+    /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
+    ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
+    ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.
+    /// - **A level that it does not find is lost**: it was moved or removed. The rest of it is skipped, including its second
+    ///   visit, with one error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no
+    ///   longer be searched, or `EMFILE` or `ENFILE` if no descriptor is left.
+    /// - **Past a lost level** it finds the levels above by names alone.
+    /// - **It waits** before it closes a level that was just made, until the clock that stamps births is past that one, so no
+    ///   directory made later has the same birth time. That takes one or two ticks of the clock, at most 20 ms with
+    ///   `CONFIG_HZ=100`. With second visits on several threads it also waits before it shares such a level.
+    pub fn max_open(mut self, descriptors: usize) -> Self {
+        self.options.max_open = descriptors.max(MIN_OPEN);
+        self
+    }
+
+    /// Lends no entries deeper than `depth`, like `find -maxdepth`. A directory of that depth is an entry, and not opened: with
+    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries. A
+    /// [`ReadTree`](crate::ReadTree) lends these entries.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.options.max_depth = depth;
+        self
+    }
+
+    /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
+    /// or `ELOOP` on old kernels.
+    ///
+    /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find
+    /// -P`. A program that removes files should strip them first: `path.components().as_path()`.
+    #[doc(alias = "follow_root_links")]
+    pub fn follow_roots(mut self, yes: bool) -> Self {
+        self.options.follow_roots = yes;
+        self
+    }
+
+    /// Carries a state down the tree.
+    ///
+    /// - Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
+    ///   [`Dir::state`](Dir::state), as you left it there. All directories in one parent begin with the same.
+    /// - At its second visit a directory has its own state again. If nobody changed that, it is still the clone of its parent's.
+    /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last
+    ///   clone is dropped, as in [a recipe](crate::recipes#trees).
+    /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
+    /// - If cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the
+    ///   error of a root that could not be opened, or of a level that was lost, may be lost with it.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let depth = dir.depth();
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if entry.name() == b".git" {
+    ///             *dir.state_mut() = Some(depth); // this directory and those below it are in a repository
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: one clone for each directory that is not the last of its parent's (with second visits, for each), and the
+    /// size of the state for each level. On several threads, one clone more for each thread, and one or two for each part of the
+    /// work that it splits off; with second visits also one for each level from the root to such a part.
+    pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
+        WalkOptions { options: self.options, state: of_root }
+    }
+
     /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
     ///
     /// Costs: one `openat`, one `fstatfs`, and the memory of the [`Buffer`](crate::Buffer), the path and the first
@@ -199,164 +398,6 @@ impl<S> WalkOptions<S> {
     fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
         let mut traversal = Traversal::new(self.options, self.state);
         traversal.descent.begin(roots, path);
-        Walk { cursor: Cursor::new(traversal) }
-    }
-}
-
-/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen).
-impl Default for Walk {
-    fn default() -> Self {
-        Self::options().open_all::<&Path>([])
-    }
-}
-
-impl<S> Walk<S> {
-    /// Begins the tree at `path`, in the same memory and with the same options. Abandons what is left of the trees before.
-    ///
-    /// Costs: one `openat` and one `fstatfs`.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`WalkOptions::open`]. [`next`](Self::next) is then `None`.
-    pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.cursor.traversal.clear();
-        let path = path.as_ref();
-        let bytes = path.as_os_str().as_bytes();
-        let root = Found::root(bytes, self.cursor.traversal.descent.options.follow_roots);
-        let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
-        self.cursor.traversal.descent.begin(Roots::open(root), bytes);
-        Ok(())
-    }
-}
-
-impl<S: Clone> Walk<S> {
-    /// Opens the next directory and lends it; the root first. `None` when nothing is left.
-    ///
-    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. [`Entries::next`](crate::Entries::next)
-    /// warns of a loop that loses errors.
-    ///
-    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first.
-    ///
-    /// # Errors
-    ///
-    /// With the path of the directory concerned, and without its state. The next call continues.
-    ///
-    /// - `EACCES` if the parent may not be searched, `ENOENT` for a directory that was removed, `ENOTDIR` for one that was
-    ///   replaced, `ELOOP` for a [followed link](Dir::follow_entry) that leads back, or only to links; `EMFILE` or `ENFILE` if no
-    ///   descriptor is left.
-    /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
-    /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end. At the deepest level that
-    ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
-    /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all), and of [`Dir::enter`].
-    #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
-        Ok(if self.cursor.advance(None)? { Some(self.cursor.lend()) } else { None })
-    }
-
-    /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
-    #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        until_ok(|| self.cursor.advance(None), on_error).then(|| self.cursor.lend())
-    }
-
-    /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
-    /// [`Worker::index`].
-    ///
-    /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because
-    /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where calls
-    /// wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps few threads busy: each
-    /// works on directories that no other one has.
-    ///
-    /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
-    /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
-    /// [second visit](WalkOptions::second_visits) after theirs. A huge directory is read by one thread: to divide the work on its
-    /// files among several, send them over a channel, as [the recipe](crate::recipes#threads) does.
-    ///
-    /// ```
-    /// use lendir::{Error, Walk};
-    ///
-    /// let parts = Walk::open("/sys/class")?.spread(2, |worker| {
-    ///     let mut count = 0;
-    ///     while let Some(mut dir) = worker.next()? {
-    ///         while let Some(_entry) = dir.next()? {
-    ///             count += 1;
-    ///         }
-    ///     }
-    ///     Ok::<u64, Error>(count)
-    /// });
-    /// let count = parts.into_iter().sum::<Result<u64, Error>>()?;
-    /// # assert!(count > 0);
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
-    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, but
-    /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, and no compiler warns if
-    /// nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
-    ///
-    /// If a thread cannot be started, there are fewer threads and fewer results.
-    ///
-    /// While others wait, a busy thread splits off an equal part of its work for each of them: of its roots, or of the
-    /// directories left at its shallowest open level.
-    ///
-    /// | Costs | |
-    /// |---|---|
-    /// | each thread | a [`Buffer`](crate::Buffer), and at most [`max_open`](WalkOptions::max_open) descriptors: 64 threads × 32 exceed a `ulimit -n` of 1024, so lower `max_open` |
-    /// | a part of the roots | a clone of the state |
-    /// | a part of the directories at a level | a copy of their names and of their path, two clones of the state, and a duplicate of the level's descriptor: one more for each part that no thread has taken yet |
-    /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
-    /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](WalkOptions::max_open) |
-    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
-    /// | a part, once a link was followed | a `statx`, and for each ancestor not known yet what it costs at [`follow_entry`](Dir::follow_entry); deep below a link, fewer parts are split off |
-    #[doc(alias("build_parallel", "threads"))]
-    pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
-    where
-        S: Send,
-    {
-        let cursor = self.cursor;
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = if threads == 0 { cores().max(MIN_THREADS) } else { threads };
-        let queue = WorkQueue::new();
-        let run = |cursor, index| {
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                let mut worker = Worker::new(cursor, &queue, index);
-                let result = work(&mut worker);
-                worker.leave();
-                result
-            }));
-            result.inspect_err(|_| {
-                queue.stop();
-                queue.leave();
-            })
-        };
-        let results: Vec<_> = thread::scope(|scope| {
-            // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
-            queue.join();
-            let run = &run;
-            let start = |index| {
-                let traversal = Traversal::new(cursor.traversal.descent.options, cursor.traversal.root_state.clone());
-                queue.join();
-                let started = thread::Builder::new().spawn_scoped(scope, move || run(Cursor::new(traversal), index));
-                started.inspect_err(|_| queue.leave()).ok()
-            };
-            let mut others = Vec::new();
-            let started = catch_unwind(AssertUnwindSafe(|| others.extend((1..threads).map_while(start))));
-            // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
-            let first = started.inspect_err(|_| queue.stop()).and_then(|()| run(cursor, 0));
-            let others = others.into_iter().map(|thread| thread.join().and_then(|result| result));
-            [first].into_iter().chain(others).collect()
-        });
-        results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    }
-}
-
-impl<S> fmt::Debug for Walk<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let descent = &self.cursor.traversal.descent;
-        let mut shown = f.debug_struct("Walk");
-        shown.field("path", &Path::new(OsStr::from_bytes(descent.path.as_bytes())));
-        shown.field("depth", &descent.stack.levels().last().map_or(0, |top| top.bounds.depth));
-        shown.field("options", &descent.options).finish_non_exhaustive()
+        Walk { lender: Lender::new(traversal) }
     }
 }

@@ -5,10 +5,10 @@
 //! place, and the level's descriptor is closed as soon as that child is open: a chain of directories is one level, however long it
 //! is. The level right below a closed one stays, because `..` leads back from there.
 
-use super::bounds::Bounds;
 use super::links::{Links, Refusal};
-use super::open_child::{Found, Opener};
+use super::opener::{Found, Opener};
 use super::options::Options;
+use super::path::Bounds;
 use super::path::TreePath;
 use super::pending::Kind;
 use super::raw_open;
@@ -93,7 +93,7 @@ impl<T> Descent<T> {
         }
         self.stack.clear(self.options.max_open);
         self.links.clear();
-        self.opener.forget();
+        self.opener.leave_mount();
         let found = if let Some(root) = self.roots.open.take() {
             root
         } else {
@@ -112,7 +112,7 @@ impl<T> Descent<T> {
     pub(super) fn open(&mut self, kind: Kind, name: &CStr) -> Result<Option<Child>, Error> {
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
-            self.stack.close_shallowest();
+            self.stack.close_first();
         }
         let Self { opener, stack, links, path, .. } = self;
         let top = stack.top();
@@ -238,9 +238,9 @@ impl<T> Descent<T> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        match way_back::reopen(closed, below, path, links, options.same_mount, || stack.way_down()) {
+        match way_back::find(closed, below, path, links, options.same_mount, || stack.way_down()) {
             Ok(dir) => {
-                stack.reopen_above_top(dir);
+                stack.found_above_top(dir);
                 Ok(())
             }
             Err(NotFound { errno, broken }) => {

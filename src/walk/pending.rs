@@ -141,7 +141,7 @@ impl Pending {
 
     /// Drops the items from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
     #[inline]
-    pub(super) fn forget(&mut self, names_at: usize, next_at: usize) -> usize {
+    pub(super) fn drop_done(&mut self, names_at: usize, next_at: usize) -> usize {
         let left = self.items.len() - next_at;
         if next_at - names_at <= left {
             return next_at;
@@ -229,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn forget_drops_names_that_are_done_once_they_are_more_than_the_rest() {
+    fn drop_done_drops_names_that_are_done_once_they_are_more_than_the_rest() {
         let mut pending = pending(&["above", "a", "b", "c", "d"]);
         let begin = "above".len() + 2;
-        assert_eq!((pending.forget(begin, begin + 3), pending.len()), (begin + 3, begin + 12), "three are left");
-        assert_eq!((pending.forget(begin, begin + 9), pending.len()), (begin, begin + 3));
+        assert_eq!((pending.drop_done(begin, begin + 3), pending.len()), (begin + 3, begin + 12), "three are left");
+        assert_eq!((pending.drop_done(begin, begin + 9), pending.len()), (begin, begin + 3));
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
     }
 }

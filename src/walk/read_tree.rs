@@ -10,10 +10,10 @@
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
 //! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
 
-use super::cursor::until_ok;
+use super::WalkOptions;
 use super::descent::Descent;
-use super::open_child::Found;
-use super::options::WalkOptions;
+use super::lender::until_ok;
+use super::opener::Found;
 use super::pending::Kind;
 use super::roots::Roots;
 use super::tree_entry::{Then, TreeEntry};

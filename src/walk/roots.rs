@@ -1,6 +1,6 @@
 //! `Roots`: the trees that a walk has not begun yet.
 
-use super::open_child::Found;
+use super::opener::Found;
 use rustix::fd::OwnedFd;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;

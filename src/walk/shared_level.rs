@@ -77,7 +77,7 @@ impl<S> Drop for SharedLevel<S> {
 mod tests {
     use super::{Closed, SharedLevel};
     use crate::sync::Arc;
-    use crate::walk::bounds::Bounds;
+    use crate::walk::path::Bounds;
     use rustix::io::Errno;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::thread;

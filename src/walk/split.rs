@@ -19,7 +19,7 @@ const PATH_CREDIT: usize = 4096;
 impl<S: Clone> Traversal<S> {
     /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
     #[cold]
-    pub(super) fn share(&mut self, queue: &WorkQueue<Self>) {
+    pub(super) fn split(&mut self, queue: &WorkQueue<Self>) {
         self.earn_path_credit();
         while !queue.is_over() {
             let Some(part) = self.split_off(queue.wanted()) else { return };
@@ -65,7 +65,7 @@ impl<S: Clone> Traversal<S> {
         let levels = self.descent.stack.levels();
         let is_closed = levels[shallowest.0].open_dir().is_none();
         let (index, names) = if is_closed {
-            let open = self.descent.stack.shallowest_open().unwrap_or(levels.len() - 1);
+            let open = self.descent.stack.first_to_close().unwrap_or(levels.len() - 1);
             self.names_from(levels[open].left.names_at)?
         } else {
             shallowest
@@ -161,7 +161,7 @@ mod tests {
         let (mut listing, mut parts) = (Listing::new(), 0);
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();
-            let traversal = &mut walk.cursor.traversal;
+            let traversal = &mut walk.lender.traversal;
             traversal.earn_path_credit();
             if traversal.descent.stack.top().bounds.depth < LEVELS {
                 continue;

@@ -11,9 +11,9 @@
 //! level is lost: this thread does nothing more there, and goes up past it. A shared level that this thread leaves to others is
 //! lost to it in the same way.
 
-use super::bounds::Bounds;
 use super::identity::Identity;
 use super::options::MIN_OPEN;
+use super::path::Bounds;
 use super::way_back::{Below, Broken, Closed, Start};
 use crate::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -164,22 +164,22 @@ impl<T> Stack<T> {
 
     /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
     pub(super) fn lower_limit(&mut self) -> bool {
-        let is_closed = self.close_shallowest();
+        let is_closed = self.close_first();
         self.limit = (self.open + 1).max(MIN_OPEN);
         is_closed
     }
 
     /// The shallowest open level that the walk may close, or share: neither the base nor the top.
-    pub(super) fn shallowest_open(&self) -> Option<usize> {
+    pub(super) fn first_to_close(&self) -> Option<usize> {
         let top = self.levels.len().checked_sub(1)?;
         (self.closed_until.max(1)..top).find(|index| self.levels[*index].is_open())
     }
 
     /// Closes the shallowest level that may be. Returns whether there was one.
     #[cold]
-    pub(super) fn close_shallowest(&mut self) -> bool {
+    pub(super) fn close_first(&mut self) -> bool {
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        let shallowest = self.shallowest_open().and_then(|index| Some((index, self.levels[index].identity()?)));
+        let shallowest = self.first_to_close().and_then(|index| Some((index, self.levels[index].identity()?)));
         let Some((index, identity)) = shallowest else { return false };
         self.set(index, Handle::Closed(identity));
         self.closed_until = index + 1;
@@ -210,7 +210,7 @@ impl<T> Stack<T> {
     }
 
     /// The level right above the top is open again.
-    pub(super) fn reopen_above_top(&mut self, dir: OwnedFd) {
+    pub(super) fn found_above_top(&mut self, dir: OwnedFd) {
         self.set(self.levels.len() - 2, Handle::Open(dir));
     }
 

@@ -12,11 +12,11 @@
 //! What a call of `Walk::next` or `Worker::next` does, in this order, and where:
 //!
 //! ```text
-//! finish  reads the entries that were not lent, in case they are directories       cursor, dir
+//! finish  reads the entries that were not lent, in case they are directories       lender, dir
 //! settle  decides which of the names that were noted are entered                   notes, said
 //! share   splits off a part of the names for each thread that waits                split, work_queue
 //! step    takes the next name that is pending:                                     pending
-//!           opens that directory, and puts its level on the stack                  descent, open_child, links, stack
+//!           opens that directory, and puts its level on the stack                  descent, opener, links, stack
 //!         or, when none is pending at the current level:
 //!           finds the level above again, if that was closed                        descent, way_back
 //!           makes the second visit, or leaves it to other threads                  shared_level
@@ -24,10 +24,10 @@
 //! lend    lends the directory, to be read                                          dir
 //! ```
 
-use super::bounds::Bounds;
 use super::descent::Descent;
 use super::notes::Notes;
 use super::options::Options;
+use super::path::Bounds;
 use super::pending::{Item, Pending};
 use super::shared_level::SharedLevel;
 use super::stack::{Handle, Level};
@@ -167,7 +167,7 @@ impl<S: Clone> Traversal<S> {
         let child = match descent.open(kind, name) {
             Ok(Some(child)) => child,
             none => {
-                Self::forget(&mut descent.stack.top_mut().left, pending, end);
+                Self::done(&mut descent.stack.top_mut().left, pending, end);
                 return none.map(|_| Step::More);
             }
         };
@@ -179,7 +179,7 @@ impl<S: Clone> Traversal<S> {
             left.next_at = left.names_at;
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
-            Self::forget(&mut descent.stack.top_mut().left, pending, end);
+            Self::done(&mut descent.stack.top_mut().left, pending, end);
             descent.push(child, Todo::new(descent.options, pending.len(), state));
         }
         Ok(Step::Lend)
@@ -187,8 +187,8 @@ impl<S: Clone> Traversal<S> {
 
     /// The first item that is pending at `level`, which ends at `end`, is done.
     #[inline]
-    fn forget(level: &mut Todo<S>, pending: &mut Pending, end: usize) {
-        level.next_at = pending.forget(level.names_at, end);
+    fn done(level: &mut Todo<S>, pending: &mut Pending, end: usize) {
+        level.next_at = pending.drop_done(level.names_at, end);
     }
 
     /// The current directory is done: reopens the level right above it. If that is lost, its names cannot be opened any more, and
@@ -213,7 +213,7 @@ impl<S: Clone> Traversal<S> {
         if self.descent.stack.is_closed_above_top() {
             self.come_back()?;
         }
-        self.give_up_share()?;
+        self.leave_shared()?;
         let top = self.descent.stack.top_mut();
         if top.open_dir().is_none() {
             self.pop();
@@ -228,7 +228,7 @@ impl<S: Clone> Traversal<S> {
 
     /// Gives up the current level if this thread shares it. As long as others are at the level or below it, it is lost to this
     /// one. If this thread is the last and came to it from another one, the level above is put on the stack.
-    fn give_up_share(&mut self) -> Result<(), Error> {
+    fn leave_shared(&mut self) -> Result<(), Error> {
         let stack = &mut self.descent.stack;
         let is_first = stack.levels().len() == 1;
         let top = &mut stack.top_mut().left;
@@ -254,7 +254,7 @@ impl<S: Clone> Traversal<S> {
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let Descent { options, stack, links, path, .. } = &self.descent;
         let (below, bounds): (_, Bounds) = (stack.top().below(), level.level.bounds);
-        let found = way_back::reopen(level.level, below, path, links, options.same_mount, || level.way_down());
+        let found = way_back::find(level.level, below, path, links, options.same_mount, || level.way_down());
         let (handle, result) = match found {
             Ok(dir) => (Handle::Open(dir), Ok(())),
             Err(NotFound { errno, broken }) => {

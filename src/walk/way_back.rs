@@ -1,4 +1,4 @@
-//! How the walk finds a level again after closing its descriptor: [`reopen`].
+//! How the walk finds a level again after closing its descriptor: [`find`].
 //!
 //! It goes up by `..` from the level below. If that does not lead there, it goes down by names: from the base of its stack, or,
 //! where the last thread at a shared level goes on above its own base, from the root. Either way it accepts a directory only if
@@ -9,9 +9,9 @@
 //! whatever was moved. Above a followed link it does not: `..` does not lead back through the link, so each level takes a way by
 //! names.
 
-use super::bounds::Bounds;
 use super::identity::{FileId, Identity};
 use super::links::Links;
+use super::path::Bounds;
 use super::path::TreePath;
 use super::raw_open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -59,7 +59,7 @@ pub(super) struct NotFound {
 
 /// Opens a closed level. `by_names` returns where the way by names begins, and the levels from there to this one, unless there is no
 /// such way.
-pub(super) fn reopen<'t, Way: IntoIterator<Item = Closed>>(
+pub(super) fn find<'t, Way: IntoIterator<Item = Closed>>(
     level: Closed,
     below: Below<'_>,
     path: &TreePath,
@@ -84,16 +84,16 @@ pub(super) fn reopen<'t, Way: IntoIterator<Item = Closed>>(
         return Err(NotFound { errno, broken });
     }
     let Some((base, levels)) = by_names() else { return Err(NotFound { errno: Errno::NOENT, broken: None }) };
-    let mut names = Names { base: base.dir, reached: None, at: base.bounds.path_end, depth: base.bounds.depth };
-    names.go_down(levels, bounds.path_end, path, links, same_mount).map_err(|errno| {
-        let broken = (!raw_open::lacks_descriptor(errno)).then_some(Broken { end: names.at, errno });
+    let mut way = WayDown { base: base.dir, reached: None, at: base.bounds.path_end, depth: base.bounds.depth };
+    way.go_down(levels, bounds.path_end, path, links, same_mount).map_err(|errno| {
+        let broken = (!raw_open::lacks_descriptor(errno)).then_some(Broken { end: way.at, errno });
         NotFound { errno, broken }
     })?;
-    names.reached.map_or_else(|| fcntl_dupfd_cloexec(base.dir, 0), Ok).map_err(|errno| NotFound { errno, broken: None })
+    way.reached.map_or_else(|| fcntl_dupfd_cloexec(base.dir, 0), Ok).map_err(|errno| NotFound { errno, broken: None })
 }
 
 /// A directory on the way down by names.
-struct Names<'t> {
+struct WayDown<'t> {
     base: BorrowedFd<'t>,
     /// `None` at the base.
     reached: Option<OwnedFd>,
@@ -102,7 +102,7 @@ struct Names<'t> {
     depth: usize,
 }
 
-impl Names<'_> {
+impl WayDown<'_> {
     fn dir(&self) -> BorrowedFd<'_> {
         self.reached.as_ref().map_or(self.base, AsFd::as_fd)
     }

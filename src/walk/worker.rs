@@ -1,7 +1,7 @@
 //! `Worker`: what each thread of `Walk::spread` lends directories by, and how it leaves the work to the others.
 
-use super::cursor::{Cursor, until_ok};
 use super::dir::Dir;
+use super::lender::{Lender, until_ok};
 use super::traversal::Traversal;
 use super::work_queue::WorkQueue;
 use crate::error::Error;
@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 pub struct Worker<'scope, S = ()> {
-    cursor: Cursor<S>,
+    lender: Lender<S>,
     queue: &'scope WorkQueue<Traversal<S>>,
     index: usize,
     /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away again would.
@@ -31,8 +31,8 @@ pub struct Worker<'scope, S = ()> {
 }
 
 impl<'scope, S: Clone + Send> Worker<'scope, S> {
-    pub(super) fn new(cursor: Cursor<S>, queue: &'scope WorkQueue<Traversal<S>>, index: usize) -> Self {
-        Self { cursor, queue, index, on_its_thread: PhantomData }
+    pub(super) fn new(lender: Lender<S>, queue: &'scope WorkQueue<Traversal<S>>, index: usize) -> Self {
+        Self { lender, queue, index, on_its_thread: PhantomData }
     }
 
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
@@ -44,13 +44,13 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// Those of [`Walk::next`](super::Walk::next).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        Ok(if self.cursor.advance(Some(self.queue))? { Some(self.cursor.lend()) } else { None })
+        Ok(if self.lender.advance(Some(self.queue))? { Some(self.lender.lend()) } else { None })
     }
 
     /// As [`Walk::next_ok`](super::Walk::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        until_ok(|| self.cursor.advance(Some(self.queue)), on_error).then(|| self.cursor.lend())
+        until_ok(|| self.lender.advance(Some(self.queue)), on_error).then(|| self.lender.lend())
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
@@ -95,12 +95,12 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
 
     /// Leaves what is left to the others.
     pub(super) fn leave(self) {
-        let Self { cursor, queue, .. } = self;
+        let Self { lender, queue, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
-        if cursor.traversal.descent.is_done() {
-            drop(cursor); // before it leaves: the state's destructor may panic
+        if lender.traversal.descent.is_done() {
+            drop(lender); // before it leaves: the state's destructor may panic
         } else {
-            queue.push(cursor.traversal);
+            queue.push(lender.traversal);
         }
         queue.leave();
     }

@@ -68,7 +68,7 @@ impl Opener {
     }
 
     /// Forgets the mount of the tree before.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn leave_mount(&mut self) {
         self.only = None;
     }
 

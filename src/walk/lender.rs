@@ -1,4 +1,4 @@
-//! `Cursor`: where a thread is in a walk, the buffer that it reads into, and the loop from directory to directory. `Walk::next`
+//! `Lender`: where a thread is in a walk, the buffer that it reads into, and the loop from directory to directory. `Walk::next`
 //! and `Worker::next` both run this loop.
 
 use super::dir::Dir;
@@ -8,12 +8,12 @@ use super::work_queue::WorkQueue;
 use crate::buffer::Buffer;
 use crate::error::Error;
 
-pub(super) struct Cursor<S> {
+pub(super) struct Lender<S> {
     buffer: Buffer,
     pub(super) traversal: Traversal<S>,
 }
 
-impl<S> Cursor<S> {
+impl<S> Lender<S> {
     pub(super) fn new(traversal: Traversal<S>) -> Self {
         Self { buffer: Buffer::new(), traversal }
     }
@@ -24,7 +24,7 @@ impl<S> Cursor<S> {
     }
 }
 
-impl<S: Clone> Cursor<S> {
+impl<S: Clone> Lender<S> {
     /// Goes to the next directory. Returns whether there is one. The head of [`traversal`](super::traversal) says what happens on
     /// the way. `queue` is that of a thread of several.
     #[inline(always)]
@@ -35,7 +35,7 @@ impl<S: Clone> Cursor<S> {
             }
             // Between two directories, when all names of the last one have been noted.
             if let Some(queue) = queue.filter(|queue| queue.wanted() > 0) {
-                self.traversal.share(queue);
+                self.traversal.split(queue);
             }
             loop {
                 match self.traversal.step()? {
