@@ -166,7 +166,7 @@ impl<S> Walk<S> {
         self.lender.traversal.clear();
         let path = path.as_ref();
         let bytes = path.as_os_str().as_bytes();
-        let root = Found::root(bytes, self.lender.traversal.descent.options.follow_roots);
+        let root = Found::root(bytes, self.lender.traversal.descent.options().follow_roots);
         let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
         self.lender.traversal.descent.begin(Roots::open(root), bytes);
         Ok(())
@@ -209,9 +209,9 @@ impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let descent = &self.lender.traversal.descent;
         let mut shown = f.debug_struct("Walk");
-        shown.field("path", &Path::new(OsStr::from_bytes(descent.path.as_bytes())));
-        shown.field("depth", &descent.stack.levels().last().map_or(0, |top| top.bounds.depth));
-        shown.field("options", &descent.options).finish_non_exhaustive()
+        shown.field("path", &Path::new(OsStr::from_bytes(descent.path().as_bytes())));
+        shown.field("depth", &descent.levels().last().map_or(0, |top| top.bounds.depth));
+        shown.field("options", descent.options()).finish_non_exhaustive()
     }
 }
 

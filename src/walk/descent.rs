@@ -14,33 +14,42 @@ use super::pending::Kind;
 use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
-use super::way_back::{self, NotFound};
+use super::way_back::{self, Closed, NotFound, Start};
+use crate::end_marker::EndMarker;
 use crate::error::Error;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::Errno;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
 /// `T` is what is left to do at a level.
 pub(super) struct Descent<T> {
-    pub(super) options: Options,
-    pub(super) opener: Opener,
-    pub(super) roots: Roots,
+    options: Options,
+    opener: Opener,
+    roots: Roots,
     /// Empty before the first root, and when nothing is left of one.
-    pub(super) stack: Stack<T>,
-    pub(super) links: Links,
-    /// Of the directory or the name that was gone to last.
-    pub(super) path: TreePath,
+    stack: Stack<T>,
+    links: Links,
+    path: TreePath,
     /// Why the directory entered last may not be read.
-    pub(super) unreadable: Option<Errno>,
+    unreadable: Option<Errno>,
 }
 
 /// A directory in the current one, open and not yet entered. The path ends with its name.
-pub(super) struct Child {
-    found: Found,
-    /// Where its name begins in the path.
-    name_at: usize,
+pub(super) struct Child(Found);
+
+/// What a visit of the current directory needs.
+pub(super) struct Current<'a, T> {
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) bounds: Bounds,
+    pub(super) end_marker: EndMarker,
+    pub(super) unreadable: Option<Errno>,
+    pub(super) left: &'a mut T,
+    /// The directory right above it, if that is a level and open.
+    pub(super) parent: Option<BorrowedFd<'a>>,
+    pub(super) path: &'a TreePath,
+    pub(super) links: &'a Links,
 }
 
 impl<T> Descent<T> {
@@ -61,7 +70,7 @@ impl<T> Descent<T> {
     pub(super) fn clear(&mut self) {
         self.roots = Roots::default();
         self.links.clear();
-        self.stack.clear(self.options.max_open); // last: if a state panics when it is dropped, nothing else is left
+        self.stack.clear(self.options.max_open); // last: if dropping what is left to do panics, nothing else is left
     }
 
     /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
@@ -70,8 +79,64 @@ impl<T> Descent<T> {
         self.roots = roots;
     }
 
+    #[inline]
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Of the directory or the name that was gone to last.
+    #[inline]
+    pub(super) fn path(&self) -> &TreePath {
+        &self.path
+    }
+
+    /// From the root, or where another thread split off this part, down to the current directory.
+    #[inline]
+    pub(super) fn levels(&self) -> &[Level<T>] {
+        self.stack.levels()
+    }
+
+    /// The current directory.
+    #[inline]
+    pub(super) fn top(&self) -> &Level<T> {
+        self.stack.top()
+    }
+
+    /// What is left to do in the current directory.
+    #[inline]
+    pub(super) fn left_mut(&mut self) -> &mut T {
+        &mut self.stack.top_mut().left
+    }
+
+    /// What is left to do at one of the [`levels`](Self::levels).
+    pub(super) fn left_at_mut(&mut self, index: usize) -> &mut T {
+        &mut self.stack.levels_mut()[index].left
+    }
+
+    /// Whether the maximum depth allows to enter a directory in the current one, to read it.
+    #[inline]
+    pub(super) fn may_enter(&self) -> bool {
+        self.stack.top().bounds.depth + 1 < self.options.max_depth
+    }
+
+    pub(super) fn has_roots(&self) -> bool {
+        !self.roots.is_empty()
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.roots.is_empty() && self.stack.levels().is_empty()
+    }
+
+    /// For a visit of the current directory.
+    #[inline(always)]
+    pub(super) fn visit(&mut self) -> Current<'_, T> {
+        let Self { stack, path, links, unreadable, .. } = self;
+        let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
+        let (bounds, end_marker) = (top.bounds, top.end_marker);
+        let above = above.last().filter(|above| above.bounds.depth + 1 == bounds.depth);
+        let (dir, left) = top.lend();
+        let (parent, unreadable) = (above.and_then(Level::open_dir), *unreadable);
+        Current { dir, bounds, end_marker, unreadable, left, parent, path, links }
     }
 
     /// An error of the current directory.
@@ -101,31 +166,51 @@ impl<T> Descent<T> {
             self.path.begin(&path);
             Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
-        let bounds = Bounds { depth: 0, name_at: 0, path_end: self.path.len() };
+        let bounds = self.path.bounds(0);
         self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
         self.unreadable = found.unreadable;
         Ok(true)
     }
 
-    /// Opens `name` in the current directory. `None` if there is no directory to enter.
+    /// Goes to a name in the current directory, given with its NUL: the path is that of this name.
+    #[inline(always)]
+    pub(super) fn go_to(&mut self, name: &[u8]) {
+        self.path.go_down(self.stack.top().bounds.path_end, name);
+    }
+
+    /// Goes to the name that `next` picks, unless the current directory is lost, or nothing is left. Returns what came with the name.
+    #[inline(always)]
+    pub(super) fn go_on<'n, R>(&mut self, next: impl FnOnce(&mut T) -> Option<(&'n [u8], R)>) -> Option<R> {
+        let top = self.stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some())?;
+        let (name, with_it) = next(&mut top.left)?;
+        self.path.go_down(top.bounds.path_end, name);
+        Some(with_it)
+    }
+
+    /// The path is that of the current directory again.
+    pub(super) fn go_back(&mut self) {
+        self.path.come_up(self.stack.top().bounds.path_end);
+    }
+
+    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
     #[inline(always)]
     pub(super) fn open(&mut self, kind: Kind, name: &CStr) -> Result<Option<Child>, Error> {
+        debug_assert_eq!(self.path.name(), name);
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
             self.stack.close_first();
         }
-        let Self { opener, stack, links, path, .. } = self;
-        let top = stack.top();
-        let name_at = path.go_down(top.bounds.path_end, name.to_bytes_with_nul());
         if !kind.is_plain() {
-            return self.open_otherwise(kind, name_at, None);
+            return self.open_otherwise(kind, None);
         }
+        let Self { opener, stack, links, .. } = self;
+        let top = stack.top();
         match opener.open(top.dir(), name) {
             Ok(dir) if links.is_empty() => {
                 let end_marker = opener.pass_down(top.end_marker);
-                Ok(Some(Child { found: Found { dir, end_marker, unreadable: None }, name_at }))
+                Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(kind, name_at, Some(opened)),
+            opened => self.open_otherwise(kind, Some(opened)),
         }
     }
 
@@ -135,12 +220,11 @@ impl<T> Descent<T> {
     fn open_otherwise(
         &mut self,
         kind: Kind,
-        name_at: usize,
         mut opened: Option<Result<OwnedFd, Errno>>,
     ) -> Result<Option<Child>, Error> {
         loop {
-            return match self.find_child(kind, name_at, opened.take()) {
-                Ok(found) => Ok(found.map(|found| Child { found, name_at })),
+            return match self.find_child(kind, opened.take()) {
+                Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if kind == Kind::UNKNOWN => Ok(None),
                 Err(Refusal::Kernel(errno)) if raw_open::lacks_descriptor(errno) && self.stack.lower_limit() => {
                     continue;
@@ -151,14 +235,9 @@ impl<T> Descent<T> {
     }
 
     /// The directory that the name at the end of the path is, or that it leads to. `None` if there is none to enter.
-    fn find_child(
-        &mut self,
-        kind: Kind,
-        name_at: usize,
-        opened: Option<Result<OwnedFd, Errno>>,
-    ) -> Result<Option<Found>, Refusal> {
+    fn find_child(&mut self, kind: Kind, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
         let Self { opener, stack, links, path, .. } = self;
-        let (top, name) = (stack.top(), path.from(name_at));
+        let (top, name) = (stack.top(), path.name());
         match kind {
             Kind::NO_NAME => return Err(Errno::INVAL.into()),
             Kind::FOLLOWED => {}
@@ -208,33 +287,36 @@ impl<T> Descent<T> {
         !self.stack.is_closed_above_top()
     }
 
-    #[inline(always)]
-    fn bounds(&self, child: &Child) -> Bounds {
-        Bounds { depth: self.stack.top().bounds.depth + 1, name_at: child.name_at, path_end: self.path.len() }
-    }
-
     /// Enters `child`, where `left` is left to do. The level above stays.
     #[inline(always)]
-    pub(super) fn push(&mut self, child: Child, left: T) {
-        let bounds = self.bounds(&child);
-        let Found { dir, end_marker, unreadable } = child.found;
-        self.stack.push(Level::new(Handle::Open(dir), bounds, end_marker, left));
-        self.unreadable = unreadable;
+    pub(super) fn push(&mut self, Child(found): Child, left: T) {
+        let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
+        self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
+        self.unreadable = found.unreadable;
     }
 
     /// Enters `child` in place of the current directory. Returns what was left to do there.
     #[inline(always)]
-    pub(super) fn replace_top(&mut self, child: Child) -> &mut T {
-        let bounds = self.bounds(&child);
-        let Found { dir, end_marker, unreadable } = child.found;
-        self.unreadable = unreadable;
-        self.stack.replace_top(dir, bounds, end_marker)
+    pub(super) fn replace_top(&mut self, Child(found): Child) -> &mut T {
+        let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
+        self.unreadable = found.unreadable;
+        self.stack.replace_top(found.dir, bounds, found.end_marker)
     }
 
-    /// The current directory is done: reopens the level right above it, if that was closed. If it cannot be found, it is lost:
-    /// `lose` gets that level and the current one, and says whether that is to be reported.
+    #[inline]
+    pub(super) fn pop(&mut self) -> T {
+        self.stack.pop().left
+    }
+
+    #[inline]
+    pub(super) fn is_closed_above_top(&self) -> bool {
+        self.stack.is_closed_above_top()
+    }
+
+    /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
+    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported.
     #[cold]
-    pub(super) fn come_back(&mut self, lose: impl FnOnce(&mut [Level<T>]) -> bool) -> Result<(), Error> {
+    pub(super) fn come_back(&mut self, lose: impl FnOnce([&mut T; 2]) -> bool) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
@@ -248,5 +330,65 @@ impl<T> Descent<T> {
                 if is_news { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
             }
         }
+    }
+
+    /// Puts the level right above the base on the stack, as the new base. `way_down` and `lose` are as for
+    /// [`come_back`](Self::come_back).
+    pub(super) fn come_up<'t, Way: IntoIterator<Item = Closed>>(
+        &mut self,
+        above: Closed,
+        way_down: impl FnOnce() -> Option<(Start<'t>, Way)>,
+        left: T,
+        lose: impl FnOnce() -> bool,
+    ) -> Result<(), Error> {
+        let Self { options, stack, links, path, .. } = self;
+        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
+        let (handle, lost) = match found {
+            Ok(dir) => (Handle::Open(dir), None),
+            Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
+        };
+        self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
+        match lost.filter(|_| lose()) {
+            Some(errno) => Err(self.error_at(above.bounds, errno)),
+            None => Ok(()),
+        }
+    }
+
+    /// The current directory is left to other threads, or one of them did not find it.
+    pub(super) fn lose_top(&mut self) {
+        self.stack.lose_top();
+    }
+
+    /// The shallowest open level between the base and the current directory.
+    pub(super) fn shallowest_open(&self) -> Option<usize> {
+        self.stack.first_to_close()
+    }
+
+    /// Splits off an equal part of the roots for one of the `threads` that wait.
+    pub(super) fn split_off_roots(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
+        let roots = self.roots.split_off(threads, is_busy)?;
+        Some(Self { roots, ..Self::new(self.options) })
+    }
+
+    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth.
+    pub(super) fn cost_until(&self, level: &Level<T>) -> usize {
+        level.bounds.path_end + self.links.cost_until(level.bounds.depth, self.options.second_visits)
+    }
+
+    /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.
+    pub(super) fn split_off_level(&mut self, index: usize, left: T) -> Option<Self> {
+        let Self { options, opener, stack, links, path, .. } = self;
+        let Level { bounds, end_marker, .. } = stack.levels()[index];
+        let dir = stack.levels()[index].open_dir()?;
+        let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
+        let links = links.copy_until(dir, bounds.depth);
+        let mut part = Self { opener: *opener, links, path: path.copy_until(bounds.path_end), ..Self::new(*options) };
+        part.stack.push(Level::new(Handle::Open(copy), bounds, end_marker, left));
+        Some(part)
+    }
+
+    /// What holds between two steps.
+    pub(super) fn check(&self) {
+        self.stack.check();
     }
 }

@@ -1,10 +1,9 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
-use super::descent::Descent;
+use super::descent::Current;
 use super::links::Links;
 use super::notes::{Enters, Notes, Rest};
 use super::pending::Kind;
-use super::stack::Level;
 use super::traversal::{Todo, Traversal, Visit};
 use crate::buffer::Buffer;
 use crate::entries::{Entries, find};
@@ -84,24 +83,20 @@ impl<'a, S> Dir<'a, S> {
     #[inline(always)]
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { descent, notes, .. } = traversal;
-        let Descent { options, stack, path, links, unreadable, .. } = descent;
-        let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
-        let bounds = top.bounds;
-        let is_second_visit = top.left.visit == Visit::Second;
-        let above = above.last().filter(|above| is_second_visit && above.bounds.depth + 1 == bounds.depth);
-        let parent = above.and_then(Level::open_dir);
-        let has_entries = !is_second_visit && bounds.depth < options.max_depth;
+        let max_depth = descent.options().max_depth;
+        let Current { dir, bounds, end_marker, unreadable, left, parent, path, links } = descent.visit();
+        let Todo { names_at, state, .. } = left;
+        let is_second_visit = left.visit == Visit::Second;
+        let has_entries = !is_second_visit && bounds.depth < max_depth;
         notes.unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
-        let is_dead_end = is_second_visit || bounds.depth + 1 >= options.max_depth;
+        let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
         notes.lend(if is_dead_end { (Rest::Waived, Enters::Nothing) } else { (Rest::Owed, Enters::Lent) });
         let phase = if has_entries && notes.unreadable.is_none() { Phase::Reading } else { Phase::Ended };
-        let end_marker = top.end_marker;
-        let (fd, Todo { names_at, state, .. }) = top.lend();
-        let names_at = *names_at;
         let path = path.as_bytes_with_nul();
-        let directory = Directory { fd, path: bounds.path(path), depth: bounds.depth };
-        let entries = Entries { records: Records::new(fd, buffer.memory(), end_marker), phase, directory };
+        let directory = Directory { fd: dir, path: bounds.path(path), depth: bounds.depth };
+        let entries = Entries { records: Records::new(dir, buffer.memory(), end_marker), phase, directory };
+        let (parent, names_at) = (parent.filter(|_| is_second_visit), *names_at);
         Self {
             entries,
             parent,

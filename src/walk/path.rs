@@ -10,6 +10,8 @@ pub(super) struct TreePath {
     bytes: Vec<u8>,
     /// How long the path of the root is.
     root: usize,
+    /// Where the name begins that was gone down to last.
+    name_at: usize,
 }
 
 impl TreePath {
@@ -18,7 +20,7 @@ impl TreePath {
         self.bytes.clear();
         self.bytes.extend_from_slice(root);
         self.bytes.push(0);
-        self.root = root.len();
+        (self.root, self.name_at) = (root.len(), 0);
     }
 
     /// With its NUL.
@@ -51,10 +53,16 @@ impl TreePath {
         self.until(depth.checked_sub(1).map_or(self.root, |names| slashes.nth(names).unwrap_or(self.len())))
     }
 
-    /// The rest of it from `at` on: the last name, if that begins there.
+    /// The name that was [gone down to](Self::go_down) last, which ends it.
     #[inline]
-    pub(super) fn from(&self, at: usize) -> &CStr {
-        CStr::from_bytes_with_nul(&self.bytes[at..]).expect("BUG: a path without its NUL")
+    pub(super) fn name(&self) -> &CStr {
+        CStr::from_bytes_with_nul(&self.bytes[self.name_at..]).expect("BUG: a path without its NUL")
+    }
+
+    /// The bounds of the directory of this depth whose name that is.
+    #[inline]
+    pub(super) fn bounds(&self, depth: usize) -> Bounds {
+        Bounds { depth, name_at: self.name_at, path_end: self.len() }
     }
 
     /// Where it ends.
@@ -63,16 +71,15 @@ impl TreePath {
         self.bytes.len().saturating_sub(1) // before the first root there is no NUL
     }
 
-    /// Goes down to `name`, which has its NUL, from the level whose path ends at `end`. Returns where the name begins.
+    /// Goes down to `name`, which has its NUL, from the level whose path ends at `end`.
     #[inline]
-    pub(super) fn go_down(&mut self, end: usize, name: &[u8]) -> usize {
+    pub(super) fn go_down(&mut self, end: usize, name: &[u8]) {
         self.bytes.truncate(end);
         if self.bytes.last().is_some_and(|last| *last != b'/') {
             self.bytes.push(b'/');
         }
-        let at = self.bytes.len();
+        self.name_at = self.bytes.len();
         self.bytes.extend_from_slice(name);
-        at
     }
 
     /// Goes up to the level whose path ends at `end`.
@@ -84,7 +91,7 @@ impl TreePath {
     /// The path that ends at `end`, for another thread.
     pub(super) fn copy_until(&self, end: usize) -> Self {
         const NEXT_NAME: usize = 1 + 255; // or entering the first child would take twice the memory once more
-        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), root: self.root };
+        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), root: self.root, name_at: 0 };
         path.bytes.extend_from_slice(self.until(end));
         path.bytes.push(0);
         path
@@ -127,10 +134,10 @@ mod tests {
             let [root, a, b] = [root, a, b].map(str::as_bytes);
             let mut path = TreePath::default();
             path.begin(root);
-            let at = path.go_down(root.len(), b"a\0");
-            assert_eq!((path.as_bytes(), path.from(at)), (a, c"a"));
-            let at = path.go_down(a.len(), b"bc\0");
-            assert_eq!((path.as_bytes(), path.from(at)), (b, c"bc"));
+            path.go_down(root.len(), b"a\0");
+            assert_eq!((path.as_bytes(), path.name()), (a, c"a"));
+            path.go_down(a.len(), b"bc\0");
+            assert_eq!((path.as_bytes(), path.name()), (b, c"bc"));
             assert_eq!([0, 1, 2].map(|depth| path.at_depth(depth)), [root, a, b]);
             assert_eq!(path.copy_until(a.len()).at_depth(1), a);
             path.come_up(root.len());

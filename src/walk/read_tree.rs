@@ -11,7 +11,7 @@
 //! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
 
 use super::WalkOptions;
-use super::descent::Descent;
+use super::descent::{Current, Descent};
 use super::lender::until_ok;
 use super::opener::Found;
 use super::pending::Kind;
@@ -304,15 +304,14 @@ impl ReadTree {
     /// Lends the entry that the tree has come to.
     #[inline(always)]
     fn lend(&mut self) -> TreeEntry<'_> {
-        let Descent { stack, path, options, .. } = &self.descent;
-        let top = stack.top();
+        let (top, path) = (self.descent.top(), self.descent.path());
         let Left { next, end } = top.left;
         TreeEntry {
             entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
             directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
             path,
             is_last: next == end.entries,
-            may_enter: top.bounds.depth + 1 < options.max_depth,
+            may_enter: self.descent.may_enter(),
             then: &self.then,
         }
     }
@@ -336,17 +335,16 @@ impl ReadTree {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn go_on(&mut self) -> bool {
-        let Descent { stack, path, options, .. } = &mut self.descent;
-        let Some(top) = stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some()) else { return false };
-        let Left { next, end } = &mut top.left;
-        if *next == end.entries {
-            return false;
-        }
-        let entry = self.listing.get(*next).expect("BUG: an entry is missing");
-        *next += 1;
-        path.go_down(top.bounds.path_end, entry.name_with_nul());
-        self.then.set(Then::after(entry.d_type(), top.bounds.depth + 1 < options.max_depth));
-        true
+        let Self { descent, listing, then, .. } = self;
+        let d_type = descent.go_on(|Left { next, end }| {
+            if *next == end.entries {
+                return None;
+            }
+            let entry = listing.get(*next).expect("BUG: an entry is missing");
+            *next += 1;
+            Some((entry.name_with_nul(), entry.d_type()))
+        });
+        d_type.inspect(|d_type| then.set(Then::after(*d_type, descent.may_enter()))).is_some()
     }
 
     /// Goes below the entry lent last, and reads that directory.
@@ -354,7 +352,7 @@ impl ReadTree {
     fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
         let is_owed = self.is_owed();
         let Self { descent, listing, .. } = self;
-        let Left { next, end } = descent.stack.top().left;
+        let Left { next, end } = descent.top().left;
         let entry = listing.get(next - 1).expect("BUG: no entry was lent");
         let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
         if next == end.entries && !is_owed && descent.may_replace_top() {
@@ -369,20 +367,20 @@ impl ReadTree {
     #[inline(always)]
     fn read(&mut self) -> Result<(), Error> {
         let Self { descent, listing, owed, .. } = self;
-        let above = if let [.., above, _] = descent.stack.levels() { above.left.end } else { Extent::default() };
-        let is_read = descent.stack.top().bounds.depth < descent.options.max_depth;
-        let unreadable = descent.unreadable.filter(|_| is_read);
-        let top = descent.stack.top_mut();
-        top.left = Left { next: above.entries, end: above };
+        let above = if let [.., above, _] = descent.levels() { above.left.end } else { Extent::default() };
+        let max_depth = descent.options().max_depth;
+        let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
+        *left = Left { next: above.entries, end: above };
+        if bounds.depth >= max_depth {
+            return Ok(());
+        }
         if let Some(errno) = unreadable {
             return Err(descent.error(errno));
         }
-        if is_read {
-            let result = listing.read_behind(above, top.dir(), top.end_marker);
-            top.left.end = listing.extent();
-            if let Err(error) = result {
-                owed.push((top.bounds.depth, error)); // without the path: those of all levels would take memory with its square
-            }
+        let result = listing.read_behind(above, dir, end_marker);
+        left.end = listing.extent();
+        if let Err(error) = result {
+            owed.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
         }
         Ok(())
     }
@@ -390,13 +388,13 @@ impl ReadTree {
     /// Whether an error of the current directory is still to be told.
     #[inline]
     fn is_owed(&self) -> bool {
-        self.owed.last().is_some_and(|(depth, _)| *depth == self.descent.stack.top().bounds.depth)
+        self.owed.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
     #[inline(never)]
     fn go_up(&mut self) -> Result<bool, Error> {
-        if self.descent.stack.levels().is_empty() {
+        if self.descent.levels().is_empty() {
             let is_there = self.descent.open_root(Left::default())?;
             return if is_there { self.read().map(|()| true) } else { Ok(false) };
         }
@@ -405,21 +403,20 @@ impl ReadTree {
             return Err(self.descent.error(error));
         }
         self.descent.come_back(|_| true)?;
-        self.descent.stack.pop();
+        self.descent.pop();
         Ok(true)
     }
 
     /// Drops what is left of the current directory.
     fn leave(&mut self) {
-        let left = &mut self.descent.stack.top_mut().left;
+        let left = self.descent.left_mut();
         left.next = left.end.entries;
     }
 }
 
 impl fmt::Debug for ReadTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Descent { path, options, .. } = &self.descent;
-        let path = Path::new(OsStr::from_bytes(path.as_bytes()));
-        f.debug_struct("ReadTree").field("path", &path).field("options", options).finish_non_exhaustive()
+        let path = Path::new(OsStr::from_bytes(self.descent.path().as_bytes()));
+        f.debug_struct("ReadTree").field("path", &path).field("options", self.descent.options()).finish_non_exhaustive()
     }
 }

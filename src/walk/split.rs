@@ -3,7 +3,6 @@
 
 use super::raw_open;
 use super::shared_level::SharedLevel;
-use super::stack::{Handle, Level};
 use super::traversal::{Todo, Traversal};
 use super::way_back::Closed;
 use super::work_queue::WorkQueue;
@@ -43,16 +42,15 @@ impl<S: Clone> Traversal<S> {
         // at each of them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.notes.pending.split_until);
         let split_until = match &shallowest {
-            Some((index, _)) => self.descent.stack.levels()[*index].left.names_at,
+            Some((index, _)) => self.descent.levels()[*index].left.names_at,
             None => self.notes.pending.len(),
         };
         self.notes.pending.split_until = split_until;
         // Roots first: each is a whole tree, and takes no descriptor.
-        if !self.descent.roots.is_empty() {
-            let mut other = Self::new(self.descent.options, self.root_state.clone()); // first: if `clone` panics, nothing is lost
-            if let Some(roots) = self.descent.roots.split_off(threads, shallowest.is_some()) {
-                other.descent.roots = roots;
-                return Some(other);
+        if self.descent.has_roots() {
+            let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
+            if let Some(descent) = self.descent.split_off_roots(threads, shallowest.is_some()) {
+                return Some(Self { descent, ..Self::new(*self.descent.options(), root_state) });
             }
         }
         self.split_off_names(shallowest?, threads)
@@ -62,10 +60,10 @@ impl<S: Clone> Traversal<S> {
     /// descriptor.
     fn split_off_names(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
-        let levels = self.descent.stack.levels();
+        let levels = self.descent.levels();
         let is_closed = levels[shallowest.0].open_dir().is_none();
         let (index, names) = if is_closed {
-            let open = self.descent.stack.first_to_close().unwrap_or(levels.len() - 1);
+            let open = self.descent.shallowest_open().unwrap_or(levels.len() - 1);
             self.names_from(levels[open].left.names_at)?
         } else {
             shallowest
@@ -77,40 +75,35 @@ impl<S: Clone> Traversal<S> {
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
-        let (bounds, end_marker) = (level.bounds, level.end_marker);
-        let cost = bounds.path_end + self.descent.links.cost_until(bounds.depth, self.descent.options.second_visits);
-        self.path_credit.checked_sub(cost)?;
+        let path_credit = self.path_credit.checked_sub(self.descent.cost_until(level))?;
+        let second_visits = self.descent.options().second_visits;
         // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
         // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
-        if self.descent.options.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
+        if second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.split_until = names.end; // what is below it may be split off
             }
             return None;
         }
-        let first = fcntl_dupfd_cloexec(dir, 0).ok()?;
-        let (visit, state) = (level.left.visit, level.left.state.clone());
-        let mut left = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
-        let mut other = Self::new(self.descent.options, self.root_state.clone());
-        other.descent.links = self.descent.links.copy_until(dir, bounds.depth);
+        let (visit, state, root_state) = (level.left.visit, level.left.state.clone(), self.root_state.clone());
+        let left = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
+        let mut descent = self.descent.split_off_level(index, left)?;
         // From now on the second visit belongs to whoever is done last, here or there.
-        if self.descent.options.second_visits {
-            left.shared = Some(self.share_levels(index)?);
+        if second_visits {
+            descent.left_mut().shared = Some(self.share_levels(index)?);
         }
-        self.descent.stack.levels_mut()[index].left.next_at = end; // last: if `clone` panics, nothing is lost
-        self.path_credit -= cost;
-        other.descent.stack.push(Level::new(Handle::Open(first), bounds, end_marker, left));
-        other.notes.pending = self.notes.pending.copy(names.start..end);
-        other.descent.path = self.descent.path.copy_until(bounds.path_end);
-        other.descent.opener = self.descent.opener;
-        Some(other)
+        self.descent.left_at_mut(index).next_at = end; // last: if `clone` panics, nothing is lost
+        self.path_credit = path_credit;
+        let mut part = Self { descent, ..Self::new(*self.descent.options(), root_state) };
+        part.notes.pending = self.notes.pending.copy(names.start..end);
+        Some(part)
     }
 
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
     /// chain with second visits has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        let levels = self.descent.stack.levels();
+        let levels = self.descent.levels();
         while at < self.notes.pending.len() {
             let below = levels.partition_point(|level| level.left.names_at <= at);
             let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.left.names_at);
@@ -125,20 +118,21 @@ impl<S: Clone> Traversal<S> {
 
     /// Makes the level at `index`, and all above it, levels that several threads walk.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
-        let levels = self.descent.stack.levels_mut();
         // The levels above a shared one are shared too. Each must be shared before anything below it is split off: the other
         // thread may be done with that at once.
-        for at in levels[..=index].partition_point(|level| level.left.shared.is_some())..=index {
+        let first = self.descent.levels()[..=index].partition_point(|level| level.left.shared.is_some());
+        for at in first..=index {
+            let levels = self.descent.levels();
             let above = at.checked_sub(1).and_then(|above| levels[above].left.shared.clone());
-            let level = &mut levels[at];
+            let level = &levels[at];
             let (closed, state) =
                 (Closed { bounds: level.bounds, identity: level.identity()? }, level.left.state.clone());
-            level.left.shared = Some(match above {
+            self.descent.left_at_mut(at).shared = Some(match above {
                 Some(above) => SharedLevel::below(above, closed, state),
                 None => SharedLevel::root(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?, closed, state),
             });
         }
-        levels[index].left.shared.clone()
+        self.descent.levels()[index].left.shared.clone()
     }
 }
 
@@ -163,13 +157,13 @@ mod tests {
             dir.read_into(&mut listing).unwrap();
             let traversal = &mut walk.lender.traversal;
             traversal.earn_path_credit();
-            if traversal.descent.stack.top().bounds.depth < LEVELS {
+            if traversal.descent.top().bounds.depth < LEVELS {
                 continue;
             }
             while traversal.split_off(1).is_some() {
                 parts += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.split_until, traversal.descent.stack.levels());
+            let (searched_from, levels) = (traversal.notes.pending.split_until, traversal.descent.levels());
             let searched = levels.iter().filter(|level| level.left.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }

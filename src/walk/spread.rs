@@ -88,7 +88,8 @@ impl<S: Clone> Walk<S> {
             queue.join();
             let run = &run;
             let start = |index| {
-                let traversal = Traversal::new(lender.traversal.descent.options, lender.traversal.root_state.clone());
+                let traversal =
+                    Traversal::new(*lender.traversal.descent.options(), lender.traversal.root_state.clone());
                 queue.join();
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(Lender::new(traversal), index));
                 started.inspect_err(|_| queue.leave()).ok()

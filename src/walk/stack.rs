@@ -214,11 +214,11 @@ impl<T> Stack<T> {
         self.set(self.levels.len() - 2, Handle::Open(dir));
     }
 
-    /// The level right above the top cannot be found. Returns both, from that one on.
-    pub(super) fn lose_above_top(&mut self, broken: Option<Broken>) -> &mut [Level<T>] {
-        let index = self.levels.len() - 2;
-        self.set(index, Handle::Lost(broken));
-        &mut self.levels[index..]
+    /// The level right above the top cannot be found. Returns what is left to do there and at the top.
+    pub(super) fn lose_above_top(&mut self, broken: Option<Broken>) -> [&mut T; 2] {
+        self.set(self.levels.len() - 2, Handle::Lost(broken));
+        let [.., above, top] = &mut self.levels[..] else { unreachable!("BUG: there is no level above the top") };
+        [&mut above.left, &mut top.left]
     }
 
     /// The top is left to the other threads there, or one of them did not find it.

@@ -27,12 +27,8 @@
 use super::descent::Descent;
 use super::notes::Notes;
 use super::options::Options;
-use super::path::Bounds;
 use super::pending::{Item, Pending};
 use super::shared_level::SharedLevel;
-use super::stack::{Handle, Level};
-use super::way_back::{self, NotFound};
-use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::sync::Arc;
 
@@ -82,7 +78,7 @@ pub(super) enum Step {
 impl<S> Todo<S> {
     /// Of a directory that is opened.
     #[inline]
-    fn new(options: Options, names_at: usize, state: S) -> Self {
+    fn new(options: &Options, names_at: usize, state: S) -> Self {
         let visit = if options.second_visits { Visit::First } else { Visit::Only };
         Self { visit, names_at, next_at: names_at, shared: None, state }
     }
@@ -104,21 +100,21 @@ impl<S> Traversal<S> {
     #[cold]
     pub(super) fn settle(&mut self) {
         if self.notes.is_unsettled {
-            self.notes.settle(self.descent.stack.top().left.names_at);
+            self.notes.settle(self.descent.top().left.names_at);
         }
     }
 
     /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
-        let level = self.descent.stack.pop();
-        self.notes.pending.truncate(level.left.names_at);
+        let left = self.descent.pop();
+        self.notes.pending.truncate(left.names_at);
     }
 
     /// What holds between two steps.
     fn check(&self) {
-        self.descent.stack.check();
-        let (levels, names) = (self.descent.stack.levels(), self.notes.pending.len());
+        self.descent.check();
+        let (levels, names) = (self.descent.levels(), self.notes.pending.len());
         let Some(top) = levels.last() else { return assert!(names == 0, "nothing is left, but there are names") };
         let Todo { names_at, next_at, .. } = top.left;
         assert!(names_at <= next_at && next_at <= names, "the top's next name is elsewhere");
@@ -135,12 +131,12 @@ impl<S: Clone> Traversal<S> {
         if cfg!(debug_assertions) {
             self.check();
         }
-        let Some(top) = self.descent.stack.levels().last() else { return self.open_root() };
+        let Some(top) = self.descent.levels().last() else { return self.open_root() };
         if top.left.next_at < self.notes.pending.len() {
             self.descend()
         } else if top.left.visit == Visit::First {
             self.visit_again()
-        } else if self.descent.stack.is_closed_above_top() {
+        } else if self.descent.is_closed_above_top() {
             self.come_back().map(|()| Step::More)
         } else {
             self.pop();
@@ -150,10 +146,10 @@ impl<S: Clone> Traversal<S> {
 
     #[cold]
     fn open_root(&mut self) -> Result<Step, Error> {
-        if self.descent.roots.is_empty() {
+        if !self.descent.has_roots() {
             return Ok(Step::Done);
         }
-        let left = Todo::new(self.descent.options, 0, self.root_state.clone()); // first: if it panics, nothing is lost
+        let left = Todo::new(self.descent.options(), 0, self.root_state.clone()); // first: if it panics, nothing is lost
         self.descent.open_root(left).map(|_| Step::Lend)
     }
 
@@ -162,16 +158,17 @@ impl<S: Clone> Traversal<S> {
     fn descend(&mut self) -> Result<Step, Error> {
         let Self { descent, notes, .. } = self;
         let pending = &mut notes.pending;
-        let Item { kind, name, end } = pending.at(descent.stack.top().left.next_at);
+        let Item { kind, name, end } = pending.at(descent.top().left.next_at);
+        descent.go_to(name.to_bytes_with_nul());
         // The name stays pending until the directory is open and on the stack: whatever panics on the way, it is not lost.
         let child = match descent.open(kind, name) {
             Ok(Some(child)) => child,
             none => {
-                Self::done(&mut descent.stack.top_mut().left, pending, end);
+                Self::done(descent.left_mut(), pending, end);
                 return none.map(|_| Step::More);
             }
         };
-        let top = &descent.stack.top().left;
+        let top = &descent.top().left;
         // If it is the last child, it inherits the state. Not if the walk comes back for a second visit.
         if end == pending.len() && top.visit == Visit::Only && descent.may_replace_top() {
             pending.truncate(top.names_at);
@@ -179,8 +176,9 @@ impl<S: Clone> Traversal<S> {
             left.next_at = left.names_at;
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
-            Self::done(&mut descent.stack.top_mut().left, pending, end);
-            descent.push(child, Todo::new(descent.options, pending.len(), state));
+            Self::done(descent.left_mut(), pending, end);
+            let left = Todo::new(descent.options(), pending.len(), state);
+            descent.push(child, left);
         }
         Ok(Step::Lend)
     }
@@ -195,13 +193,11 @@ impl<S: Clone> Traversal<S> {
     /// those of the current directory are done.
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { descent, notes, .. } = self;
-        descent.come_back(|levels| {
-            let names_at = levels[0].left.names_at;
+        descent.come_back(|[above, top]| {
+            let names_at = above.names_at;
             notes.pending.truncate(names_at);
-            for Level { left, .. } in &mut *levels {
-                (left.names_at, left.next_at) = (names_at, names_at);
-            }
-            levels[0].left.shared.as_ref().is_none_or(|shared| shared.lose())
+            (above.next_at, top.names_at, top.next_at) = (names_at, names_at, names_at);
+            above.shared.as_ref().is_none_or(|shared| shared.lose())
         })
     }
 
@@ -210,41 +206,40 @@ impl<S: Clone> Traversal<S> {
     #[cold]
     fn visit_again(&mut self) -> Result<Step, Error> {
         // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
-        if self.descent.stack.is_closed_above_top() {
+        if self.descent.is_closed_above_top() {
             self.come_back()?;
         }
         self.leave_shared()?;
-        let top = self.descent.stack.top_mut();
-        if top.open_dir().is_none() {
+        if self.descent.top().open_dir().is_none() {
             self.pop();
             return Ok(Step::More);
         }
+        let left = self.descent.left_mut();
         // Names that were split off may still be there.
-        (top.left.visit, top.left.next_at) = (Visit::Second, top.left.names_at);
-        self.notes.pending.truncate(top.left.names_at);
-        self.descent.path.come_up(top.bounds.path_end);
+        (left.visit, left.next_at) = (Visit::Second, left.names_at);
+        self.notes.pending.truncate(left.names_at);
+        self.descent.go_back();
         Ok(Step::Lend)
     }
 
     /// Gives up the current level if this thread shares it. As long as others are at the level or below it, it is lost to this
     /// one. If this thread is the last and came to it from another one, the level above is put on the stack.
     fn leave_shared(&mut self) -> Result<(), Error> {
-        let stack = &mut self.descent.stack;
-        let is_first = stack.levels().len() == 1;
-        let top = &mut stack.top_mut().left;
+        let is_first = self.descent.levels().len() == 1;
+        let top = self.descent.left_mut();
         // Cloned first: if it panics, nothing is lost.
         let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
         // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
         let Some(mut last) = Arc::into_inner(shared) else {
-            stack.lose_top();
+            self.descent.lose_top();
             return Ok(());
         };
         // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it is done there.
         let above = last.above.take().zip(state_above);
         let came_up = above.map_or(Ok(()), |(above, state)| self.come_up(above, state));
         if last.is_lost() {
-            self.descent.stack.lose_top(); // only now: until here, `..` began there
+            self.descent.lose_top(); // only now: until here, `..` began there
         }
         came_up
     }
@@ -252,19 +247,8 @@ impl<S: Clone> Traversal<S> {
     /// Puts `level`, which is above the base, on the stack. A level that cannot be found is lost, as in
     /// [`come_back`](Self::come_back).
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
-        let Descent { options, stack, links, path, .. } = &self.descent;
-        let (below, bounds): (_, Bounds) = (stack.top().below(), level.level.bounds);
-        let found = way_back::find(level.level, below, path, links, options.same_mount, || level.way_down());
-        let (handle, result) = match found {
-            Ok(dir) => (Handle::Open(dir), Ok(())),
-            Err(NotFound { errno, broken }) => {
-                let is_news = level.lose();
-                let result = if is_news { Err(self.descent.error_at(bounds, errno)) } else { Ok(()) };
-                (Handle::Lost(broken), result)
-            }
-        };
+        let shared = Arc::clone(&level);
         let left = Todo { visit: Visit::First, names_at: 0, next_at: 0, shared: Some(level), state };
-        self.descent.stack.put_base(Level::new(handle, bounds, EndMarker::NONE, left));
-        result
+        self.descent.come_up(shared.level, || shared.way_down(), left, || shared.lose())
     }
 }
