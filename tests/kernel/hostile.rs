@@ -1,9 +1,8 @@
 //! A misbehaving file system, and what `lendir` and `std::fs::read_dir` deliver of it. `scenarios` lists the misbehaviours,
-//! `others` runs other readers on them, `markers` tests end markers, and `endless` endless directories.
+//! `markers` tests end markers, and `endless` endless directories.
 
 pub mod endless;
 mod markers;
-mod others;
 mod scenarios;
 
 use crate::fuse::{Answer, Batch, Directory, Record, Server};

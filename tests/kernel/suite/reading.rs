@@ -2,7 +2,6 @@
 
 use super::contents::{TYPES, counts, files, still};
 use crate::mounted::Mounted;
-use crate::readers::READERS;
 use crate::support::machine;
 use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
 use lendir::{Buffer, EndMarker, Entries, FileType, ListedEntry, Listing, Order};
@@ -74,16 +73,6 @@ pub fn std_reads_the_same(mounted: &Mounted) {
         for found in ours {
             assert!([FileType::Unknown, found.true_type(&opened)].contains(&found.file_type), "{found:?}");
         }
-    }
-}
-
-pub fn other_readers_read_the_same(mounted: &Mounted) {
-    let dirs: Vec<_> = still(mounted).collect();
-    let ours = by_name(dirs.iter().flat_map(|dir| all(dir)).collect());
-    for reader in READERS.iter().flatten() {
-        let mut told = reader.read(&dirs);
-        told.names.sort_unstable();
-        assert!(told.is_content && told.names == names(&ours), "{}", reader.name);
     }
 }
 
