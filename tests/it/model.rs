@@ -170,7 +170,11 @@ impl Log {
             assert_eq!(id(parent), self.visits[above.unwrap()].id, "{dir:?} has another parent");
         }
         let first = &mut self.visits[number];
-        assert!(first.path == dir.path() && first.id == id(dir.fd()), "{dir:?} was another directory before");
+        assert_eq!(
+            (Path::new(&first.path), first.id),
+            (dir.path(), id(dir.fd())),
+            "{dir:?} was another directory before"
+        );
         assert!(!mem::replace(&mut first.is_over, true), "{dir:?} has two second visits");
         assert_eq!(first.running, 0, "{dir:?} is visited again before all below it");
     }
