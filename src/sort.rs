@@ -17,8 +17,9 @@
 //!   names, so calls nest at most log2(n) deep, however long the names are.
 //! - **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are equal
 //!   names. These keep the order in which they were stored.
-//! - **For up to 32 names, no branch depends on the names** until two keys are equal: the check for order looks at all keys,
-//!   and a network sorts them. A mispredicted branch takes as long as ten comparisons.
+//! - **For up to 32 names, no branch depends on the names** until two keys are equal: the place of a name is the number of keys
+//!   that are less. A mispredicted branch takes as long as ten comparisons. A sorting network compares less, but after a system
+//!   call all code is cold, and that of the network for 32 keys takes 135 cache lines.
 //!
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
@@ -67,22 +68,27 @@ impl Case {
 /// Up to this many names are compared with each other rather than by new keys.
 const FEW: usize = 4;
 
-/// Up to this many keys are sorted by a network. One of 64 is slower than `core`'s sort.
+/// Up to this many keys are sorted by their ranks.
 const SMALL: usize = 32;
 
 /// Up to this many shared keys are skipped one by one, before a scan for the end of the common prefix.
 const SHARED_KEYS: u32 = 2;
 
-/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored.
-///
-/// `keys` are the [keys](Span::key) of the spans at depth 0. The sort overwrites them.
+/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
+/// their keys.
+#[inline(always)]
 pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    for key in &mut *keys {
-        *key = case.fold(*key);
+    if !is_sorted_by_keys(0, spans, keys, names, case) {
+        sort_further(spans, keys, names, case);
     }
+}
+
+/// The rest of [`sort`].
+#[inline(never)]
+fn sort_further(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
     // The loop below looks for names in order by their keys. Names that share more than two keys take fewer visits if they
     // are compared as a whole.
-    if spans.len() > FEW && keys[0] == keys[1] && spans[0].len() > 2 * size_of::<u64>() {
+    if spans.len() > SMALL && keys[0] == keys[1] && spans[0].len() > 2 * size_of::<u64>() {
         let as_stored = || spans.iter().map(|span| span.name(names));
         if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_le()) {
             return;
@@ -99,21 +105,32 @@ fn sort_from(depth: usize, spans: &mut [Span], keys: &mut [u64], names: &[u8], c
     if spans.len() <= FEW {
         return sort_by_comparing(spans, names, case);
     }
-    write_keys(keys, depth, spans, names, case);
-    sort_by_keys(depth, spans, keys, names, case);
+    if !is_sorted_by_keys(depth, spans, keys, names, case) {
+        sort_by_keys(depth, spans, keys, names, case);
+    }
 }
 
-/// As [`sort_from`], for keys that are written.
+/// Writes the keys and, if there are at most [`SMALL`], sorts by them. Returns whether the names are then in order.
+#[inline(always)] // In a directory of few names, little else is executed, and all code is cold after a system call.
+fn is_sorted_by_keys(depth: usize, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) -> bool {
+    for (key, span) in keys.iter_mut().zip(&*spans) {
+        *key = case.fold(span.key(depth, names));
+    }
+    spans.len() <= SMALL && !sort_by_rank(spans, keys)
+}
+
+/// As [`sort_from`], after [`is_sorted_by_keys`].
 fn sort_by_keys(mut depth: usize, mut spans: &mut [Span], mut keys: &mut [u64], names: &[u8], mut case: Case) {
     let mut shared_keys = 0;
     loop {
-        let (ascend, descend, differing_bits) = compare_neighbours(keys);
-        if ascend {
+        let is_small = spans.len() <= SMALL;
+        if !is_small && keys.is_sorted_by(|a, b| a < b) {
             return;
         }
-        if descend {
+        if !is_small && keys.is_sorted_by(|a, b| a > b) {
             return spans.reverse();
         }
+        let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ keys[0]);
         let shared_bits = differing_bits.leading_zeros();
         let shared_bytes = (shared_bits / u8::BITS) as usize;
         // The first name stands for all: a wrong guess costs time, not the order.
@@ -130,10 +147,10 @@ fn sort_by_keys(mut depth: usize, mut spans: &mut [Span], mut keys: &mut [u64], 
             if shared_keys > SHARED_KEYS {
                 depth = common_prefix(depth, spans, names, case);
             }
-        } else if shared_bytes > 0 && goes_on {
+        } else if shared_bytes > 0 && goes_on && !is_small {
             depth += shared_bytes;
         } else {
-            if !sort_by_indexed_keys(spans, keys, shared_bits) {
+            if !is_small && !sort_by_indexed_keys(spans, keys, shared_bits) {
                 return;
             }
             let (mut longest, mut keys_of_longest): (&mut [Span], &mut [u64]) = Default::default();
@@ -154,34 +171,31 @@ fn sort_by_keys(mut depth: usize, mut spans: &mut [Span], mut keys: &mut [u64], 
         if spans.len() <= FEW {
             return sort_by_comparing(spans, names, case);
         }
-        write_keys(keys, depth, spans, names, case);
+        if is_sorted_by_keys(depth, spans, keys, names, case) {
+            return;
+        }
     }
 }
 
-/// Whether the keys strictly ascend, whether they strictly descend, and the bits in which they differ.
-fn compare_neighbours(keys: &[u64]) -> (bool, bool, u64) {
-    if keys.len() > SMALL {
-        let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ keys[0]);
-        return (keys.is_sorted_by(|a, b| a < b), keys.is_sorted_by(|a, b| a > b), differing_bits);
+/// Sorts at most [`SMALL`] spans by their keys, and spans with equal keys as they are: the place of each is the number of keys
+/// that are less, and of equal ones before it. Marks those that tie with the one before, and returns whether there are any. A
+/// place is free if it holds the default, which is no span: at least 8 bytes stand before each name.
+fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
+    let mut sorted = [Span::default(); SMALL];
+    let mut any_tied = false;
+    for (index, (span, key)) in spans.iter().zip(keys).enumerate() {
+        let less = keys.iter().filter(|other| *other < key).count();
+        let is_tied = sorted[less % SMALL] != Span::default();
+        let equal = if is_tied { keys[..index].iter().filter(|other| *other == key).count() } else { 0 };
+        sorted[(less + equal) % SMALL] = span.with_tied(is_tied);
+        any_tied |= is_tied;
     }
-    // To look at all of so few keys takes less time than a mispredicted branch where the order breaks off.
-    let (mut ascend, mut descend, mut differing_bits) = (true, true, 0);
-    for pair in keys.windows(2) {
-        ascend &= pair[0] < pair[1];
-        descend &= pair[0] > pair[1];
-        differing_bits |= pair[0] ^ pair[1];
-    }
-    (ascend, descend, differing_bits)
+    spans.copy_from_slice(&sorted[..spans.len()]);
+    any_tied
 }
 
 fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
     spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
-}
-
-fn write_keys(keys: &mut [u64], depth: usize, spans: &[Span], names: &[u8], case: Case) {
-    for (key, span) in keys.iter_mut().zip(spans) {
-        *key = case.fold(span.key(depth, names));
-    }
 }
 
 /// The length of the common prefix of all names, which is known to be at least `depth`.
@@ -204,13 +218,6 @@ fn common_prefix(depth: usize, spans: &[Span], names: &[u8], case: Case) -> usiz
 /// Sorts the spans by their keys, from which the shared bits are shifted out. Marks those that tie with the one before, and
 /// returns whether there are any.
 fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
-    match spans.len() {
-        0..=4 => return sort_by_network::<4>(spans, keys, shared_bits),
-        5..=8 => return sort_by_network::<8>(spans, keys, shared_bits),
-        9..=16 => return sort_by_network::<16>(spans, keys, shared_bits),
-        17..=SMALL => return sort_by_network::<SMALL>(spans, keys, shared_bits),
-        _ => {}
-    }
     let index_mask = u64::MAX >> (spans.len() as u64 - 1).leading_zeros();
     for (key, index) in keys.iter_mut().zip(0..) {
         *key = *key << shared_bits & !index_mask | index;
@@ -233,67 +240,16 @@ fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) 
     any_tied
 }
 
-/// [`sort_by_indexed_keys`] for at most `N` spans, a power of two.
-fn sort_by_network<const N: usize>(spans: &mut [Span], keys: &[u64], shared_bits: u32) -> bool {
-    let index_mask = N as u64 - 1;
-    let mut sorted = [u64::MAX; N];
-    for ((indexed, key), index) in sorted.iter_mut().zip(keys).zip(0..) {
-        *indexed = *key << shared_bits & !index_mask | index;
-    }
-    odd_even_merge_sort(&mut sorted);
-    let mut unsorted = [Span::default(); N];
-    unsorted[..spans.len()].copy_from_slice(spans);
-    let mut any_tied = false;
-    let mut key_before = !sorted[0];
-    for (span, key) in spans.iter_mut().zip(&sorted) {
-        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a span")]
-        let index = (*key & index_mask) as usize;
-        *span = unsorted[index];
-        any_tied |= *key ^ key_before <= index_mask;
-        key_before = *key;
-    }
-    if any_tied {
-        for (span, pair) in spans[1..].iter_mut().zip(sorted.windows(2)) {
-            *span = span.with_tied(pair[0] ^ pair[1] <= index_mask);
-        }
-    }
-    any_tied
-}
-
-/// Batcher's odd-even merge sort, without recursion (Knuth, *The Art of Computer Programming*, 5.3.4). `N` is a power of two.
-///
-/// It merges neighbouring sorted runs of `p` keys in pairs. To merge a pair, it compares keys at a distance of `p`, then of
-/// half as much, down to 1, and exchanges those that are in the wrong order. Which keys it compares does not depend on the
-/// keys, so the compiler unrolls the loops, and leaves no branch.
-fn odd_even_merge_sort<const N: usize>(keys: &mut [u64; N]) {
-    let mut p = 1;
-    while p < N {
-        let mut k = p;
-        while k > 0 {
-            for j in (k % p..N - k).step_by(2 * k) {
-                for i in j..j + k {
-                    if i / (2 * p) == (i + k) / (2 * p) {
-                        let (a, b) = (keys[i], keys[i + k]);
-                        (keys[i], keys[i + k]) = (a.min(b), a.max(b));
-                    }
-                }
-            }
-            k /= 2;
-        }
-        p *= 2;
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Case, FEW, SMALL, Span, odd_even_merge_sort, sort};
+    use super::{Case, FEW, SMALL, Span, sort};
 
     /// Sorts the names, and compares the result with a stable sort of `std`.
     fn check(names: &[Vec<u8>], case: Case) {
         let mut arena = vec![0xff; 8];
         let mut spans = Vec::new();
-        for (tag, name) in (0..16).cycle().zip(names) {
-            spans.push(Span::new(arena.len(), name.len(), tag));
+        for name in names {
+            spans.push(Span::new(arena.len(), name.len()));
             arena.extend_from_slice(name);
             arena.push(0xff); // Not NUL, so a read past the end of a name changes the order.
         }
@@ -303,12 +259,11 @@ pub(crate) mod tests {
             Case::Sensitive => (None, name),
             Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
-        let mut keys: Vec<_> = spans.iter().map(|span| span.key(0, &arena)).collect();
-        sort(&mut spans, &mut keys, &arena, case);
+        sort(&mut spans, &mut vec![0; names.len()], &arena, case);
         assert_eq!(arena, before);
         for ((name, span), sorted) in expected.into_iter().zip(spans) {
             assert_eq!(sorted.name(&arena), name);
-            assert_eq!((sorted.start(), sorted.tag()), (span.start(), span.tag()));
+            assert_eq!(sorted.start(), span.start());
         }
     }
 
@@ -401,25 +356,6 @@ pub(crate) mod tests {
                 check_both(&names);
             }
         }
-    }
-
-    /// A network that sorts all sequences of 0 and 1 sorts all sequences (Knuth, 5.3.4, theorem Z).
-    #[test]
-    #[cfg_attr(miri, ignore = "65,536 sequences are too many for Miri")]
-    fn networks_sort_all_sequences_of_0_and_1() {
-        fn check<const N: usize>(sequences: impl Iterator<Item = u32>) {
-            for sequence in sequences {
-                let mut keys: [_; N] = std::array::from_fn(|index| u64::from(sequence >> index & 1));
-                odd_even_merge_sort(&mut keys);
-                assert!(keys.is_sorted(), "{sequence:#b}");
-            }
-        }
-        check::<4>(0..1 << 4);
-        check::<8>(0..1 << 8);
-        check::<16>(0..1 << 16);
-        // The same network sorts each half of 32. What is left is the last merge.
-        let sorted = |ones: u32| 0xffff << (16 - ones) & 0xffff;
-        check::<SMALL>((0..=16).flat_map(|low| (0..=16).map(move |high| sorted(low) | sorted(high) << 16)));
     }
 
     #[test]
