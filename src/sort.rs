@@ -25,7 +25,7 @@
 //! for a few hundred names that begin like words.
 
 use crate::span::Span;
-use core::{cmp::Ordering, mem};
+use core::cmp::Ordering;
 
 /// Whether `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,121 +65,67 @@ impl Case {
     }
 }
 
-/// Up to this many names are compared with each other rather than by new keys.
-const FEW: usize = 4;
+/// Up to this many names with equal keys are sorted by comparing them.
+const FEW: usize = 8;
 
-/// Up to this many keys are sorted by their ranks.
+/// Up to this many names are sorted by the ranks of their keys.
 const SMALL: usize = 32;
 
-/// Up to this many shared keys are skipped one by one, before a scan for the end of the common prefix.
-const SHARED_KEYS: u32 = 2;
+/// How many keys of a name the sort writes. Names with equal keys until then are sorted by [`sort_by_median`].
+const TURNS: u32 = 4;
+
+/// If the keys share at least this many bits, the names may share more than their keys show.
+const LONG: u32 = 32;
 
 /// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
 /// their keys.
 #[inline(always)]
 pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    if !is_sorted_by_keys(0, spans, keys, names, case) {
-        sort_further(spans, keys, names, case);
-    }
+    sort_from(0, TURNS, spans, keys, names, case);
 }
 
-/// The rest of [`sort`].
-#[inline(never)]
-fn sort_further(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    // The loop below looks for names in order by their keys. Names that share more than two keys take fewer visits if they
-    // are compared as a whole.
-    if spans.len() > SMALL && keys[0] == keys[1] && spans[0].len() > 2 * size_of::<u64>() {
-        let as_stored = || spans.iter().map(|span| span.name(names));
-        if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_le()) {
-            return;
-        }
-        if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_gt()) {
-            return spans.reverse();
-        }
-    }
-    sort_by_keys(0, spans, keys, names, case);
-}
-
-/// Sorts names that share their first `depth` bytes. `keys` is memory for their keys.
-fn sort_from(depth: usize, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    if spans.len() <= FEW {
-        return sort_by_comparing(spans, names, case);
-    }
-    if !is_sorted_by_keys(depth, spans, keys, names, case) {
-        sort_by_keys(depth, spans, keys, names, case);
-    }
-}
-
-/// Writes the keys and, if there are at most [`SMALL`], sorts by them. Returns whether the names are then in order.
-#[inline(always)] // In a directory of few names, little else is executed, and all code is cold after a system call.
-fn is_sorted_by_keys(depth: usize, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) -> bool {
-    for (key, span) in keys.iter_mut().zip(&*spans) {
-        *key = case.fold(span.key(depth, names));
-    }
-    spans.len() <= SMALL && !sort_by_rank(spans, keys)
-}
-
-/// As [`sort_from`], after [`is_sorted_by_keys`].
-fn sort_by_keys(mut depth: usize, mut spans: &mut [Span], mut keys: &mut [u64], names: &[u8], mut case: Case) {
-    let mut shared_keys = 0;
-    loop {
-        let is_small = spans.len() <= SMALL;
-        if !is_small && keys.is_sorted_by(|a, b| a < b) {
-            return;
-        }
-        if !is_small && keys.is_sorted_by(|a, b| a > b) {
-            return spans.reverse();
-        }
-        let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ keys[0]);
-        let shared_bits = differing_bits.leading_zeros();
-        let shared_bytes = (shared_bits / u8::BITS) as usize;
+/// Sorts names that share their first `depth` bytes.
+fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    let shared_bits = loop {
+        let shared_bits = write_keys(depth, spans, keys, names, case);
         // The first name stands for all: a wrong guess costs time, not the order.
-        let goes_on = spans[0].len() > depth + size_of::<u64>();
-        if differing_bits == 0 && keys[0].to_be_bytes()[7] == 0 {
-            if case == Case::Sensitive {
-                return; // All names are equal.
-            }
-            // The names differ at most in case.
-            (depth, case) = (0, Case::Sensitive);
-        } else if differing_bits == 0 {
-            depth += size_of::<u64>();
-            shared_keys += 1;
-            if shared_keys > SHARED_KEYS {
-                depth = common_prefix(depth, spans, names, case);
-            }
-        } else if shared_bytes > 0 && goes_on && !is_small {
-            depth += shared_bytes;
-        } else {
-            if !is_small && !sort_by_indexed_keys(spans, keys, shared_bits) {
-                return;
-            }
-            let (mut longest, mut keys_of_longest): (&mut [Span], &mut [u64]) = Default::default();
-            for mut run in spans.chunk_by_mut(|_, next| next.is_tied()) {
-                let mut keys_of_run;
-                (keys_of_run, keys) = keys.split_at_mut(run.len());
-                if run.len() > longest.len() {
-                    mem::swap(&mut run, &mut longest);
-                    mem::swap(&mut keys_of_run, &mut keys_of_longest);
-                }
-                if run.len() > 1 {
-                    sort_from(depth, run, keys_of_run, names, case);
-                }
-            }
-            (spans, keys) = (longest, keys_of_longest);
-            shared_keys = 0;
+        if shared_bits < LONG || spans[0].len() <= depth + size_of::<u64>() {
+            break shared_bits;
         }
-        if spans.len() <= FEW {
-            return sort_by_comparing(spans, names, case);
-        }
-        if is_sorted_by_keys(depth, spans, keys, names, case) {
-            return;
-        }
+        depth += (shared_bits / u8::BITS) as usize;
+    };
+    if keys.is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    if keys.is_sorted_by(|a, b| a > b) {
+        return spans.reverse();
+    }
+    if sort_by_keys(spans, keys, shared_bits) {
+        sort_ties(depth, turns, spans, keys, names, case);
     }
 }
 
-/// Sorts at most [`SMALL`] spans by their keys, and spans with equal keys as they are: the place of each is the number of keys
-/// that are less, and of equal ones before it. Marks those that tie with the one before, and returns whether there are any. A
-/// place is free if it holds the default, which is no span: at least 8 bytes stand before each name.
+/// Returns how many bits all keys share, from the highest on.
+#[inline(always)]
+fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8], case: Case) -> u32 {
+    let (mut all, mut any) = (u64::MAX, 0);
+    for (key, span) in keys.iter_mut().zip(spans) {
+        *key = case.fold(span.key(depth, names));
+        (all, any) = (all & *key, any | *key);
+    }
+    (all ^ any).leading_zeros()
+}
+
+/// Sorts spans by their keys, and spans with equal keys as they are. Marks those that tie with the one before, and returns
+/// whether there are any.
+#[inline(always)]
+fn sort_by_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
+    if spans.len() <= SMALL { sort_by_rank(spans, keys) } else { sort_by_indexed_keys(spans, keys, shared_bits) }
+}
+
+/// The place of each span is the number of keys that are less, and of equal ones before it. A place is free if it holds the
+/// default, which is no span: at least 8 bytes stand before each name.
+#[inline(always)]
 fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     let mut sorted = [Span::default(); SMALL];
     let mut any_tied = false;
@@ -194,38 +140,16 @@ fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     any_tied
 }
 
-fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
-    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
-}
-
-/// The length of the common prefix of all names, which is known to be at least `depth`.
-fn common_prefix(depth: usize, spans: &[Span], names: &[u8], case: Case) -> usize {
-    let key = |span: &Span, depth: usize| case.fold(span.key(depth, names));
-    let mut end = spans[0].len();
-    for span in &spans[1..] {
-        let mut shared = depth;
-        while shared < end {
-            let shared_bits = (key(&spans[0], shared) ^ key(span, shared)).leading_zeros();
-            shared += (shared_bits / u8::BITS) as usize;
-            if shared_bits < u64::BITS {
-                end = end.min(shared);
-            }
-        }
-    }
-    end
-}
-
-/// Sorts the spans by their keys, from which the shared bits are shifted out. Marks those that tie with the one before, and
-/// returns whether there are any.
+/// The index of each span replaces the lowest bits of its key, from which the shared bits are shifted out.
+#[inline(never)]
 fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
-    let index_mask = u64::MAX >> (spans.len() as u64 - 1).leading_zeros();
+    let index_mask = (spans.len() as u64).next_power_of_two() - 1;
     for (key, index) in keys.iter_mut().zip(0..) {
-        *key = *key << shared_bits & !index_mask | index;
+        *key = key.wrapping_shl(shared_bits) & !index_mask | index;
     }
     keys.sort_unstable();
     // Replace each index by its span.
-    let mut any_tied = false;
-    let mut key_before = !keys[0];
+    let (mut any_tied, mut key_before) = (false, !keys[0]);
     for key in &mut *keys {
         let tied = *key ^ key_before <= index_mask;
         any_tied |= tied;
@@ -238,6 +162,47 @@ fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) 
         *span = Span(*key);
     }
     any_tied
+}
+
+/// Sorts the names that tie.
+#[inline(never)]
+fn sort_ties(depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    for run in spans.chunk_by_mut(|_, next| next.is_tied()) {
+        match run.len() {
+            1 => {}
+            2..=FEW => sort_by_comparing(run, names, case),
+            len if turns > 1 => sort_from(depth, turns - 1, run, &mut keys[..len], names, case),
+            _ => sort_by_median(depth, run, names, case),
+        }
+    }
+}
+
+fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
+    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+}
+
+/// Sorts names that share their first `depth` bytes by what comes after these: those whose next 8 bytes are less than the
+/// median's, those that are greater, which are at most half each, and then those with the same bytes, by the ones after these.
+#[cold]
+fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8], mut case: Case) {
+    while spans.len() > FEW {
+        let key = |span: &Span| case.fold(span.key(depth, names));
+        let median = key(spans.select_nth_unstable_by_key(spans.len() / 2, key).1);
+        spans.sort_unstable_by_key(|span| key(span).cmp(&median));
+        let (less, rest) = spans.split_at_mut(spans.partition_point(|span| key(span) < median));
+        let (same, greater) = rest.split_at_mut(rest.partition_point(|span| key(span) == median));
+        sort_by_median(depth, less, names, case);
+        sort_by_median(depth, greater, names, case);
+        spans = same;
+        if median.to_be_bytes()[7] != 0 {
+            depth += size_of::<u64>();
+        } else if case == Case::Sensitive {
+            return spans.sort_unstable(); // All names are equal.
+        } else {
+            (depth, case) = (0, Case::Sensitive); // The names differ at most in case.
+        }
+    }
+    sort_by_comparing(spans, names, case);
 }
 
 #[cfg(test)]
