@@ -66,7 +66,7 @@ impl Case {
 }
 
 /// Up to this many names with equal keys are sorted by comparing them.
-const FEW: usize = 8;
+const FEW: usize = 4;
 
 /// Up to this many names are sorted by the ranks of their keys.
 const SMALL: usize = 32;
@@ -86,6 +86,7 @@ pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Cas
 
 /// Sorts names that share their first `depth` bytes.
 fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    let mut skipped = 0;
     let shared_bits = loop {
         let shared_bits = write_keys(depth, spans, keys, names, case);
         // The first name stands for all: a wrong guess costs time, not the order.
@@ -93,6 +94,10 @@ fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64],
             break shared_bits;
         }
         depth += (shared_bits / u8::BITS) as usize;
+        skipped += 1;
+        if skipped == 3 {
+            depth = depth.max(common_prefix(spans, names));
+        }
     };
     if keys.is_sorted_by(|a, b| a < b) {
         return;
@@ -103,6 +108,16 @@ fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64],
     if sort_by_keys(spans, keys, shared_bits) {
         sort_ties(depth, turns, spans, keys, names, case);
     }
+}
+
+/// The length of the common prefix of all names, in which case counts.
+#[cold]
+fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
+    let first = spans[0].name(names);
+    spans.iter().map(|span| span.name(names)).fold(first.len(), |end, name| {
+        let shared = || first.iter().zip(name).take_while(|(a, b)| a == b).count();
+        if name.starts_with(&first[..end]) { end } else { shared() }
+    })
 }
 
 /// Returns how many bits all keys share, from the highest on.
