@@ -1,25 +1,25 @@
 //! The sort of names. What else an order compares, [`Order::Path`](crate::Order::Path) and [`Order::Inode`](crate::Order::Inode),
-//! is in `Listing::sort` of `listing.rs`.
+//! is in `sort_otherwise` of `listing.rs`.
 //!
-//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names
-//! with equal keys are sorted by the 8 bytes after these, at most [`FEW`] of them by comparing.
+//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names with equal keys
+//! are sorted by the bytes after these, at most [`FEW`] of them by comparing.
 //!
 //! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
-//! - **The index of the name replaces the lowest bits of its key.** `core` sorts plain integers without branches, and moves
-//!   half as much as for pairs of key and name. The displaced bits rarely matter, because the bits that all keys share are
-//!   shifted out first. If they do matter, the names tie, and the next turn separates them. The first bit that differs is never
-//!   displaced, so each turn splits the names.
-//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing. Short prefixes are
-//!   skipped key by key, longer ones by one scan for their end. Otherwise names that share 200 bytes would be visited 25 times.
+//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing. Short prefixes are skipped
+//!   key by key, longer ones by one scan for their end. Otherwise names that share 200 bytes would be visited 25 times.
 //! - **Names in order stay, names in reverse order are reversed.** Many file systems list the oldest file first, or the newest,
 //!   and photographs, logs and processes are named in the order in which they were made.
-//! - **The longest run of equal keys is the next turn of the loop, the others are calls.** A call sorts at most half of the
-//!   names, so calls nest at most log2(n) deep, however long the names are.
+//! - **Up to 32 names take their places by rank:** a place is the number of keys that are less. No branch depends on the names
+//!   until two keys are equal, and a mispredicted one takes as long as ten comparisons. A sorting network compares less, but
+//!   after a system call all code is cold, and that of the network for 32 keys takes 135 cache lines.
+//! - **Of more names, the index replaces the lowest bits of the key.** `core` sorts plain integers without branches, and moves
+//!   half as much as for pairs of key and name. The displaced bits rarely matter, because the bits that all keys share are
+//!   shifted out first. If they do matter, the names tie.
+//! - **Names that tie take another turn, at most [`TURNS`] in all.** A turn sorts all names of a run, even if hardly one leaves it.
+//!   Beyond these turns, the median decides in linear time which names go on together. So whatever the names are, `n` of them take
+//!   `n log n` comparisons of keys, each of their bytes is looked at a few times, and calls nest `log2(n)` deep.
 //! - **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are equal
-//!   names. These keep the order in which they were stored.
-//! - **For up to 32 names, no branch depends on the names** until two keys are equal: the place of a name is the number of keys
-//!   that are less. A mispredicted branch takes as long as ten comparisons. A sorting network compares less, but after a system
-//!   call all code is cold, and that of the network for 32 keys takes 135 cache lines.
+//!   names. These stay as they were stored.
 //!
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
@@ -65,23 +65,27 @@ impl Case {
     }
 }
 
-/// Up to this many names with equal keys are sorted by comparing them.
+/// Up to this many names with equal keys are compared with each other rather than by new keys.
 const FEW: usize = 4;
 
 /// Up to this many names are sorted by the ranks of their keys.
 const SMALL: usize = 32;
 
-/// How many keys of a name the sort writes. Names with equal keys until then are sorted by [`sort_by_median`].
+/// How often a name is sorted by its keys, before medians.
 const TURNS: u32 = 4;
 
-/// If the keys share at least this many bits, the names may share more than their keys show.
+/// If all keys share this many bits, what the names share is skipped.
 const LONG: u32 = 32;
+
+/// Up to this many keys are skipped one by one, before a scan for the end of the common prefix.
+const SHARED_KEYS: u32 = 2;
 
 /// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
 /// their keys.
-#[inline(always)]
 pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    sort_from(0, TURNS, spans, keys, names, case);
+    if spans.len() > 1 {
+        sort_from(0, TURNS, spans, keys, names, case);
+    }
 }
 
 /// Sorts names that share their first `depth` bytes.
@@ -89,15 +93,14 @@ fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64],
     let mut skipped = 0;
     let shared_bits = loop {
         let shared_bits = write_keys(depth, spans, keys, names, case);
-        // The first name stands for all: a wrong guess costs time, not the order.
-        if shared_bits < LONG || spans[0].len() <= depth + size_of::<u64>() {
+        if shared_bits < LONG || keys[0].to_be_bytes()[7] == 0 {
             break shared_bits;
         }
         depth += (shared_bits / u8::BITS) as usize;
-        skipped += 1;
-        if skipped == 3 {
+        if skipped == SHARED_KEYS {
             depth = depth.max(common_prefix(spans, names));
         }
+        skipped += 1;
     };
     if keys.is_sorted_by(|a, b| a < b) {
         return;
@@ -105,7 +108,9 @@ fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64],
     if keys.is_sorted_by(|a, b| a > b) {
         return spans.reverse();
     }
-    if sort_by_keys(spans, keys, shared_bits) {
+    let any_tied =
+        if spans.len() <= SMALL { sort_by_rank(spans, keys) } else { sort_by_indexed_keys(spans, keys, shared_bits) };
+    if any_tied {
         sort_ties(depth, turns, spans, keys, names, case);
     }
 }
@@ -121,7 +126,6 @@ fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
 }
 
 /// Returns how many bits all keys share, from the highest on.
-#[inline(always)]
 fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8], case: Case) -> u32 {
     let (mut all, mut any) = (u64::MAX, 0);
     for (key, span) in keys.iter_mut().zip(spans) {
@@ -133,14 +137,9 @@ fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8], case
 
 /// Sorts spans by their keys, and spans with equal keys as they are. Marks those that tie with the one before, and returns
 /// whether there are any.
-#[inline(always)]
-fn sort_by_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
-    if spans.len() <= SMALL { sort_by_rank(spans, keys) } else { sort_by_indexed_keys(spans, keys, shared_bits) }
-}
-
-/// The place of each span is the number of keys that are less, and of equal ones before it. A place is free if it holds the
-/// default, which is no span: at least 8 bytes stand before each name.
-#[inline(always)]
+///
+/// The place of each is the number of keys that are less, and of equal ones before it. A place is free if it holds the default,
+/// which is no span: at least 8 bytes stand before each name.
 fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     let mut sorted = [Span::default(); SMALL];
     let mut any_tied = false;
@@ -155,14 +154,19 @@ fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     any_tied
 }
 
-/// The index of each span replaces the lowest bits of its key, from which the shared bits are shifted out.
+/// As [`sort_by_rank`], for any number of spans, but some that tie have keys that differ in their lowest bits: the index of each
+/// span replaces these, after the shared bits are shifted out.
 #[inline(never)]
 fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
     let index_mask = (spans.len() as u64).next_power_of_two() - 1;
     for (key, index) in keys.iter_mut().zip(0..) {
         *key = key.wrapping_shl(shared_bits) & !index_mask | index;
     }
-    keys.sort_unstable();
+    keys.sort_unstable_by(|a, b| {
+        #[cfg(test)]
+        tests::count(1);
+        a.cmp(b)
+    });
     // Replace each index by its span.
     let (mut any_tied, mut key_before) = (false, !keys[0]);
     for key in &mut *keys {
@@ -223,9 +227,19 @@ fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8], mut ca
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{Case, FEW, SMALL, Span, sort};
+    use std::cell::Cell;
 
-    /// Sorts the names, and compares the result with a stable sort of `std`.
-    fn check(names: &[Vec<u8>], case: Case) {
+    thread_local! {
+        static COUNTED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts what takes as long as a comparison of two keys: each key that is read or compared, and each 8 bytes of a whole name.
+    pub(crate) fn count(steps: usize) {
+        COUNTED.set(COUNTED.get() + steps);
+    }
+
+    /// Sorts the names, and compares the result with a stable sort of `std`. Returns the steps that it [counts](count).
+    fn check(names: &[Vec<u8>], case: Case) -> usize {
         let mut arena = vec![0xff; 8];
         let mut spans = Vec::new();
         for name in names {
@@ -239,12 +253,15 @@ pub(crate) mod tests {
             Case::Sensitive => (None, name),
             Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
+        let before_sort = COUNTED.get();
         sort(&mut spans, &mut vec![0; names.len()], &arena, case);
+        let steps = COUNTED.get() - before_sort;
         assert_eq!(arena, before);
         for ((name, span), sorted) in expected.into_iter().zip(spans) {
             assert_eq!(sorted.name(&arena), name);
             assert_eq!(sorted.start(), span.start());
         }
+        steps
     }
 
     fn check_both(names: &[Vec<u8>]) {
@@ -334,6 +351,43 @@ pub(crate) mod tests {
             for alphabet in ALPHABETS {
                 let names: Vec<_> = (0..count).map(|_| random.name(16, alphabet)).collect();
                 check_both(&names);
+            }
+        }
+    }
+
+    /// Sorting takes `n log n` steps, and one for each 8 bytes of the names, times a number that depends on what they share.
+    #[test]
+    #[cfg_attr(miri, ignore = "thousands of long names are too many for Miri")]
+    fn no_names_take_more_than_n_log_n_comparisons() {
+        const LEN: usize = 400;
+        const SHAPES: [(&str, usize, fn(&mut Random) -> Vec<u8>); 6] = [
+            ("random", 2, |random| random.name(16, b"0123456789abcdef")),
+            // Whoever compares whole names takes 12 times `n log n`.
+            ("groups that share a long prefix", 2, |random| {
+                let mut of_group = Random(1 + random.below(16) as u64);
+                [of_group.name(LEN, b"ab"), random.name(9, b"0123456789")].concat()
+            }),
+            // Whoever sorts all names of a group again for each key that they share takes `log n` steps for it.
+            ("a few leave the rest at each key", 8, |random| {
+                let shared = LEN.min(random.below(20 * LEN));
+                [vec![b'a'; shared], random.name(9, b"0123456789")].concat()
+            }),
+            ("two groups of each at each key", 4, |random| {
+                (0..LEN / 8).flat_map(|_| [*b"aaaaaaaa", *b"bbbbbbbb"][random.below(2)]).collect()
+            }),
+            ("names that differ only in case", 4, |random| random.name(LEN, b"aA")),
+            ("equal", 8, |_| vec![b'a'; LEN]),
+        ];
+        let mut random = Random(6);
+        for (shape, limit, name) in SHAPES {
+            for count in [2048_usize, 4 * 2048] {
+                let names: Vec<_> = (0..count).map(|_| name(&mut random)).collect();
+                let words: usize = names.iter().map(|name| name.len().div_ceil(size_of::<u64>())).sum();
+                let at_most = limit * (count * count.ilog2() as usize + words);
+                for case in [Case::Sensitive, Case::AsciiInsensitive] {
+                    let steps = check(&names, case);
+                    assert!(steps <= at_most, "{shape}, {count} names, {case:?}: {steps} steps, at most {at_most}");
+                }
             }
         }
     }

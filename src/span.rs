@@ -42,12 +42,16 @@ impl Span {
 
     #[inline]
     pub(crate) fn name(self, names: &[u8]) -> &[u8] {
+        #[cfg(test)]
+        crate::sort::tests::count(self.len().div_ceil(size_of::<u64>()));
         &names[self.start()..self.end()]
     }
 
     /// The 8 bytes of the name from `depth` on, as a big-endian integer, with zeros for bytes after its end.
     #[inline]
     pub(crate) fn key(self, depth: usize, names: &[u8]) -> u64 {
+        #[cfg(test)]
+        crate::sort::tests::count(1);
         if depth >= self.len() {
             return 0;
         }
