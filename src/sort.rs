@@ -362,7 +362,7 @@ pub(crate) mod tests {
         const LEN: usize = 400;
         const SHAPES: [(&str, usize, fn(&mut Random) -> Vec<u8>); 6] = [
             ("random", 2, |random| random.name(16, b"0123456789abcdef")),
-            // Whoever compares whole names takes 12 times `n log n`.
+            // Whoever compares whole names takes ten times as many steps.
             ("groups that share a long prefix", 2, |random| {
                 let mut of_group = Random(1 + random.below(16) as u64);
                 [of_group.name(LEN, b"ab"), random.name(9, b"0123456789")].concat()
