@@ -370,9 +370,10 @@ impl<T> Descent<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth.
-    pub(super) fn cost_until(&self, level: &Level<T>) -> usize {
-        level.bounds.path_end + self.links.cost_until(level.bounds.depth, self.options.second_visits)
+    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth. Whether the
+    /// other thread `comes_back` to what is above.
+    pub(super) fn cost_until(&self, level: &Level<T>, comes_back: bool) -> usize {
+        level.bounds.path_end + self.links.cost_until(level.bounds.depth, comes_back)
     }
 
     /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.
