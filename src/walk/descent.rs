@@ -46,10 +46,18 @@ pub(super) struct Current<'a, T> {
     pub(super) end_marker: EndMarker,
     pub(super) unreadable: Option<Errno>,
     pub(super) left: &'a mut T,
-    /// The directory right above it, if that is a level and open.
-    pub(super) parent: Option<BorrowedFd<'a>>,
+    above: &'a [Level<T>],
     pub(super) path: &'a TreePath,
     pub(super) links: &'a Links,
+}
+
+impl<'a, T> Current<'a, T> {
+    /// The directory right above it, if that is a level and open.
+    #[inline]
+    pub(super) fn parent(&self) -> Option<BorrowedFd<'a>> {
+        let above = self.above.last().filter(|above| above.bounds.depth + 1 == self.bounds.depth);
+        above.and_then(Level::open_dir)
+    }
 }
 
 impl<T> Descent<T> {
@@ -132,11 +140,9 @@ impl<T> Descent<T> {
     pub(super) fn visit(&mut self) -> Current<'_, T> {
         let Self { stack, path, links, unreadable, .. } = self;
         let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
-        let (bounds, end_marker) = (top.bounds, top.end_marker);
-        let above = above.last().filter(|above| above.bounds.depth + 1 == bounds.depth);
+        let (bounds, end_marker, unreadable) = (top.bounds, top.end_marker, *unreadable);
         let (dir, left) = top.lend();
-        let (parent, unreadable) = (above.and_then(Level::open_dir), *unreadable);
-        Current { dir, bounds, end_marker, unreadable, left, parent, path, links }
+        Current { dir, bounds, end_marker, unreadable, left, above, path, links }
     }
 
     /// An error of the current directory.

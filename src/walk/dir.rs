@@ -84,9 +84,11 @@ impl<'a, S> Dir<'a, S> {
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { descent, notes, .. } = traversal;
         let max_depth = descent.options().max_depth;
-        let Current { dir, bounds, end_marker, unreadable, left, parent, path, links } = descent.visit();
-        let Todo { names_at, state, .. } = left;
-        let is_second_visit = left.visit == Visit::Second;
+        let current = descent.visit();
+        let is_second_visit = current.left.visit == Visit::Second;
+        let parent = if is_second_visit { current.parent() } else { None };
+        let Current { dir, bounds, end_marker, unreadable, left: Todo { names_at, state, .. }, path, links, .. } =
+            current;
         let has_entries = !is_second_visit && bounds.depth < max_depth;
         notes.unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
@@ -96,7 +98,7 @@ impl<'a, S> Dir<'a, S> {
         let path = path.as_bytes_with_nul();
         let directory = Directory { fd: dir, path: bounds.path(path), depth: bounds.depth };
         let entries = Entries { records: Records::new(dir, buffer.memory(), end_marker), phase, directory };
-        let (parent, names_at) = (parent.filter(|_| is_second_visit), *names_at);
+        let names_at = *names_at;
         Self {
             entries,
             parent,

@@ -1,4 +1,5 @@
-//! `TreePath`: the path of the name that a thread went to last. `Bounds`: which part of it is that of a level.
+//! `TreePath`: the path of the name that a thread went to last. `Bounds`: which part of it is that of a level. They do not know
+//! whether anything is open, nor whether the path still leads there.
 
 use crate::error::Error;
 use std::ffi::CStr;

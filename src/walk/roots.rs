@@ -1,4 +1,4 @@
-//! `Roots`: the trees that a walk has not begun yet.
+//! `Roots`: the trees that a walk has not begun yet. It does not know how a root is opened, nor what comes below one.
 
 use super::opener::Found;
 use rustix::fd::OwnedFd;

@@ -7,7 +7,8 @@
 //! path      of the current directory           /usr/share/doc
 //! ```
 //!
-//! A level stays on the stack while it has names pending, and with second visits until its own.
+//! A level stays on the stack while it has names pending, and with second visits until its own. The traversal does not know how a
+//! directory is opened or found again ([`descent`](super::descent)), nor what is read from it ([`dir`](super::dir)).
 //!
 //! What a call of `Walk::next` or `Worker::next` does, in this order, and where:
 //!
