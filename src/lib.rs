@@ -73,7 +73,7 @@
 //! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Dir::skip_entry`], [`Dir::skip_name`], [`Dir::skip_all`] |
 //! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`TreeOptions`] and [`WalkOptions`] |
-//! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
+//! | visit a directory after everything below it, to remove it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
 //! | have what is below an entry right after it | [`read_tree`] |
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |

@@ -265,7 +265,7 @@ impl<S> WalkOptions<S> {
     }
 
     /// Lends each directory once more, after everything below it and without its entries: see
-    /// [`Dir::is_second_visit`](Dir::is_second_visit) and [`Dir::parent`](Dir::parent). First and second visits
+    /// [`Dir::is_second_visit`] and [`Dir::parent_and_name`]. First and second visits
     /// come in pairs, except that a level that others move or remove can be [lost](Self::max_open). On several threads too,
     /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
     /// wrote.

@@ -213,7 +213,7 @@ impl<S: Clone> Traversal<S> {
     /// threads are still below it, the visit is theirs. A lost level has none.
     #[cold]
     fn visit_again(&mut self) -> Result<Step, Error> {
-        // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
+        // The parent first: `Dir::parent_and_name` lends it, and `..` leads to it only while the child is open.
         if self.descent.is_closed_above_top() {
             self.come_back()?;
         }

@@ -166,7 +166,7 @@ impl Log {
     fn again(&mut self, dir: &Dir<'_, State>) {
         let number = dir.state().visit.expect("a second visit before the first");
         let above = self.visits[number].above;
-        if let Some(parent) = dir.parent() {
+        if let Some((parent, _)) = dir.parent_and_name().filter(|_| dir.depth() > 0) {
             assert_eq!(id(parent), self.visits[above.unwrap()].id, "{dir:?} has another parent");
         }
         let first = &mut self.visits[number];

@@ -228,8 +228,8 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
             Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => continue,
             Err(error) => return Err(error.into()),
         };
-        if let Some(parent) = dir.parent() {
-            remove(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
+        if let Some((parent, name)) = dir.parent_and_name() {
+            remove(parent, name, AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
             // For a directory of unknown type, this is `EISDIR`.
