@@ -38,6 +38,7 @@ mod follow;
 mod grep;
 mod instructions;
 mod kept_open;
+mod link_costs;
 mod links;
 mod listing;
 mod model;
