@@ -5,7 +5,8 @@
 //! ```text
 //! options  pending  identity  raw_open
 //! path                    the path of the current name, and what part of it is that of a level
-//! opener  links           how a directory is opened, or why not
+//! opener                  how a directory is opened, or why not
+//! ancestors  links        the links that were followed, and what is a loop
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
 //! stack                   the levels on the way: open, closed or lost
@@ -25,6 +26,7 @@
 //! Why a directory was entered or not: by what the caller said, `Notes::settle`; by what it is, `Descent::find_child`; by where it
 //! is, `Opener`.
 
+mod ancestors;
 mod descent;
 mod dir;
 mod identity;

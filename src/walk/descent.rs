@@ -20,9 +20,8 @@ use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 
 /// `T` is what is left to do at a level.
 pub(super) struct Descent<T> {
@@ -284,9 +283,7 @@ impl<T> Descent<T> {
         let error = |errno| Error::new(path.as_bytes(), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
-            Refusal::Loop(above) => {
-                error(Errno::LOOP).with_loop_ancestor(OsStr::from_bytes(path.at_depth(above)).into())
-            }
+            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len()),
         }
     }
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
+//! its place, as in a [`Walk`](super::Walk). If it must stay, for an error that waits or because the level above is closed, it has
+//! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent).
 
 use super::descent::{Current, Descent};
 use super::lender::until_ok;
@@ -16,6 +17,7 @@ use super::opener::Found;
 use super::options::Options;
 use super::pending::Kind;
 use super::roots::Roots;
+use super::stack::Level;
 use super::tree_entry::{Then, TreeEntry};
 use crate::entry::Directory;
 use crate::error::Error;
@@ -106,7 +108,7 @@ pub struct ReadTree {
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
     /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    owed: Vec<(usize, io::Error)>,
+    late_errors: Vec<(usize, io::Error)>,
     /// What the tree does next about the entry lent last.
     then: Cell<Then>,
 }
@@ -118,6 +120,15 @@ struct Left {
     next: usize,
     /// Where they end there.
     end: Extent,
+}
+
+impl Left {
+    /// No entries, behind those of the levels above the last of `levels`.
+    #[inline]
+    fn behind(levels: &[Level<Self>]) -> Self {
+        let end = if let [.., above, _] = levels { above.left.end } else { Extent::default() };
+        Self { next: end.entries, end }
+    }
 }
 
 impl ReadTree {
@@ -288,14 +299,18 @@ impl ReadTree {
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
     fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
-        let is_owed = self.is_owed();
+        let has_late_error = self.has_late_error();
         let Self { descent, listing, .. } = self;
         let Left { next, end } = descent.top().left;
         let entry = listing.get(next - 1).expect("BUG: no entry was lent");
         let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
-        if next == end.entries && !is_owed && descent.may_replace_top() {
+        let is_last = next == end.entries;
+        if is_last && !has_late_error && descent.may_replace_top() {
             descent.replace_top(child);
         } else {
+            if is_last {
+                *descent.left_mut() = Left::behind(descent.levels());
+            }
             descent.push(child, Left::default());
         }
         self.read()
@@ -304,29 +319,29 @@ impl ReadTree {
     /// Reads the directory that was just opened, behind the entries of those above.
     #[inline(always)]
     fn read(&mut self) -> Result<(), Error> {
-        let Self { descent, listing, owed, .. } = self;
-        let above = if let [.., above, _] = descent.levels() { above.left.end } else { Extent::default() };
+        let Self { descent, listing, late_errors, .. } = self;
+        let nothing = Left::behind(descent.levels());
         let max_depth = descent.options().max_depth;
         let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
-        *left = Left { next: above.entries, end: above };
+        *left = nothing;
         if bounds.depth >= max_depth {
             return Ok(());
         }
         if let Some(errno) = unreadable {
             return Err(descent.error(errno));
         }
-        let result = listing.read_behind(above, dir, end_marker);
+        let result = listing.read_behind(nothing.end, dir, end_marker);
         left.end = listing.extent();
         if let Err(error) = result {
-            owed.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
+            late_errors.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
         }
         Ok(())
     }
 
-    /// Whether an error of the current directory is still to be told.
+    /// Whether an error of the current directory waits.
     #[inline]
-    fn is_owed(&self) -> bool {
-        self.owed.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
+    fn has_late_error(&self) -> bool {
+        self.late_errors.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
@@ -336,8 +351,8 @@ impl ReadTree {
             let is_there = self.descent.open_root(Left::default())?;
             return if is_there { self.read().map(|()| true) } else { Ok(false) };
         }
-        let owed = if self.is_owed() { self.owed.pop() } else { None };
-        if let Some((_, error)) = owed {
+        let late_error = if self.has_late_error() { self.late_errors.pop() } else { None };
+        if let Some((_, error)) = late_error {
             return Err(self.descent.error(error));
         }
         self.descent.come_back(|_| true)?;
@@ -470,6 +485,6 @@ impl TreeOptions {
     fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
         let mut descent = Descent::new(self.options);
         descent.begin(roots, path);
-        ReadTree { descent, listing: Listing::with_order(self.order), owed: Vec::new(), then: Cell::default() }
+        ReadTree { descent, listing: Listing::with_order(self.order), late_errors: Vec::new(), then: Cell::default() }
     }
 }

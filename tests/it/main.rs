@@ -35,6 +35,7 @@ mod fixture;
 mod follow;
 mod instructions;
 mod kept_open;
+mod link_costs;
 mod links;
 mod listing;
 mod model;
