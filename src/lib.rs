@@ -19,7 +19,11 @@
 //! ```
 //! let mut etc = lendir::read_dir("/etc")?;
 //! while let Some(entry) = etc.next()? {
-//!     println!("{:8} {:?}", entry.stat()?.st_size, entry.name_os());
+//!     match entry.stat() {
+//!         Ok(stat) => println!("{:8} {:?}", stat.st_size, entry.name_os()),
+//!         Err(error) if error.is_gone() => {} // removed since it was listed
+//!         Err(error) => return Err(error),
+//!     }
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```

@@ -133,7 +133,7 @@ impl Listing {
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
     /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
     ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
-    ///   `ENOENT` is no error here: the entry has been removed since.
+    ///   One that [is gone](Error::is_gone) by then is no error.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker)
@@ -252,7 +252,7 @@ impl Listing {
             let entry = ListedEntry { span: *span, arena: &self.arena };
             match entry.file_type(dir) {
                 Ok(file_type) => *span = Span::new(span.start(), span.len(), tag(file_type)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.is_gone() => {}
                 Err(error) => result = result.and(Err(error.into_io_error())),
             }
         }

@@ -201,7 +201,10 @@ impl ReadTree {
     /// If the closure can fail too, put its error into the same place by `.map(|made| made.and_then(|made| made))`:
     ///
     /// ```
-    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| Some(entry.stat().map(|stat| stat.st_size)));
+    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| match entry.stat() {
+    ///     Err(error) if error.is_gone() => None, // removed since it was listed
+    ///     stat => Some(stat.map(|stat| stat.st_size)),
+    /// });
     /// let bytes: i64 = sizes.map(|size| size.and_then(|size| size)).sum::<Result<_, _>>()?;
     /// # assert!(bytes > 100_000);
     /// # Ok::<(), lendir::Error>(())
