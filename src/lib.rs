@@ -135,6 +135,7 @@ cfg_if! {
         mod file_system;
         mod listed_entry;
         mod listing;
+        mod name;
         mod open;
         mod read_dir;
         mod records;
@@ -150,6 +151,7 @@ cfg_if! {
         pub use error::Error;
         pub use listed_entry::{ListedEntries, ListedEntry};
         pub use listing::{Listing, Order};
+        pub use name::Name;
         pub use open::{open, open_with, openat, openat_with};
         pub use read_dir::{ReadDir, read_dir};
         pub use walk::{Dir, ReadTree, TreeEntry, TreeOptions, Walk, WalkOptions, Worker, read_tree};

@@ -8,6 +8,7 @@ use crate::end_marker::EndMarker;
 use crate::entry::Directory;
 use crate::error::Error;
 use crate::listed_entry::{ListedEntries, ListedEntry};
+use crate::name::Name;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
 use crate::span::Span;
@@ -314,8 +315,8 @@ impl Listing {
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
-    pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
-        let name = name.as_ref();
+    pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
+        let name = name.bytes();
         match self.order {
             Order::Bytes | Order::AsciiCaseless => {
                 let case = self.order.case();

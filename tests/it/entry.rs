@@ -143,7 +143,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
 /// A path answers `ENOENT`, and a name in its directory, which is open, `ESRCH`.
 #[test]
 fn what_a_process_had_is_gone_with_it() {
-    let mut process = Command::new("sleep").arg("1000").spawn().unwrap();
+    let mut process = Command::new("sleep").arg("60").spawn().unwrap();
     let proc = Path::new("/proc").join(process.id().to_string());
     let (mut walk, mut names) = (Walk::open(&proc).unwrap(), 0);
     let mut tree = lendir::read_tree(&proc).unwrap();
