@@ -68,7 +68,8 @@
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`ReadTree::filter_map`]; for paths [`ReadTree::paths`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
-//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`]`(stat.st_mode).is_dir()`; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | know where a link leads | [`Entry::read_link`] |
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
