@@ -82,7 +82,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<u8> {
             })?;
         }
         drop(received);
-        Walk::options().open_all(paths).spread(threads, |worker| grep.walk(worker, &batches));
+        let _ = Walk::options().open_all(paths).spread(threads, |worker| grep.walk(worker, &batches));
         Ok::<(), io::Error>(())
     })?;
     grep.written.into_inner().unwrap()?;

@@ -98,7 +98,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
     path
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
     /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
     #[doc(alias("d_name", "file_name"))]
     #[inline]
@@ -184,7 +184,7 @@ impl Entry<'_> {
     /// ```
     #[doc(alias("dirfd", "dir"))]
     #[inline]
-    pub fn dir_fd(&self) -> BorrowedFd<'_> {
+    pub fn dir_fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
     }
 

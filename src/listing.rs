@@ -291,8 +291,8 @@ impl Listing {
         self.order
     }
 
-    /// Whether the directory was removed before or while it was read: see [`Entries::removed`](crate::Entries::removed).
-    pub fn removed(&self) -> bool {
+    /// Whether the directory was removed before or while it was read: see [`Entries::is_removed`](crate::Entries::is_removed).
+    pub fn is_removed(&self) -> bool {
         self.removed
     }
 
@@ -315,6 +315,7 @@ impl Listing {
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
+    #[doc(alias("exists", "contains"))]
     pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
         let name = name.bytes();
         match self.order {

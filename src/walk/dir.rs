@@ -239,7 +239,7 @@ impl<'a, S> Dir<'a, S> {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
-        self.entries.phase = Phase::ended(listing.removed());
+        self.entries.phase = Phase::ended(listing.is_removed());
         self.notes.note_all(listing, self.names_at);
         result
     }
@@ -483,9 +483,9 @@ impl<'a, S> Dir<'a, S> {
         self.parent.map(|parent| (parent, name()))
     }
 
-    /// Whether it turned out to be removed while it was read: see [`Entries::removed`].
-    pub fn removed(&self) -> bool {
-        self.entries.removed()
+    /// Whether it turned out to be removed while it was read: see [`Entries::is_removed`].
+    pub fn is_removed(&self) -> bool {
+        self.entries.is_removed()
     }
 }
 

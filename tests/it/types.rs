@@ -3,12 +3,14 @@
 //! of an entry in a `Cell`: it is not `Sync`, and a `TreeEntry` stays in its thread.
 
 use crate::support::tree::Tree;
+use lendir::rustix::fs::fstat;
 use lendir::{
     Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, ReadTree,
     TreeEntry, TreeOptions, Walk, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::iter::FusedIterator;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 macro_rules! check {
@@ -29,13 +31,14 @@ fn one_of_one_thread_is_unpin_and_debug() {
 }
 
 #[test]
-fn a_tree_and_its_iterators_are_send() {
+fn a_tree_and_its_iterators_are_send_and_these_are_fused() {
     fn holds<T: Send + Unpin + Debug>() {}
-    fn is_send(_: impl Send) {}
+    fn is_fused(_: impl Send + FusedIterator) {}
     check!(holds: ReadTree);
     let tree = || lendir::read_tree("src").unwrap();
-    is_send(tree().paths());
-    is_send(tree().filter_map(|entry| entry.numeric_name()));
+    is_fused(tree().paths());
+    is_fused(tree().filter_map(|entry| entry.numeric_name()));
+    is_fused(lendir::read_dir("src").unwrap().filter_map(|entry| entry.numeric_name()));
     let mut tree = tree();
     assert!(format!("{tree:?}").contains("\"src\""), "{tree:?}");
     let entry = tree.next().unwrap().unwrap();
@@ -79,6 +82,14 @@ fn names_are_taken_as_what_they_are_returned_as() {
     check!(listing, dir: bytes.to_vec(), c.to_owned(), os.to_owned(), String::from("a"));
     check!(listing, dir: &bytes.to_vec(), &c.to_owned(), &os.to_owned(), &String::from("a"));
     assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
+}
+
+/// This compiles only if what is lent for its directory does.
+#[test]
+fn directory_outlives_its_entry() {
+    let mut dir = lendir::read_dir("src").unwrap();
+    let fd = dir.next().unwrap().map(|entry| entry.dir_fd());
+    assert!(fd.is_some_and(|fd| fstat(fd).is_ok()));
 }
 
 /// This compiles only if a value with a long lifetime can stand for one with a shorter lifetime.
