@@ -25,9 +25,10 @@ use crate::listing::{Extent, Listing, Order};
 use rustix::fd::OwnedFd;
 use std::cell::Cell;
 use std::ffi::OsStr;
+use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, io, iter};
+use std::{fmt, io};
 
 /// Reads the tree at `path` in one loop, with the default options.
 ///
@@ -222,10 +223,11 @@ impl ReadTree {
     /// ```
     ///
     /// Costs and errors are those of [`next`](Self::next).
+    #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(TreeEntry<'_>) -> Option<T>,
-    ) -> impl Iterator<Item = Result<T, Error>> {
+    ) -> impl FusedIterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
             while let Some(entry) = self.next().transpose() {
                 if let Some(made) = entry.map(&mut f).transpose() {
@@ -234,6 +236,7 @@ impl ReadTree {
             }
             None
         })
+        .fuse()
     }
 
     /// An iterator of owned paths, with the errors between them.
@@ -246,7 +249,7 @@ impl ReadTree {
     /// ```
     ///
     /// It is `Send`, so rayon's `par_bridge` takes it. Costs: an allocation for each entry.
-    pub fn paths(self) -> impl Iterator<Item = Result<PathBuf, Error>> {
+    pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
 
