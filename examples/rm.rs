@@ -106,7 +106,7 @@ impl Rm {
                 Err(Errno::ISDIR) if self.one_mount && is_mount() => self.report(&entry.path(), Some(Errno::BUSY)),
                 Err(Errno::ISDIR) => {}
                 Err(errno) => self.report(&entry.path(), Some(errno)),
-                Ok(()) => dir.skip_entry(), // it might have been a directory, where types are unknown
+                Ok(()) => entry.skip_below(), // otherwise the walk looks for a directory there, where types are unknown
             }
         }
         *dir.state_mut() = unread;

@@ -70,8 +70,8 @@
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | know whether a directory was removed while I read | [`ReadDir::removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
-//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Dir::skip_entry`], [`Dir::skip_name`], [`Dir::skip_all`] |
-//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
+//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
+//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
 //! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
 //! | have what is below an entry right after it | [`read_tree`] |
@@ -131,6 +131,7 @@ cfg_if! {
         mod file_system;
         mod listed_entry;
         mod listing;
+        mod mark;
         mod open;
         mod read_dir;
         mod records;
