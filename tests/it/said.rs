@@ -3,7 +3,6 @@
 use crate::support::scan::errno;
 use crate::support::tree::Tree;
 use lendir::{Buffer, Dir, Entries, Listing, Walk};
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -100,33 +99,6 @@ fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
         lent.iter().rev().for_each(|name| assert!(dir.follow_name(name)));
     });
     assert_eq!(seen, lent, "in the order of the directory");
-}
-
-/// Also those that a listing after that does not have, whatever was said of them before.
-#[test]
-fn what_does_not_come_again_is_entered_in_the_order_in_which_it_was_lent() {
-    let tree = Tree::of(&["root/a/", "root/b/", "root/c/", "root/d/", "aside/"]);
-    let [root, aside] = ["root", "aside"].map(|name| tree.path().join(name));
-    let mut lent = Vec::new();
-    for entry in fs::read_dir(&root).unwrap() {
-        lent.push(entry.unwrap().file_name().into_string().unwrap());
-    }
-    let move_all = |from: &Path, to: &Path| {
-        for name in &lent {
-            fs::rename(from.join(name), to.join(name)).unwrap();
-        }
-    };
-    let seen = in_order(&root, |dir| {
-        assert!(dir.enter("not lent"));
-        lent.iter().rev().for_each(|name| assert!(dir.enter(name)));
-        while dir.next().unwrap().is_some() {}
-        move_all(&root, &aside);
-        dir.read_into(&mut Listing::new()).unwrap();
-        move_all(&aside, &root);
-        fs::create_dir(root.join("not lent")).unwrap();
-    });
-    let (last, first) = seen.split_last().unwrap();
-    assert_eq!((first, &**last), (&lent[..], "not lent"));
 }
 
 /// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
