@@ -67,7 +67,7 @@ impl Rm {
             match removed {
                 Err(Errno::ISDIR) => {}
                 Err(errno) => self.report(&entry.path(), Some(errno)),
-                Ok(()) => dir.skip_entry(), // it might have been a directory, where types are unknown
+                Ok(()) => entry.skip_below(), // otherwise the walk looks for a directory there, where types are unknown
             }
         }
         *dir.state_mut() = unread;

@@ -10,13 +10,13 @@ use super::opener::{Found, Opener};
 use super::options::Options;
 use super::path::Bounds;
 use super::path::TreePath;
-use super::pending::Kind;
 use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
 use super::way_back::{self, Closed, NotFound, Start};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
+use crate::mark::Mark;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -203,14 +203,14 @@ impl<T> Descent<T> {
 
     /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
     #[inline(always)]
-    pub(super) fn open(&mut self, kind: Kind, name: &CStr) -> Result<Option<Child>, Error> {
+    pub(super) fn open(&mut self, mark: Mark, name: &CStr) -> Result<Option<Child>, Error> {
         debug_assert_eq!(self.path.name(), name);
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
             self.stack.close_first();
         }
-        if !kind.is_plain() {
-            return self.open_otherwise(kind, None);
+        if !mark.can_be_directory() || mark.is_followed() {
+            return self.open_otherwise(mark, None);
         }
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
@@ -219,48 +219,52 @@ impl<T> Descent<T> {
                 let end_marker = opener.pass_down(top.end_marker);
                 Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(kind, Some(opened)),
+            opened => self.open_otherwise(mark, Some(opened)),
         }
     }
 
-    /// As [`open`](Self::open), where one call is not enough: for a name that is not plain, below a link, and after an error.
+    /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
     /// `opened` is what [`Opener::open`] answered, if it was called.
     #[cold]
     fn open_otherwise(
         &mut self,
-        kind: Kind,
+        mark: Mark,
         mut opened: Option<Result<OwnedFd, Errno>>,
     ) -> Result<Option<Child>, Error> {
         loop {
-            return match self.find_child(kind, opened.take()) {
+            return match self.find_child(mark, opened.take()) {
                 Ok(found) => Ok(found.map(Child)),
-                Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if kind == Kind::UNKNOWN => Ok(None),
                 Err(Refusal::Kernel(errno)) if raw_open::lacks_descriptor(errno) && self.stack.lower_limit() => {
                     continue;
                 }
+                // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
+                Err(Refusal::Kernel(errno)) if mark.has_failed() && !raw_open::lacks_descriptor(errno) => Ok(None),
                 Err(refusal) => Err(self.refusal(refusal)),
             };
         }
     }
 
     /// The directory that the name at the end of the path is, or that it leads to. `None` if there is none to enter.
-    fn find_child(&mut self, kind: Kind, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
+    fn find_child(&mut self, mark: Mark, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
         let Self { opener, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.name());
-        match kind {
-            Kind::NO_NAME => return Err(Errno::INVAL.into()),
-            Kind::FOLLOWED => {}
-            kind => {
-                let opened = opened.unwrap_or_else(|| opener.open(top.dir(), name));
-                match opener.look_again(opened, (top.dir(), top.end_marker), name) {
-                    Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if kind == Kind::ANY => {}
-                    found => {
-                        let found = found?;
-                        if let Some(found) = &found {
-                            links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
-                        }
-                        return Ok(found);
+        if mark == Mark::NO_NAME {
+            return Err(Errno::INVAL.into());
+        }
+        if mark.can_be_directory() {
+            let opened = opened.unwrap_or_else(|| opener.open(top.dir(), name));
+            match opener.look_again(opened, (top.dir(), top.end_marker), name) {
+                Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => {
+                    if !mark.is_followed() {
+                        return Ok(None); // it is something else, or gone
                     }
+                }
+                found => {
+                    let found = found?;
+                    if let Some(found) = &found {
+                        links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
+                    }
+                    return Ok(found);
                 }
             }
         }

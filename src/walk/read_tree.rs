@@ -15,15 +15,14 @@ use super::descent::{Current, Descent};
 use super::lender::until_ok;
 use super::opener::Found;
 use super::options::Options;
-use super::pending::Kind;
 use super::roots::Roots;
 use super::stack::Level;
-use super::tree_entry::{Then, TreeEntry};
+use super::tree_entry::TreeEntry;
 use crate::entry::Directory;
 use crate::error::Error;
 use crate::listing::{Extent, Listing, Order};
+use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
@@ -110,8 +109,10 @@ pub struct ReadTree {
     listing: Listing,
     /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
     late_errors: Vec<(usize, io::Error)>,
-    /// What the tree does next about the entry lent last.
-    then: Cell<Then>,
+    /// Of the entry lent last, if there may be something below it.
+    mark: Option<Mark>,
+    /// About the same entry.
+    feedback: Feedback,
 }
 
 /// The entries of a level that are left.
@@ -263,18 +264,18 @@ impl ReadTree {
             directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
             path,
             is_last: next == end.entries,
-            may_enter: self.descent.may_enter(),
-            then: &self.then,
+            feedback: &self.feedback,
         }
     }
 
     /// Goes to the next entry. Returns whether there is one.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        match self.then.take() {
-            Then::Next => {}
-            Then::Below(kind) => self.go_below(kind)?,
-            Then::Leave => self.leave(),
+        let (mark, of_caller) = (self.mark.take(), self.feedback.take());
+        if of_caller.choice() == Mark::LAST {
+            self.leave();
+        } else if let Some(mark) = mark.and_then(|mark| mark.then(of_caller).settled()) {
+            self.go_below(mark)?;
         }
         while !self.go_on() {
             if !self.go_up()? {
@@ -287,7 +288,7 @@ impl ReadTree {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn go_on(&mut self) -> bool {
-        let Self { descent, listing, then, .. } = self;
+        let Self { descent, listing, mark, .. } = self;
         let d_type = descent.go_on(|Left { next, end }| {
             if *next == end.entries {
                 return None;
@@ -296,17 +297,18 @@ impl ReadTree {
             *next += 1;
             Some((entry.name_with_nul(), entry.d_type()))
         });
-        d_type.inspect(|d_type| then.set(Then::after(*d_type, descent.may_enter()))).is_some()
+        *mark = d_type.and_then(Mark::of).filter(|_| descent.may_enter());
+        d_type.is_some()
     }
 
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
-    fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
+    fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
         let has_late_error = self.has_late_error();
         let Self { descent, listing, .. } = self;
         let Left { next, end } = descent.top().left;
         let entry = listing.get(next - 1).expect("BUG: no entry was lent");
-        let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
+        let Some(child) = descent.open(mark, entry.name_cstr())? else { return Ok(()) };
         let is_last = next == end.entries;
         if is_last && !has_late_error && descent.may_replace_top() {
             descent.replace_top(child);
@@ -488,6 +490,12 @@ impl TreeOptions {
     fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
         let mut descent = Descent::new(self.options);
         descent.begin(roots, path);
-        ReadTree { descent, listing: Listing::with_order(self.order), late_errors: Vec::new(), then: Cell::default() }
+        ReadTree {
+            descent,
+            listing: Listing::with_order(self.order),
+            late_errors: Vec::new(),
+            mark: None,
+            feedback: Feedback::default(),
+        }
     }
 }

@@ -81,18 +81,20 @@ fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &m
         let name = &names[random.below(names.len())];
         match random.below(12) {
             0..5 => match dir.next().unwrap() {
-                Some(entry) => model.lend(entry.name(), entry.d_type()),
+                Some(entry) => {
+                    model.lend(entry.name(), entry.d_type());
+                    for _ in 0..random.below(3) {
+                        if random.below(2) == 0 {
+                            entry.skip_below();
+                            model.say_of_last(Word::Skipped);
+                        } else {
+                            entry.follow();
+                            model.say_of_last(Word::Followed);
+                        }
+                    }
+                }
                 None => model.last = None,
             },
-            5 | 6 if model.is_listed => {}
-            5 => {
-                dir.skip_entry();
-                model.say_of_last(Word::Skipped);
-            }
-            6 => {
-                dir.follow_entry();
-                model.say_of_last(Word::Followed);
-            }
             7 => match random.below(60) {
                 0 => {
                     dir.skip_all();

@@ -1,10 +1,12 @@
 //! Walks while others change the tree, calls fail, or the file system lies. This file has what they share: the ways to walk, and
 //! the result of a walk.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+mod answers;
 mod changes;
 mod copy_up;
 mod endless;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod faults;
 mod hostile;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
