@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
 use crate::entry::{Directory, Entry};
 use crate::error::Error;
+use crate::mark::Feedback;
 use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
@@ -125,7 +126,7 @@ impl<'a> Entries<'a> {
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let directory = &self.directory;
-        find(&mut self.records, &mut self.phase, || *directory, wanted)
+        find(&mut self.records, &mut self.phase, || *directory, || None, wanted)
     }
 
     /// Goes back to the beginning, as [`seek`](Self::seek) to 0, with its costs and errors: the cheap rescan, without open and
@@ -204,13 +205,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` is a closure because the compiler
-/// would load a value for every entry: 3 instructions with `opt-level = "s"`.
+/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` and `feedback` are closures because
+/// the compiler would load values for every entry: 3 instructions with `opt-level = "s"`.
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
+    feedback: impl Fn() -> Option<&'e Feedback>,
     mut wanted: impl FnMut(&Entry<'_>) -> bool,
 ) -> Result<Option<Entry<'e>>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
@@ -229,7 +231,7 @@ pub(crate) fn find<'e>(
         let records = unsafe { &mut *(&raw mut *records) };
         match records.step(phase) {
             Ok(Some(record)) => {
-                let entry = Entry { record, directory: directory() };
+                let entry = Entry { record, directory: directory(), feedback: feedback() };
                 if wanted(&entry) {
                     return Ok(Some(entry));
                 }

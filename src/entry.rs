@@ -1,6 +1,7 @@
 //! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and the queries of a `Directory` about an entry.
 
 use crate::error::Error;
+use crate::mark::{Feedback, Mark};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::retry_on_intr;
@@ -29,6 +30,8 @@ use std::{fmt, io};
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
     pub(crate) directory: Directory<'a>,
+    /// Where a walk takes what comes from its caller. `None` without a walk.
+    pub(crate) feedback: Option<&'a Feedback>,
 }
 
 /// The directory that entries are in. It queries the file system about each by its name.
@@ -53,24 +56,39 @@ impl Directory<'_> {
         Error::at(join(self.path, name.to_bytes()), self.depth + 1, cause)
     }
 
-    /// The type of an entry whose record has none.
+    /// The type of an entry whose record has none. Here and below, `feedback` gets the type that is answered, or the error.
     #[inline]
-    pub(crate) fn type_of(self, name: &CStr) -> Result<FileType, Error> {
+    pub(crate) fn type_of(self, name: &CStr, feedback: Option<&Feedback>) -> Result<FileType, Error> {
         #[cold]
         #[inline(never)]
-        fn query(fd: BorrowedFd<'_>, path: &[u8], depth: usize, name: &CStr) -> Result<FileType, Error> {
-            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name)?.st_mode))
+        fn query(
+            fd: BorrowedFd<'_>,
+            path: &[u8],
+            depth: usize,
+            name: &CStr,
+            feedback: Option<&Feedback>,
+        ) -> Result<FileType, Error> {
+            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name, feedback)?.st_mode))
         }
-        query(self.fd, self.path, self.depth, name) // in parts: the struct would be stored for every entry, queried or not
+        query(self.fd, self.path, self.depth, name, feedback) // in parts: the struct would be stored for every entry, queried or not
     }
 
-    pub(crate) fn stat(self, name: &CStr) -> Result<Stat, Error> {
+    pub(crate) fn stat(self, name: &CStr, feedback: Option<&Feedback>) -> Result<Stat, Error> {
         let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND));
+        if let Some(feedback) = feedback {
+            feedback.answer(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
+        }
         stat.map_err(|errno| self.error_of(name, errno))
     }
 
-    pub(crate) fn statx(self, name: &CStr, mask: StatxFlags) -> Result<Statx, Error> {
+    /// An error is none of the entry: `statx` itself may be refused.
+    pub(crate) fn statx(self, name: &CStr, mask: StatxFlags, feedback: Option<&Feedback>) -> Result<Statx, Error> {
         let statx = retry_on_intr(|| rustix::fs::statx(self.fd, name, NOT_BEYOND, mask));
+        if let (Some(feedback), Ok(statx)) = (feedback, &statx) {
+            if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
+                feedback.answer(Some(FileType::from_raw_mode(statx.stx_mode.into())));
+            }
+        }
         statx.map_err(|errno| self.error_of(name, errno))
     }
 
@@ -146,7 +164,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The type; for a symbolic link, the link's own. It is the one in the record or, where that is `Unknown`, the one from a
-    /// [`stat`](Self::stat).
+    /// [`stat`](Self::stat), on which a walk relies.
     ///
     /// Costs: nothing where the record has the type, as on most file systems; else one `fstatat`.
     ///
@@ -157,7 +175,7 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr()),
+            FileType::Unknown => self.directory.type_of(self.name_cstr(), self.feedback),
             known => Ok(known),
         }
     }
@@ -192,6 +210,10 @@ impl<'a> Entry<'a> {
     /// each entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is
     /// mounted there: `st_ino` is not [`ino`](Self::ino).
     ///
+    /// **A walk relies on the answer**: it does not open what is no directory, or a link that you do not [`follow`](Self::follow).
+    /// After an error it still tries to go below the entry, but if it cannot open it either, that is no second error. If it can,
+    /// the errors of what is below come as any others. What you choose by [`Dir::enter`](crate::Dir::enter) is opened all the same.
+    ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
     /// Costs: one `fstatat`.
@@ -204,13 +226,14 @@ impl<'a> Entry<'a> {
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr())
+        self.directory.stat(self.name_cstr(), self.feedback())
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` names, and what `stat` does not have, the time of birth
-    /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11.
+    /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11. A walk relies on
+    /// an answer that has the type; an error changes nothing for it.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask)
+        self.directory.statx(self.name_cstr(), mask, self.feedback())
     }
 
     /// Where the symbolic link leads, however long that is. A relative path leads from the directory of the entry, not from the
@@ -262,6 +285,72 @@ impl<'a> Entry<'a> {
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
+    }
+
+    /// Keeps the walk from going below it. Of this and [`follow`](Self::follow), the one called last counts, and after both what is
+    /// chosen of its name: [`Dir::skip_name`](crate::Dir::skip_name). They work in closures, as of [`Dir::find`](crate::Dir::find),
+    /// too. It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a [`ReadDir`](crate::ReadDir) or of
+    /// [`Entries`](crate::Entries), which has nothing below it to skip.
+    ///
+    /// Costs nothing; in a directory in which you have named entries, what [`Dir::skip_name`](crate::Dir::skip_name) costs.
+    #[doc(alias("hidden", "prune", "filter_entry"))]
+    #[inline]
+    pub fn skip_below(&self) {
+        self.choose(Mark::SKIPPED);
+    }
+
+    /// Has the walk go below it even if it is a symbolic link. A link to a file, or to nothing, is no error.
+    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no link, this
+    /// only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
+    ///
+    /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
+    /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
+    /// dir.skip_all(); continue }`. Links below it are lent and not followed. Under
+    /// [`same_mount`](crate::WalkOptions::same_mount), a link to another mount is not entered.
+    ///
+    /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
+    /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
+    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
+    /// links is `ELOOP` too, without such a directory.
+    ///
+    /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
+    /// [`max_depth`](crate::WalkOptions::max_depth) bounds that.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/sys/class/net")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let is_root = dir.depth() == 0;
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if is_root {
+    ///             entry.follow(); // to the devices, and no further; for a file it does nothing
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
+    /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
+    /// [`max_open`](crate::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
+    /// was closed early and is above a link, an `openat` and a `statx` for each level from the shallowest one to there,
+    /// and one `statx` more where that was reached through a link.
+    #[doc(alias = "follow_links")]
+    #[inline]
+    pub fn follow(&self) {
+        self.choose(Mark::FOLLOWED);
+    }
+
+    #[inline]
+    fn choose(&self, choice: Mark) {
+        if let Some(feedback) = self.feedback() {
+            feedback.choose(choice);
+        }
+    }
+
+    /// Of an entry that a walk may enter.
+    #[inline]
+    fn feedback(&self) -> Option<&Feedback> {
+        self.feedback.filter(|_| Mark::of(self.d_type()).is_some())
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.

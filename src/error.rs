@@ -37,7 +37,15 @@ pub struct Error {
 struct Known {
     path: PathBuf,
     depth: usize,
-    loop_ancestor: Option<PathBuf>,
+    loop_ancestor: Option<LoopAncestor>,
+}
+
+/// The path of the ancestor begins that of the error. It is only looked for there when it is asked for.
+#[derive(Clone, Copy)]
+struct LoopAncestor {
+    depth: usize,
+    /// How long the path of the root is.
+    root: usize,
 }
 
 impl Error {
@@ -55,10 +63,10 @@ impl Error {
         Self { known: error.known.or(known), ..error }
     }
 
-    /// Notes the [ancestor](Self::loop_ancestor) that a link leads back to.
-    pub(crate) fn with_loop_ancestor(mut self, ancestor: PathBuf) -> Self {
+    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) of this depth. The path of the root is `root` bytes long.
+    pub(crate) fn with_loop_ancestor(mut self, depth: usize, root: usize) -> Self {
         if let Some(known) = &mut self.known {
-            known.loop_ancestor = Some(ancestor);
+            known.loop_ancestor = Some(LoopAncestor { depth, root });
         }
         self
     }
@@ -117,7 +125,11 @@ impl Error {
 
     /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
     pub fn loop_ancestor(&self) -> Option<&Path> {
-        self.known.as_ref()?.loop_ancestor.as_deref()
+        let Known { path, loop_ancestor, .. } = self.known.as_deref()?;
+        let (path, LoopAncestor { depth, root }) = (path.as_os_str().as_bytes(), (*loop_ancestor)?);
+        let mut slashes = (root + 1..path.len()).filter(|at| path[*at] == b'/');
+        let end = depth.checked_sub(1).map_or(root, |names| slashes.nth(names).unwrap_or(path.len()));
+        Some(Path::new(OsStr::from_bytes(&path[..end])))
     }
 
     /// The cause alone, without the path.
@@ -174,11 +186,23 @@ mod tests {
     fn an_error_has_what_is_known() {
         let error = Error::new(b"a/link", 2, Errno::LOOP);
         assert_eq!((error.path(), error.depth(), error.loop_ancestor()), (Path::new("a/link"), 2, None));
-        let error = error.with_loop_ancestor("a".into());
+        let error = error.with_loop_ancestor(1, 0);
         assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
         assert_eq!(error.to_string(), "a/link: leads back to a");
-        let of_root = Error::new(b"link", 1, Errno::LOOP).with_loop_ancestor("".into());
+        let of_root = Error::new(b"link", 1, Errno::LOOP).with_loop_ancestor(0, 0);
         assert_eq!(of_root.to_string(), "link: leads back to .");
+        for (root, ancestors) in [
+            ("/", ["/", "/a", "/a/bc"]),
+            ("", ["", "a", "a/bc"]),
+            ("r/s", ["r/s", "r/s/a", "r/s/a/bc"]),
+            ("r/", ["r/", "r/a", "r/a/bc"]),
+        ] {
+            for (depth, ancestor) in ancestors.iter().enumerate() {
+                let path = format!("{}/l", ancestors[2]);
+                let error = Error::new(path.as_bytes(), 3, Errno::LOOP).with_loop_ancestor(depth, root.len());
+                assert_eq!(error.loop_ancestor(), Some(Path::new(ancestor)), "{path}");
+            }
+        }
         assert!(Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP).to_string().starts_with("a?[31m?\u{fffd}: "));
 
         let known = Error::at("b".into(), 1, error);

@@ -77,8 +77,8 @@
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
-//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Dir::skip_entry`], [`Dir::skip_name`], [`Dir::skip_all`] |
-//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
+//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
+//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`TreeOptions`] and [`WalkOptions`] |
 //! | visit a directory after everything below it, to remove it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
 //! | have what is below an entry right after it | [`read_tree`] |
@@ -138,6 +138,7 @@ cfg_if! {
         mod file_system;
         mod listed_entry;
         mod listing;
+        mod mark;
         mod name;
         mod open;
         mod read_dir;

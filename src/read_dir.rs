@@ -146,7 +146,7 @@ impl ReadDir {
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
         let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
-        find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
+        find(Self::records(&mut self.records), &mut self.phase, directory, || None, wanted)
     }
 
     /// Reads to the end and counts the entries that were left: [`Entries::count`](crate::Entries::count).

@@ -8,20 +8,21 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
+//! its place, as in a [`Walk`](super::Walk). If it must stay, for an error that waits or because the level above is closed, it has
+//! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent).
 
 use super::descent::{Current, Descent};
 use super::lender::until_ok;
 use super::opener::Found;
 use super::options::Options;
-use super::pending::Kind;
 use super::roots::Roots;
-use super::tree_entry::{Then, TreeEntry};
+use super::stack::Level;
+use super::tree_entry::TreeEntry;
 use crate::entry::Directory;
 use crate::error::Error;
 use crate::listing::{Extent, Listing, Order};
+use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
@@ -107,9 +108,11 @@ pub struct ReadTree {
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
     /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    owed: Vec<(usize, io::Error)>,
-    /// What the tree does next about the entry lent last.
-    then: Cell<Then>,
+    late_errors: Vec<(usize, io::Error)>,
+    /// Of the entry lent last, if there may be something below it.
+    mark: Option<Mark>,
+    /// About the same entry.
+    feedback: Feedback,
 }
 
 /// The entries of a level that are left.
@@ -119,6 +122,15 @@ struct Left {
     next: usize,
     /// Where they end there.
     end: Extent,
+}
+
+impl Left {
+    /// No entries, behind those of the levels above the last of `levels`.
+    #[inline]
+    fn behind(levels: &[Level<Self>]) -> Self {
+        let end = if let [.., above, _] = levels { above.left.end } else { Extent::default() };
+        Self { next: end.entries, end }
+    }
 }
 
 impl ReadTree {
@@ -252,18 +264,18 @@ impl ReadTree {
             directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
             path,
             is_last: next == end.entries,
-            may_enter: self.descent.may_enter(),
-            then: &self.then,
+            feedback: &self.feedback,
         }
     }
 
     /// Goes to the next entry. Returns whether there is one.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        match self.then.take() {
-            Then::Next => {}
-            Then::Below(kind) => self.go_below(kind)?,
-            Then::Leave => self.leave(),
+        let (mark, of_caller) = (self.mark.take(), self.feedback.take());
+        if of_caller.choice() == Mark::LAST {
+            self.leave();
+        } else if let Some(mark) = mark.and_then(|mark| mark.then(of_caller).settled()) {
+            self.go_below(mark)?;
         }
         while !self.go_on() {
             if !self.go_up()? {
@@ -276,7 +288,7 @@ impl ReadTree {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn go_on(&mut self) -> bool {
-        let Self { descent, listing, then, .. } = self;
+        let Self { descent, listing, mark, .. } = self;
         let d_type = descent.go_on(|Left { next, end }| {
             if *next == end.entries {
                 return None;
@@ -285,20 +297,25 @@ impl ReadTree {
             *next += 1;
             Some((entry.name_with_nul(), entry.d_type()))
         });
-        d_type.inspect(|d_type| then.set(Then::after(*d_type, descent.may_enter()))).is_some()
+        *mark = d_type.and_then(Mark::of).filter(|_| descent.may_enter());
+        d_type.is_some()
     }
 
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
-    fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
-        let is_owed = self.is_owed();
+    fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
+        let has_late_error = self.has_late_error();
         let Self { descent, listing, .. } = self;
         let Left { next, end } = descent.top().left;
         let entry = listing.get(next - 1).expect("BUG: no entry was lent");
-        let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
-        if next == end.entries && !is_owed && descent.may_replace_top() {
+        let Some(child) = descent.open(mark, entry.name_cstr())? else { return Ok(()) };
+        let is_last = next == end.entries;
+        if is_last && !has_late_error && descent.may_replace_top() {
             descent.replace_top(child);
         } else {
+            if is_last {
+                *descent.left_mut() = Left::behind(descent.levels());
+            }
             descent.push(child, Left::default());
         }
         self.read()
@@ -307,29 +324,29 @@ impl ReadTree {
     /// Reads the directory that was just opened, behind the entries of those above.
     #[inline(always)]
     fn read(&mut self) -> Result<(), Error> {
-        let Self { descent, listing, owed, .. } = self;
-        let above = if let [.., above, _] = descent.levels() { above.left.end } else { Extent::default() };
+        let Self { descent, listing, late_errors, .. } = self;
+        let nothing = Left::behind(descent.levels());
         let max_depth = descent.options().max_depth;
         let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
-        *left = Left { next: above.entries, end: above };
+        *left = nothing;
         if bounds.depth >= max_depth {
             return Ok(());
         }
         if let Some(errno) = unreadable {
             return Err(descent.error(errno));
         }
-        let result = listing.read_behind(above, dir, end_marker);
+        let result = listing.read_behind(nothing.end, dir, end_marker);
         left.end = listing.extent();
         if let Err(error) = result {
-            owed.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
+            late_errors.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
         }
         Ok(())
     }
 
-    /// Whether an error of the current directory is still to be told.
+    /// Whether an error of the current directory waits.
     #[inline]
-    fn is_owed(&self) -> bool {
-        self.owed.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
+    fn has_late_error(&self) -> bool {
+        self.late_errors.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
@@ -339,8 +356,8 @@ impl ReadTree {
             let is_there = self.descent.open_root(Left::default())?;
             return if is_there { self.read().map(|()| true) } else { Ok(false) };
         }
-        let owed = if self.is_owed() { self.owed.pop() } else { None };
-        if let Some((_, error)) = owed {
+        let late_error = if self.has_late_error() { self.late_errors.pop() } else { None };
+        if let Some((_, error)) = late_error {
             return Err(self.descent.error(error));
         }
         self.descent.come_back(|_| true)?;
@@ -473,6 +490,12 @@ impl TreeOptions {
     fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
         let mut descent = Descent::new(self.options);
         descent.begin(roots, path);
-        ReadTree { descent, listing: Listing::with_order(self.order), owed: Vec::new(), then: Cell::default() }
+        ReadTree {
+            descent,
+            listing: Listing::with_order(self.order),
+            late_errors: Vec::new(),
+            mark: None,
+            feedback: Feedback::default(),
+        }
     }
 }

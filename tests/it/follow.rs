@@ -1,4 +1,4 @@
-//! Symbolic links that the caller follows with `Dir::follow_entry` and `Dir::follow_name`, against `std` and `find -L`.
+//! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, against `std` and `find -L`.
 
 use crate::fixture::{has_gnu, run};
 use crate::support::machine::{Watchdog, passed, runs_long};

@@ -34,14 +34,13 @@ fn only_links_that_the_caller_follows_are_entered() {
     let tree = linked();
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
-    root.follow_entry();
     while let Some(entry) = root.next().unwrap() {
         let name = entry.name().to_vec();
         match &name[..] {
-            b"1" | b"to_file" => root.follow_entry(),
+            b"1" | b"to_file" => entry.follow(),
             b"2" => {
-                root.follow_entry();
-                root.skip_entry();
+                entry.follow();
+                entry.skip_below();
             }
             b"3" => {
                 root.skip_name("3");
@@ -51,7 +50,6 @@ fn only_links_that_the_caller_follows_are_entered() {
             _ => {}
         }
     }
-    root.follow_entry(); // after the end
     let (mut names, errors) = rest(&mut walk);
     names.sort();
     assert_eq!((&names[..], errors.len()), (&["1", "3", "a", "b"].map(str::to_owned)[..], 0));
@@ -63,9 +61,9 @@ fn link_is_followed_though_its_directory_is_dropped_midway() {
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     let link = root.find(|entry| entry.file_type().unwrap() == FileType::Symlink && entry.name() != b"to_file");
-    let mut expected =
-        vec!["a".to_owned(), "b".to_owned(), link.unwrap().unwrap().name_os().to_str().unwrap().to_owned()];
-    root.follow_entry();
+    let link = link.unwrap().unwrap();
+    link.follow();
+    let mut expected = vec!["a".to_owned(), "b".to_owned(), link.name_os().to_str().unwrap().to_owned()];
     expected.sort();
     let (mut names, errors) = rest(&mut walk);
     names.sort();
@@ -80,8 +78,8 @@ fn name_that_is_not_noted_is_followed() {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut root = walk.next().unwrap().unwrap();
         root.skip_all();
-        while is_lent && root.next().unwrap().is_some() {
-            root.follow_entry(); // nothing
+        while let Some(entry) = if is_lent { root.next().unwrap() } else { None } {
+            entry.follow(); // nothing
         }
         for name in ["3", "b", "missing", "to_file", "a/below", "1"] {
             assert!(root.follow_name(name), "{name}");

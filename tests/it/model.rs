@@ -170,7 +170,11 @@ impl Log {
             assert_eq!(id(parent), self.visits[above.unwrap()].id, "{dir:?} has another parent");
         }
         let first = &mut self.visits[number];
-        assert!(first.path == dir.path() && first.id == id(dir.fd()), "{dir:?} was another directory before");
+        assert_eq!(
+            (Path::new(&first.path), first.id),
+            (dir.path(), id(dir.fd())),
+            "{dir:?} was another directory before"
+        );
         assert!(!mem::replace(&mut first.is_over, true), "{dir:?} has two second visits");
         assert_eq!(first.running, 0, "{dir:?} is visited again before all below it");
     }
@@ -336,9 +340,18 @@ impl Thread<'_> {
 
     /// Random calls. Returns whether one of them had an error.
     fn words(&mut self, dir: &mut Dir<'_, State>) -> bool {
-        let (mut names, mut is_told, mut is_listed) = (Vec::<Vec<u8>>::new(), false, false);
-        let next = |dir: &mut Dir<'_, State>, names: &mut Vec<Vec<u8>>, is_told: &mut bool| {
-            let next = dir.next().map(|entry| entry.map(|entry| entry.name().to_vec()));
+        let (mut names, mut is_told) = (Vec::<Vec<u8>>::new(), false);
+        let next = |dir: &mut Dir<'_, State>, names: &mut Vec<Vec<u8>>, is_told: &mut bool, word: usize| {
+            let next = dir.next().map(|entry| {
+                entry.map(|entry| {
+                    match word {
+                        0 => entry.skip_below(),
+                        1 => entry.follow(),
+                        _ => {}
+                    }
+                    entry.name().to_vec()
+                })
+            });
             assert!(!(next.is_err() && *is_told), "an error came twice");
             *is_told |= next.is_err();
             names.extend(next.unwrap_or(None));
@@ -351,15 +364,13 @@ impl Thread<'_> {
                 _ => names[self.random.below(names.len())].clone(),
             };
             match self.random.below(14) {
-                0..3 => next(dir, &mut names, &mut is_told),
-                3..6 => (0..100).for_each(|_| next(dir, &mut names, &mut is_told)),
+                0..3 => next(dir, &mut names, &mut is_told, self.random.below(6)),
+                3..6 => (0..100).for_each(|_| next(dir, &mut names, &mut is_told, 2)),
                 6 => is_told |= dir.count().is_err(),
                 7 => {
                     is_told |= dir.read_into(&mut self.listing).is_err();
                     names.extend(self.listing.iter().map(|entry| entry.name().to_vec()));
-                    is_listed = true;
                 }
-                8 if !is_listed => [Dir::skip_entry, Dir::follow_entry][self.random.below(2)](dir),
                 9 => drop(dir.enter(name)),
                 10 => drop(dir.follow_name(name)),
                 11 => dir.skip_name(name),

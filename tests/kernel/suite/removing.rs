@@ -89,7 +89,7 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
             // cgroup2 creates files there.
             if entry.file_type().unwrap() == FileType::Directory {
                 unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
-                root.skip_entry();
+                entry.skip_below();
                 left -= 1;
             }
         }
