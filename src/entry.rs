@@ -213,7 +213,8 @@ impl Entry<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [fstatat(2)]: `ENOENT` if the entry is gone by now, `EACCES` without search permission.
+    /// Those of [fstatat(2)]: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES`
+    /// without search permission.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
@@ -238,7 +239,7 @@ impl Entry<'_> {
     /// # Errors
     ///
     /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with [`OFlags::DIRECTORY`], `ENXIO`
-    /// for a socket, `ENOENT` if the entry is gone by now, `EACCES` if you may not.
+    /// for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES` if you may not.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[doc(alias = "openat")]

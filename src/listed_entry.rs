@@ -1,6 +1,6 @@
 //! `ListedEntry`, `ListedEntries`: what a listing lends.
 
-use crate::arena::{Arena, file_type};
+use crate::arena::Arena;
 use crate::entry::{canonical_decimal, join};
 use crate::error::Error;
 use crate::span::Span;
@@ -80,7 +80,7 @@ impl<'a> ListedEntry<'a> {
     /// has none.
     #[inline]
     pub fn d_type(&self) -> FileType {
-        file_type(self.span)
+        self.arena.d_type(self.span)
     }
 
     /// As [`Entry::ino`](crate::Entry::ino).

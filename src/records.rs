@@ -48,7 +48,7 @@ struct Last {
 impl Last {
     /// The address at which the record ends.
     fn end_address(self) -> usize {
-        (self.nul + 1).next_multiple_of(RECORD_ALIGN)
+        (self.nul | (RECORD_ALIGN - 1)) + 1
     }
 
     /// Whether the directory ends with this record, if its batch does.

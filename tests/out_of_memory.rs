@@ -79,7 +79,7 @@ fn each_refused_allocation_is_an_error() {
                 dir.check(&listing, listing.len(), order);
                 let read = if answer.is_ok() { 0 } else { listing.len() };
                 listing.read(&dir.fd).unwrap();
-                assert!(listed(&listing) == sorted(dir.all[read..].to_vec(), order), "{order:?}: the rest");
+                assert_eq!(listed(&listing), sorted(dir.all[read..].to_vec(), order), "{order:?}: the rest");
                 dir.read(&mut listing).unwrap();
                 dir.check(&listing, COUNT, order);
                 if !was_refused {
@@ -167,6 +167,6 @@ impl Directory {
 
     /// Checks that the listing holds the first `count` entries.
     fn check(&self, listing: &Listing, count: usize, order: Order) {
-        assert!(listed(listing) == sorted(self.all[..count].to_vec(), order), "{order:?}");
+        assert_eq!(listed(listing), sorted(self.all[..count].to_vec(), order), "{order:?}");
     }
 }

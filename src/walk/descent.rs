@@ -18,10 +18,10 @@ use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::mark::Mark;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 
 /// `T` is what is left to do at a level.
 pub(super) struct Descent<T> {
@@ -52,9 +52,12 @@ pub(super) struct Current<'a, T> {
 }
 
 impl<'a, T> Current<'a, T> {
-    /// The directory right above it, if that is a level and open.
-    #[inline]
+    /// The directory that its name is relative to: the one right above it, if that is a level and open; for a root that was opened
+    /// by its path, the current directory.
     pub(super) fn parent(&self) -> Option<BorrowedFd<'a>> {
+        if self.bounds.depth == 0 {
+            return self.path.leads_to_root().then_some(CWD);
+        }
         let above = self.above.last().filter(|above| above.bounds.depth + 1 == self.bounds.depth);
         above.and_then(Level::open_dir)
     }
@@ -83,7 +86,7 @@ impl<T> Descent<T> {
 
     /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
     pub(super) fn begin(&mut self, roots: Roots, path: &[u8]) {
-        self.path.begin(path);
+        self.path.begin(path, roots.is_by_path);
         self.roots = roots;
     }
 
@@ -169,7 +172,7 @@ impl<T> Descent<T> {
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
-            self.path.begin(&path);
+            self.path.begin(&path, true);
             Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = self.path.bounds(0);
@@ -284,9 +287,7 @@ impl<T> Descent<T> {
         let error = |errno| Error::new(path.as_bytes(), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
-            Refusal::Loop(above) => {
-                error(Errno::LOOP).with_loop_ancestor(OsStr::from_bytes(path.at_depth(above)).into())
-            }
+            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len()),
         }
     }
 
@@ -380,9 +381,10 @@ impl<T> Descent<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth.
-    pub(super) fn cost_until(&self, level: &Level<T>) -> usize {
-        level.bounds.path_end + self.links.cost_until(level.bounds.depth, self.options.second_visits)
+    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth. Whether the
+    /// other thread `comes_back` to what is above.
+    pub(super) fn cost_until(&self, level: &Level<T>, comes_back: bool) -> usize {
+        level.bounds.path_end + self.links.cost_until(level.bounds.depth, comes_back)
     }
 
     /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Device and inode number. On file systems that keep numbers unique, no two directories have the same while both exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId {
     device: (u32, u32),
     ino: u64,

@@ -146,7 +146,7 @@ mod tests {
             });
             let mut done = done.into_inner().unwrap();
             done.sort_unstable();
-            assert!(done.into_iter().eq(0..200));
+            assert_eq!(done, (0..200).collect::<Vec<_>>());
         }
     }
 

@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[test]
 fn stat_and_statx_are_those_of_the_entry_itself() {
@@ -137,6 +138,33 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
     fs::remove_file(&path).unwrap();
     check(&entry, &path, 1);
     check(&bare, Path::new("gone"), 1);
+}
+
+/// A path answers `ENOENT`, and a name in its directory, which is open, `ESRCH`.
+#[test]
+fn what_a_process_had_is_gone_with_it() {
+    let mut process = Command::new("sleep").arg("1000").spawn().unwrap();
+    let proc = Path::new("/proc").join(process.id().to_string());
+    let (mut walk, mut names) = (Walk::open(&proc).unwrap(), 0);
+    let mut tree = lendir::read_tree(&proc).unwrap();
+    let in_tree = tree.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
+    let mut dir = walk.next().unwrap().unwrap();
+    while let Some(entry) = dir.next().unwrap() {
+        if names == 0 {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+        names += 1;
+        for error in errors(&entry) {
+            assert!(error.is_gone() && error.raw_os_error() == Some(libc::ESRCH), "{error}");
+        }
+    }
+    assert!(names > 20, "{names} names");
+    assert!(in_tree.stat().unwrap_err().is_gone() && lendir::open(&proc).unwrap_err().is_gone());
+    let mut errors = 0;
+    while walk.next_ok(|error| errors += usize::from(error.is_gone())).is_some() {}
+    assert!(errors > 3, "{errors} errors of directories");
+    assert!(tree.next().unwrap_err().is_gone());
 }
 
 #[test]

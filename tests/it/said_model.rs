@@ -173,7 +173,7 @@ fn any_calls_enter_what_the_model_enters() {
                 entered.sort();
                 let expected = model.into_inner().unwrap().entered(&there);
                 let what = format!("{count}, seed {seed}, {threads} threads, second visits {second_visits}");
-                assert!((entered, errors.into_inner().unwrap()) == expected, "{what}");
+                assert_eq!((entered, errors.into_inner().unwrap()), expected, "{what}");
                 walks += 1;
             }
         }

@@ -87,7 +87,7 @@ fn begin(root: &Path, way: Way) -> Walk<Value> {
 
 fn assert_all(mut paths: Vec<PathBuf>, expected: &[Visit]) {
     paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    assert!(paths.iter().eq(directories(expected)));
+    assert_eq!(paths, directories(expected));
 }
 
 fn trees() -> impl Iterator<Item = Tree> {

@@ -5,7 +5,7 @@ use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, walked};
-use lendir::{Order, Walk, WalkOptions};
+use lendir::{Order, ReadTree, TreeOptions, Walk, WalkOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,8 @@ fn deepest_level_is_that_of_find() {
         for max_depth in [0, 1, 2, 3, 5, 9, 100] {
             let found =
                 run(Command::new("find").arg(tree.path()).args(["-maxdepth", &max_depth.to_string(), "-print0"]));
-            let found: BTreeSet<_> = found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+            let found: BTreeSet<_> =
+                found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
             for (is_sorted, second_visits, max_open) in
                 [(false, false, 32), (true, false, 32), (false, true, 32), (true, true, 4), (false, false, 4)]
             {
@@ -39,11 +40,10 @@ fn deepest_level_is_that_of_find() {
                 let walk = || options.clone().open(tree.path()).unwrap();
                 let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
                 let paths = paths(&walked(&mut walk(), |_| plan));
-                let is_same = paths.iter().map(|path| &path[..]).eq(found.iter().copied());
-                assert!(is_same, "max_depth {max_depth}, seed {seed}");
+                assert_eq!(paths, found, "max_depth {max_depth}, seed {seed}");
                 let parts = walk().spread(3, |worker| walked(worker, |_| plan));
                 let together = self::paths(&parts.concat());
-                assert!(together == paths, "max_depth {max_depth}, on 3 threads, seed {seed}");
+                assert_eq!(together, paths, "max_depth {max_depth}, on 3 threads, seed {seed}");
                 cases += 2;
             }
         }
@@ -65,6 +65,7 @@ fn walk_without_a_tree_is_at_its_end() {
     assert!(Walk::default().spread(3, |worker| worker.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
 
     assert_eq!(format!("{:?}", WalkOptions::default()), format!("{:?}", Walk::options()));
+    assert_eq!(format!("{:?}", TreeOptions::default()), format!("{:?}", ReadTree::options()));
     // Options hold for the tree that comes.
     let mut walk = Walk::options().max_depth(1).second_visits(true).open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none());

@@ -87,16 +87,16 @@ fn failed_getdents64_comes_once_after_what_came_before() {
 
                 fault.set();
                 let mut entries = rewound(&dir, &mut buffer, marker);
-                assert!(Scan::of(&mut entries) == expected, "{fault}");
+                assert_eq!(Scan::of(&mut entries), expected, "{fault}");
                 assert_eq!(trap::made(), expected_calls, "{fault}: fused without a system call");
                 if fault.at == At::Every {
                     fault.set();
                     entries.rewind().unwrap();
-                    assert!(Scan::of(&mut entries) == expected, "{fault}: again after a rewind");
+                    assert_eq!(Scan::of(&mut entries), expected, "{fault}: again after a rewind");
                 }
                 trap::count(SYS_getdents64);
                 entries.rewind().unwrap();
-                assert!(Scan::of(&mut entries) == crowd.all(), "{fault}: entries are missing after a rewind");
+                assert_eq!(Scan::of(&mut entries), crowd.all(), "{fault}: entries are missing after a rewind");
                 assert_eq!(trap::made(), calls, "{fault}");
 
                 fault.set();
@@ -145,11 +145,11 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
                     expected.found.truncate(came_before);
                     expected_calls = fault.first();
                 }
-                assert!(listed == expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
+                assert_eq!(listed, expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
                 assert_eq!(trap::made(), expected_calls, "{fault}");
                 trap::count(SYS_getdents64);
                 let listed = Scan::by_listing(&mut listing, rewound());
-                assert!(listed == crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
+                assert_eq!(listed, crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
                 assert_eq!(trap::made(), calls, "{fault}");
                 cases += 1;
             }
@@ -179,7 +179,7 @@ fn failed_seek_keeps_position() {
             let first = entries.next().unwrap().unwrap().name().to_vec();
             fail_to_rewind(&mut entries);
             let rest = Scan::of(&mut entries);
-            assert!(first == crowd.all().found[0].name && rest.found == crowd.all().found[1..]);
+            assert_eq!((first, rest.found), (crowd.all().found[0].name.clone(), crowd.all().found[1..].to_vec()));
 
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
@@ -207,7 +207,7 @@ fn what_cannot_be_rewound_at_its_end_is_empty() {
         for fault in Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR) {
             fault.set();
             listing.read(&dir).unwrap();
-            assert!(listing.is_empty() && trap::made() == 1, "{fault}");
+            assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
 
             trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
             trap::refuse(SYS_lseek, fault.errno);
@@ -215,10 +215,10 @@ fn what_cannot_be_rewound_at_its_end_is_empty() {
             for _ in 0..2 {
                 assert!(lent.next().unwrap().is_none());
                 lent.read_into(&mut listing).unwrap();
-                assert!(listing.is_empty() && trap::made() == 1, "{fault}");
+                assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
             }
             lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
-            assert!(listing.is_empty() && trap::made() == 2, "{fault}");
+            assert_eq!((listing.len(), trap::made()), (0, 2), "{fault}");
             // Of one that came from outside, nobody knows what comes before.
             let mut from_outside = ReadDir::from(crowd.open());
             for _ in 0..2 {

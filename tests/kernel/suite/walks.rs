@@ -3,7 +3,6 @@
 use super::churn::Over;
 use super::contents::{DEPTH, WIDTH, fill_tree, still};
 use crate::mounted::Mounted;
-use crate::readers::WALKERS;
 use crate::signals::{self, Storm};
 use crate::support::machine;
 use crate::support::tree::make;
@@ -14,7 +13,6 @@ use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -48,20 +46,6 @@ pub fn walks_tell_what_std_tells(mounted: &Mounted) {
             }
             if told.sorted() != *expected {
                 return Err(format!("{way:?} and `std` differ on {}", tree.display()));
-            }
-        }
-        Ok(())
-    });
-}
-
-pub fn other_walkers_tell_the_same(mounted: &Mounted) {
-    compare_with_std(mounted, |tree, expected| {
-        for walker in WALKERS.iter().flatten() {
-            let mut told = walker.read(&[tree]);
-            told.names.sort_unstable();
-            let paths = expected.entries.iter().map(|path| path.as_os_str().as_bytes());
-            if !told.is_content || !told.names.iter().eq(paths) {
-                return Err(format!("{} and `std` differ on {}", walker.name, tree.display()));
             }
         }
         Ok(())

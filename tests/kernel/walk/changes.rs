@@ -194,7 +194,11 @@ pub fn check_all(changes: &[Change], scratch: &Path) -> usize {
             let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);
             let mut left = told.left;
             left.sort_unstable();
-            assert!(left.iter().eq(expected.visited.iter().filter(is_lost)), "{what}: {left:?}");
+            assert_eq!(
+                left.iter().collect::<Vec<_>>(),
+                expected.visited.iter().filter(is_lost).collect::<Vec<_>>(),
+                "{what}"
+            );
         }
     }
     WAYS.len() * changes.len()

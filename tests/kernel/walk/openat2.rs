@@ -65,7 +65,9 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                                     assert!(call == STATX || !mount_points.contains(path), "{told:?}");
                                     // A directory that cannot be read, or one that the walk cannot come back to.
                                     let is_level = call == STATX && rest == all.clone().without(&[path.join("z")]);
-                                    assert!(is_level || rest == all.clone().unread(path), "{told:?}");
+                                    if !is_level {
+                                        assert_eq!(rest, all.clone().unread(path));
+                                    }
                                 }
                                 several => panic!("more than one error: {several:?}"),
                             }

@@ -149,7 +149,7 @@ fn check(mut run: Run) -> usize {
     }
     kept.sort_unstable();
     let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());
-    assert!(kept.iter().eq(&expected.collect::<Vec<_>>()), "a directory that nobody touches is missing: {kept:?}");
+    assert_eq!(kept, expected.collect::<Vec<_>>(), "a directory that nobody touches is missing");
     errors
 }
 
