@@ -45,7 +45,7 @@ use std::fmt;
 /// - Entries that the kernel returned before an error are lent before it.
 /// - `EINTR` is retried. So a signal does not end a read that hangs on a network or FUSE server; only the server does, or the
 ///   end of the process.
-/// - `ENOENT` is an end, as in glibc; [`removed`](Self::removed) distinguishes it.
+/// - `ENOENT` is an end, as in glibc; [`is_removed`](Self::is_removed) distinguishes it.
 /// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share it. After
 ///   an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was *fetched*; to go on
 ///   after the last one *lent*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
@@ -190,7 +190,7 @@ impl<'a> Entries<'a> {
     /// the entries read may not be all it had.
     ///
     /// The `task` and `fd` directories of a process that is killed end normally until it has been reaped.
-    pub fn removed(&self) -> bool {
+    pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
 

@@ -5,8 +5,8 @@ use crate::mark::{Feedback, Mark};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::retry_on_intr;
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -14,8 +14,8 @@ use std::{fmt, io};
 /// next call of their `next`.
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
-/// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and, where the record has no type,
-/// [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
+/// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open) and, where the record has no
+/// type, [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
 /// errors have the [`path`](Self::path).
 ///
 /// ```
@@ -92,6 +92,12 @@ impl Directory<'_> {
         statx.map_err(|errno| self.error_of(name, errno))
     }
 
+    pub(crate) fn read_link(self, name: &CStr) -> Result<PathBuf, Error> {
+        let target = retry_on_intr(|| rustix::fs::readlinkat(self.fd, name, Vec::new()));
+        let target = target.map_err(|errno| self.error_of(name, errno))?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
     pub(crate) fn open(self, name: &CStr, flags: OFlags) -> Result<OwnedFd, Error> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = retry_on_intr(|| rustix::fs::openat(self.fd, name, flags, Mode::empty()));
@@ -110,7 +116,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
     path
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
     /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
     #[doc(alias("d_name", "file_name"))]
     #[inline]
@@ -187,15 +193,16 @@ impl Entry<'_> {
     /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`](crate::Entries) itself is borrowed.
     ///
     /// ```
-    /// use lendir::rustix::{fs::readlinkat, io::Result};
+    /// use lendir::rustix::fs::{AtFlags, Stat, statat};
     ///
-    /// fn target(link: &lendir::Entry<'_>, memory: Vec<u8>) -> Result<std::ffi::CString> {
-    ///     readlinkat(link.dir_fd(), link.name_cstr(), memory)
+    /// /// Of what it leads to, if it is a link.
+    /// fn stat_behind(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
+    ///     statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[doc(alias("dirfd", "dir"))]
     #[inline]
-    pub fn dir_fd(&self) -> BorrowedFd<'_> {
+    pub fn dir_fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
     }
 
@@ -227,6 +234,22 @@ impl Entry<'_> {
     /// an answer that has the type; an error changes nothing for it.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         self.directory.statx(self.name_cstr(), mask, self.feedback())
+    }
+
+    /// Where the symbolic link leads, however long that is. A relative path leads from the directory of the entry, not from the
+    /// current one. In /proc it can be a text that is no path, such as `socket:[8]`.
+    ///
+    /// Costs: one `readlinkat`, and an allocation; more of both for a path of 256 bytes or more.
+    ///
+    /// # Errors
+    ///
+    /// Those of [readlinkat(2)]: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH`
+    /// with its process; `EACCES` if you may not.
+    ///
+    /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
+    #[doc(alias("readlink", "readlinkat"))]
+    pub fn read_link(&self) -> Result<PathBuf, Error> {
+        self.directory.read_link(self.name_cstr())
     }
 
     /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`. [`File::from`](std::fs::File) makes a file of it.

@@ -99,6 +99,11 @@ impl<'a> ListedEntry<'a> {
         self.arena.directory(dir.as_fd()).statx(self.name_cstr(), mask, None)
     }
 
+    /// As [`Entry::read_link`](crate::Entry::read_link); `dir` is the directory that was read.
+    pub fn read_link(&self, dir: impl AsFd) -> Result<PathBuf, Error> {
+        self.arena.directory(dir.as_fd()).read_link(self.name_cstr())
+    }
+
     /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
         self.arena.directory(dir.as_fd()).open(self.name_cstr(), flags)

@@ -8,6 +8,7 @@ use crate::end_marker::EndMarker;
 use crate::entry::Directory;
 use crate::error::Error;
 use crate::listed_entry::{ListedEntries, ListedEntry};
+use crate::name::Name;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
 use crate::span::Span;
@@ -271,8 +272,8 @@ impl Listing {
         self.order
     }
 
-    /// Whether the directory was removed before or while it was read: see [`Entries::removed`](crate::Entries::removed).
-    pub fn removed(&self) -> bool {
+    /// Whether the directory was removed before or while it was read: see [`Entries::is_removed`](crate::Entries::is_removed).
+    pub fn is_removed(&self) -> bool {
         self.removed
     }
 
@@ -295,8 +296,9 @@ impl Listing {
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
-    pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
-        let name = name.as_ref();
+    #[doc(alias("exists", "contains"))]
+    pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
+        let name = name.bytes();
         match self.order {
             Order::Bytes | Order::AsciiCaseless => {
                 let case = self.order.case();

@@ -190,8 +190,8 @@ impl<S: Clone> Walk<S> {
     /// With the path of the directory concerned, and without its state. The next call continues.
     ///
     /// - `ENOENT` for a directory that [is gone](Error::is_gone), or `ESRCH` with its process; `EACCES` if the parent may not be
-    ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads
-    ///   back, or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
+    ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads back,
+    ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
     /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end. At the deepest level that
     ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.

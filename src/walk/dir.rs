@@ -10,6 +10,7 @@ use crate::entry::{Directory, Entry};
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::mark::{Feedback, Mark};
+use crate::name::Name;
 use crate::records::{Phase, Records};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
@@ -243,7 +244,7 @@ impl<'a, S> Dir<'a, S> {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
-        self.entries.phase = Phase::ended(listing.removed());
+        self.entries.phase = Phase::ended(listing.is_removed());
         self.choices.note_all(listing, self.names_at);
         result
     }
@@ -278,14 +279,14 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
     /// was lent is looked up among them: log2(n) comparisons.
-    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
-        self.choose(name.as_ref(), Mark::SKIPPED);
+    pub fn skip_name(&mut self, name: impl Name) {
+        self.choose(name.bytes(), Mark::SKIPPED);
     }
 
     /// As [`Entry::follow`], by name: see [`enter`](Self::enter), also for what it returns and costs. A name that is not lent is
     /// tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
-    pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.choose(name.as_ref(), Mark::FOLLOWED)
+    pub fn follow_name(&mut self, name: impl Name) -> bool {
+        self.choose(name.bytes(), Mark::FOLLOWED)
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
@@ -308,8 +309,8 @@ impl<'a, S> Dir<'a, S> {
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
     /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
     /// and `ENAMETOOLONG`. Under [`same_mount`](super::WalkOptions::same_mount) a mount point is not entered, without an error.
-    pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.choose(name.as_ref(), Mark::ENTERED)
+    pub fn enter(&mut self, name: impl Name) -> bool {
+        self.choose(name.bytes(), Mark::ENTERED)
     }
 
     fn choose(&mut self, name: &[u8], choice: Mark) -> bool {
@@ -434,9 +435,9 @@ impl<'a, S> Dir<'a, S> {
         self.parent.map(|parent| (parent, name()))
     }
 
-    /// Whether it turned out to be removed while it was read: see [`Entries::removed`].
-    pub fn removed(&self) -> bool {
-        self.entries.removed()
+    /// Whether it turned out to be removed while it was read: see [`Entries::is_removed`].
+    pub fn is_removed(&self) -> bool {
+        self.entries.is_removed()
     }
 }
 

@@ -24,9 +24,10 @@ use crate::listing::{Extent, Listing, Order};
 use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
+use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, io, iter};
+use std::{fmt, io};
 
 /// Reads the tree at `path` in one loop, with the default options.
 ///
@@ -223,10 +224,11 @@ impl ReadTree {
     /// ```
     ///
     /// Costs and errors are those of [`next`](Self::next).
+    #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(TreeEntry<'_>) -> Option<T>,
-    ) -> impl Iterator<Item = Result<T, Error>> {
+    ) -> impl FusedIterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
             while let Some(entry) = self.next().transpose() {
                 if let Some(made) = entry.map(&mut f).transpose() {
@@ -235,6 +237,7 @@ impl ReadTree {
             }
             None
         })
+        .fuse()
     }
 
     /// An iterator of owned paths, with the errors between them.
@@ -247,7 +250,7 @@ impl ReadTree {
     /// ```
     ///
     /// It is `Send`, so rayon's `par_bridge` takes it. Costs: an allocation for each entry.
-    pub fn paths(self) -> impl Iterator<Item = Result<PathBuf, Error>> {
+    pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
 
@@ -487,7 +490,12 @@ impl TreeOptions {
     fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
         let mut descent = Descent::new(self.options);
         descent.begin(roots, path);
-        let (listing, feedback) = (Listing::with_order(self.order), Feedback::default());
-        ReadTree { descent, listing, late_errors: Vec::new(), mark: None, feedback }
+        ReadTree {
+            descent,
+            listing: Listing::with_order(self.order),
+            late_errors: Vec::new(),
+            mark: None,
+            feedback: Feedback::default(),
+        }
     }
 }

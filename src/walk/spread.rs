@@ -44,8 +44,8 @@ impl<S: Clone> Walk<S> {
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
     /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, but
-    /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, and no compiler warns if
-    /// nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
+    /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, so the compiler warns if
+    /// they are not used: where closures return nothing, write `let _ =`. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
     ///
     /// If a thread cannot be started, there are fewer threads and fewer results.
     ///
@@ -61,7 +61,8 @@ impl<S: Clone> Walk<S> {
     /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](crate::WalkOptions::max_open) |
     /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
     /// | a part, once a link was followed | a `statx`, and for each ancestor not known yet what it costs at [`follow`](crate::Entry::follow); deep below a link, fewer parts are split off |
-    #[doc(alias("build_parallel", "threads"))]
+    #[doc(alias("build_parallel", "parallel", "threads"))]
+    #[must_use = "what the closures return can be the error of a `?` in them"]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
     where
         S: Send,

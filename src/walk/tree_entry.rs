@@ -9,7 +9,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 /// An entry of a [`ReadTree`](super::ReadTree), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
@@ -126,6 +126,12 @@ impl<'a> TreeEntry<'a> {
     /// As [`Entry::statx`](crate::Entry::statx).
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         self.directory.statx(self.name_cstr(), mask, Some(self.feedback))
+    }
+
+    /// As [`Entry::read_link`](crate::Entry::read_link).
+    #[doc(alias("readlink", "readlinkat"))]
+    pub fn read_link(&self) -> Result<PathBuf, Error> {
+        self.directory.read_link(self.name_cstr())
     }
 
     /// As [`Entry::open`](crate::Entry::open).

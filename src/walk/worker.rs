@@ -58,16 +58,19 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// lends its entries. The compiler refuses to use that of this thread after this call.
     ///
     /// ```
-    /// lendir::Walk::open("/sys/class")?.spread(2, |worker| {
+    /// let found = lendir::Walk::open("/sys/class")?.spread(2, |worker| {
     ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
     ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///             if entry.name() == b"net" {
-    ///                 println!("{:?}", entry.path());
-    ///                 return worker.stop();
+    ///                 let path = entry.path();
+    ///                 worker.stop();
+    ///                 return Some(path);
     ///             }
     ///         }
     ///     }
+    ///     None
     /// });
+    /// println!("{:?}", found.iter().flatten().next());
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn stop(&mut self) {
@@ -82,7 +85,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// use std::sync::Mutex;
     ///
     /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // one for each thread
-    /// lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
+    /// let _ = lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
     ///     let lines = &lines[worker.index()];
     ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
     ///         lines.lock().unwrap().push(dir.path().to_owned());

@@ -214,6 +214,7 @@ fn paths_begin_with_that_of_the_root_as_it_is_written() {
             assert_eq!(entry.error(io::ErrorKind::Other).path(), entry.path());
             assert_eq!(entry.statx(StatxFlags::INO).unwrap().stx_ino, metadata.ino());
             assert!(entry.open(OFlags::PATH).is_ok() && entry.numeric_name().is_none());
+            assert_eq!(entry.read_link().unwrap_err().raw_os_error(), Some(libc::EINVAL));
         }
         assert!(tree.next().unwrap().is_none());
     }

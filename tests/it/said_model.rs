@@ -156,7 +156,7 @@ fn any_calls_enter_what_the_model_enters() {
             for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {
                 let walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
                 let (model, entered, errors) = (Mutex::default(), Mutex::new(Vec::new()), Mutex::new(0));
-                walk.spread(threads, |worker| {
+                let _ = walk.spread(threads, |worker| {
                     while let Some(mut dir) = worker.next_ok(|_| *errors.lock().unwrap() += 1) {
                         if dir.is_second_visit() {
                             assert!(!dir.enter("000d") && !dir.follow_name("000l"));

@@ -143,7 +143,7 @@ fn directory_removed_while_it_is_open_says_so() {
             fs::remove_dir(dir.path()).unwrap();
         }
         while dir.next().unwrap().is_some() {}
-        assert_eq!(dir.removed(), is_gone, "{dir:?}");
+        assert_eq!(dir.is_removed(), is_gone, "{dir:?}");
     });
 }
 

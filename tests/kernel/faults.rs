@@ -7,8 +7,8 @@ use crate::support::scratch::Scratch;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
-    EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_statx, c_int,
-    c_long,
+    EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_readlinkat,
+    SYS_statx, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, RawDir, SeekFrom, StatxFlags, seek};
@@ -240,7 +240,8 @@ type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 #[test]
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
-    const CALLS: [c_long; 6] = [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_statx, SYS_getdents64];
+    const CALLS: [c_long; 7] =
+        [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_statx, SYS_readlinkat, SYS_getdents64];
     trapped(TEST, &CALLS, |scratch| {
         let crowd = Crowd::new(scratch);
         let path = crowd.path;
@@ -251,8 +252,10 @@ fn other_failed_calls_return_their_error() {
         let mut entries = Entries::new(&beside, &mut memory);
         let (mut owned, mut rewinding) = (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
         let entry = owned.next().unwrap().expect("the directory lists no entry");
+        let mut process = lendir::read_dir("/proc/self").unwrap();
+        let link = process.find(|entry| entry.name() == b"root").unwrap().expect("/proc/self has no `root`");
         entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
-        let mut table: [(&str, c_long, Operation<'_>); 13] = [
+        let mut table: [(&str, c_long, Operation<'_>); 14] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
             ("openat", SYS_openat, &mut || lendir::openat(&parent, name).map(drop)),
             ("openat_with NOFOLLOW", SYS_openat, &mut || {
@@ -266,6 +269,7 @@ fn other_failed_calls_return_their_error() {
             ("ReadDir::rewind", SYS_lseek, &mut || rewinding.rewind()),
             ("Entry::stat", SYS_newfstatat, &mut || entry.stat().map(drop)),
             ("Entry::statx", SYS_statx, &mut || entry.statx(StatxFlags::INO).map(drop)),
+            ("Entry::read_link", SYS_readlinkat, &mut || link.read_link().map(drop)),
             ("Entry::open", SYS_openat, &mut || entry.open(OFlags::PATH).map(drop)),
             ("Entry::file_type", SYS_newfstatat, &mut || {
                 trap::hide_types();
@@ -300,7 +304,7 @@ fn other_failed_calls_return_their_error() {
         assert_eq!(errno(&lendir::open(path).unwrap_err()), EPERM);
         assert_eq!(trap::made(), 1);
         trap::count(SYS_openat); // it must not fail any longer: the report opens the scoreboard
-        let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`, `statx`";
+        let what = "runs with the exact error, once: `openat`, `lseek`, `fstatfs`, `newfstatat`, `statx`, `readlinkat`";
         report("other calls fail", cases + 3, what);
     });
 }

@@ -127,11 +127,11 @@ fn directories_of_a_process_that_ends_midway() {
             }
             let fetched = pids(&mut entries);
             assert!(!fetched.is_empty() && fetched.len() < CROWD);
-            assert_eq!(entries.removed(), is_reaped);
+            assert_eq!(entries.is_removed(), is_reaped);
 
             crowd.reap();
             entries.rewind().unwrap();
-            assert!(entries.next().unwrap().is_none() && entries.removed());
+            assert!(entries.next().unwrap().is_none() && entries.is_removed());
         }
     }
     let what = "directories, `task` and `fd`, of a process killed or reaped: what was fetched, then the end";
@@ -152,7 +152,7 @@ fn map_files_are_refused_while_reading() {
         for _ in 0..2 {
             let error = entries.next().expect_err("the kernel did not refuse");
             assert_eq!(errno(&error), EACCES);
-            (0..2).for_each(|_| assert!(entries.next().unwrap().is_none() && !entries.removed()));
+            (0..2).for_each(|_| assert!(entries.next().unwrap().is_none() && !entries.is_removed()));
             entries.rewind().unwrap();
         }
         let error = listing.read(&map_files).expect_err("the kernel did not refuse");

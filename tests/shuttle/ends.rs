@@ -14,7 +14,7 @@ fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
     explore("all return early", 1000, move || {
         let (second_visits, max_open) = any_way();
-        begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+        let _ = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             (0..thread_rng().gen_range(0..8)).take_while(|_| worker.next().unwrap().is_some()).count()
         });
     });

@@ -34,7 +34,7 @@ pub fn stop(walk: Walk, threads: usize, stop_at: usize, returns: bool, delay: im
 pub fn panic(walk: Walk, threads: usize, panic_at: Range<usize>, delay: impl Fn(usize) + Sync) -> [usize; 2] {
     let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let spread = AssertUnwindSafe(|| {
-        walk.spread(threads, |worker| {
+        let _ = walk.spread(threads, |worker| {
             begun.fetch_add(1, SeqCst);
             while let Some(_dir) = worker.next().unwrap() {
                 let visit = visits.fetch_add(1, SeqCst);

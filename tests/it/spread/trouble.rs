@@ -302,7 +302,7 @@ fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again
         while walk.next().unwrap().is_some_and(|mut dir| dir.count().unwrap() == 1) {}
         let [is_begun, has_part, is_done, is_moved] = [(); 4].map(|()| AtomicBool::new(false));
         let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        walk.spread(2, |worker| {
+        let _ = walk.spread(2, |worker| {
             let is_first = worker.index() == 0;
             if is_first {
                 machine::wait(&is_begun, Duration::from_secs(1));

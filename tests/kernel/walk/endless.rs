@@ -100,7 +100,7 @@ fn tree_without_end_is_stopped_for_all() {
         let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
         for threads in [2, 3, 16] {
             let visits = AtomicUsize::new(0);
-            Walk::options().second_visits(true).open(server.path(0)).unwrap().spread(threads, |worker| {
+            let _ = Walk::options().second_visits(true).open(server.path(0)).unwrap().spread(threads, |worker| {
                 while worker.next().unwrap().is_some() {
                     if visits.fetch_add(1, Relaxed) == MOST {
                         worker.stop();
