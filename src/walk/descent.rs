@@ -13,7 +13,7 @@ use super::path::TreePath;
 use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
-use super::way_back::{self, Closed, NotFound, Start};
+use super::way_back::{self, Closed, NotFound, Reached, Start};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::mark::Mark;
@@ -207,7 +207,7 @@ impl<T> Descent<T> {
         debug_assert_eq!(self.path.name(), name);
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
-            self.stack.close_first();
+            self.stack.close_first(&self.links);
         }
         if !mark.can_be_directory() || mark.is_followed() {
             return self.open_otherwise(mark, None);
@@ -234,7 +234,9 @@ impl<T> Descent<T> {
         loop {
             return match self.find_child(mark, opened.take()) {
                 Ok(found) => Ok(found.map(Child)),
-                Err(Refusal::Kernel(errno)) if raw_open::lacks_descriptor(errno) && self.stack.lower_limit() => {
+                Err(Refusal::Kernel(errno))
+                    if raw_open::lacks_descriptor(errno) && self.stack.lower_limit(&self.links) =>
+                {
                     continue;
                 }
                 // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
@@ -331,8 +333,9 @@ impl<T> Descent<T> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        match way_back::find(closed, below, path, links, options.same_mount, || stack.way_down()) {
-            Ok(dir) => {
+        match way_back::find(closed, below, path, links, options.same_mount, stack.room(), || stack.way_down()) {
+            Ok(Reached { dir, passed }) => {
+                passed.into_iter().for_each(|(depth, dir)| stack.found(depth, dir));
                 stack.found_above_top(dir);
                 Ok(())
             }
@@ -348,14 +351,14 @@ impl<T> Descent<T> {
     pub(super) fn come_up<'t, Way: IntoIterator<Item = Closed>>(
         &mut self,
         above: Closed,
-        way_down: impl FnOnce() -> Option<(Start<'t>, Way)>,
+        way_down: impl Fn() -> Option<(Start<'t>, Way)>,
         left: T,
         lose: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
-        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
+        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, 0, way_down);
         let (handle, lost) = match found {
-            Ok(dir) => (Handle::Open(dir), None),
+            Ok(Reached { dir, .. }) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
         };
         self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
@@ -372,7 +375,7 @@ impl<T> Descent<T> {
 
     /// The shallowest open level between the base and the current directory.
     pub(super) fn shallowest_open(&self) -> Option<usize> {
-        self.stack.first_to_close()
+        self.stack.first_open()
     }
 
     /// Splits off an equal part of the roots for one of the `threads` that wait.

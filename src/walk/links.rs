@@ -102,10 +102,14 @@ impl Links {
         self.any_followed.as_ref().map_or(!self.ancestors.is_empty(), |any_followed| any_followed.load(Relaxed))
     }
 
-    /// Whether a link leads from a level of depth `above` to one of depth `below`.
+    /// How many links lead from a level of depth `above` to one of depth `below`.
+    pub(super) fn count_between(&self, above: usize, below: usize) -> usize {
+        let [above, below] = [above, below].map(|depth| self.followed.partition_point(|link| link.depth <= depth));
+        below - above
+    }
+
     pub(super) fn is_between(&self, above: usize, below: usize) -> bool {
-        let first = self.followed.partition_point(|link| link.depth <= above);
-        self.followed.get(first).is_some_and(|link| link.depth <= below)
+        self.count_between(above, below) > 0
     }
 
     /// The target of the link through which the walk came to the directory of this depth.
