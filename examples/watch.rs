@@ -38,12 +38,14 @@ fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
         if scan == 1 {
             writeln!(out, "watching {} processes", now.len())?;
         } else {
-            // procfs lists processes by ascending PID, so binary search finds one.
-            for pid in before.iter().filter(|pid| now.binary_search(pid).is_err()) {
-                writeln!(out, "- {pid}")?;
-            }
-            for pid in now.iter().filter(|pid| before.binary_search(pid).is_err()) {
-                writeln!(out, "+ {pid} {}", command_name(*pid))?;
+            // procfs lists processes by ascending PID, so one loop goes through both scans.
+            let [mut olds, mut news] = [&before, &now].map(|pids| pids.iter().peekable());
+            while let Some(pid) = olds.peek().into_iter().chain(news.peek()).min().copied() {
+                match [&mut olds, &mut news].map(|pids| pids.next_if_eq(&pid)) {
+                    [Some(_), None] => writeln!(out, "- {pid}")?,
+                    [None, Some(_)] => writeln!(out, "+ {pid} {}", command_name(*pid))?,
+                    _ => {}
+                }
             }
         }
         mem::swap(&mut before, &mut now);

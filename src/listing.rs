@@ -296,6 +296,28 @@ impl Listing {
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
+    ///
+    /// To compare two listings in [`Order::Bytes`], one loop through both is some 50 times as fast as a lookup of each name. Each
+    /// turn goes on where the lesser name is next:
+    ///
+    /// ```
+    /// # let made = tempfile::tempdir()?;
+    /// # ["old/a", "old/b", "new/b", "new/c"].map(|path| std::fs::create_dir_all(made.path().join(path)).unwrap());
+    /// # let [mut old, mut new] = [lendir::Listing::new(), lendir::Listing::new()];
+    /// # old.read(lendir::open(made.path().join("old"))?)?;
+    /// # new.read(lendir::open(made.path().join("new"))?)?;
+    /// # let mut found = Vec::new();
+    /// let [mut olds, mut news] = [&old, &new].map(|listing| listing.iter().peekable());
+    /// while let Some(name) = olds.peek().into_iter().chain(news.peek()).map(|entry| entry.name()).min() {
+    ///     let [old, new] = [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
+    ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
+    /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
+    /// }
+    /// # assert_eq!(found, [(b"a".into(), true, false), (b"b".into(), true, true), (b"c".into(), false, true)]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// With itertools it is `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
     #[doc(alias("exists", "contains"))]
     pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
         let name = name.bytes();

@@ -360,7 +360,8 @@ pub(crate) mod tests {
     #[cfg_attr(miri, ignore = "thousands of long names are too many for Miri")]
     fn no_names_take_more_than_n_log_n_comparisons() {
         const LEN: usize = 400;
-        const SHAPES: [(&str, usize, fn(&mut Random) -> Vec<u8>); 6] = [
+        type Shape = (&'static str, usize, fn(&mut Random) -> Vec<u8>);
+        const SHAPES: [Shape; 6] = [
             ("random", 2, |random| random.name(16, b"0123456789abcdef")),
             // Whoever compares whole names takes ten times as many steps.
             ("groups that share a long prefix", 2, |random| {

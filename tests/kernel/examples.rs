@@ -42,9 +42,8 @@ fn tell_and_remove_the_same_where_directories_list_no_types() {
             assert_eq!(untyped, typed, "{run:?}");
         }
         assert_eq!([&typed[0].0, &typed[RUNS.len() - 1].0], [&["19\n"], &["5\n"]]);
-        RUNS.len()
     });
-    machine::report("examples without types", compared, "runs that tell and do what they do where types are listed");
+    machine::skip_unless("examples without types", compared);
 }
 
 /// In the directory `tree`, which belongs to nobody, as all in it does.

@@ -66,7 +66,9 @@ fn every_file_system_passes_every_case() {
         let rows: Vec<_> = FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
         rows.into_iter().map(|row| row.join().expect("BUG: a case panicked outside of its guard")).collect()
     });
-    machine::table("file systems", &table_of(&rows));
+    if let Some(scoreboard) = std::env::var_os("LENDIR_SCOREBOARD") {
+        std::fs::write(scoreboard, table_of(&rows)).unwrap();
+    }
     for row in &rows {
         if let Err(missing) = &row.outcome {
             machine::skip(&format!("suite on {}", row.system.name), missing);

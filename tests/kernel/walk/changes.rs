@@ -134,8 +134,7 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
 #[test]
 fn whatever_is_moved_away_nothing_from_outside_is_lent() {
     let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
-    let what = "walks with levels moved, swapped and removed: nothing from outside, one error each, the rest complete";
-    machine::report("walk: changes between two steps", outcome, what);
+    machine::skip_unless("walk: changes between two steps", outcome);
 }
 
 /// On the way back up, permissions may be fewer than on the way down.
@@ -159,19 +158,18 @@ fn levels_are_found_by_name_where_dots_are_refused() {
                 })
                 .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
             ];
-            check_all(&changes, scratch)
-        })
+            check_all(&changes, scratch);
+        });
     });
     let row = "walk: no search permission on the way back up";
-    machine::report(row, outcome, "walks as another user, with the rest complete");
+    machine::skip_unless(row, outcome);
 }
 
 fn allow(mode: u32, dir: &Path) {
     fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Returns how many walks it checked.
-pub fn check_all(changes: &[Change], scratch: &Path) -> usize {
+pub fn check_all(changes: &[Change], scratch: &Path) {
     let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
     for (number, (change, way)) in cases.enumerate() {
         let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
@@ -201,5 +199,4 @@ pub fn check_all(changes: &[Change], scratch: &Path) -> usize {
             );
         }
     }
-    WAYS.len() * changes.len()
 }
