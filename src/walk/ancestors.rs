@@ -151,8 +151,9 @@ impl CutOff {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ancestors, FileId};
+    use super::{Ancestors, CutOff, FileId};
     use rustix::fd::{AsFd, OwnedFd};
+    use rustix::io::Errno;
     use std::fs;
 
     /// Those in its real path, whatever was queried before.
@@ -194,5 +195,26 @@ mod tests {
             ancestors.forget_from(forgotten);
             assert_eq!([dir, other].map(|(id, _)| ancestors.depth_of(id)), [of_dir, of_other], "from {forgotten}");
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn a_way_up_that_failed_is_not_tried_again() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b/c/d/e")).unwrap();
+        let [a, b, c, d] = ["a", "a/b", "a/b/c", "a/b/c/d"].map(|name| crate::open(root.path().join(name)).unwrap());
+        let dirs = [&b, &c].map(|dir| FileId::and_mount(dir.as_fd()).unwrap()).to_vec();
+        let cut_off = Some(CutOff { depth: 2, dirs, errno: Errno::ACCESS });
+        let mut ancestors = Ancestors { cut_off, ..Ancestors::default() };
+        let cut_off = |ancestors: &Ancestors| ancestors.cut_off.as_ref().map_or(0, |cut_off| cut_off.dirs.len());
+        for (dir, depth, known) in [(&b, 2, 2), (&d, 4, 3), (&c, 3, 3)] {
+            assert_eq!(ancestors.find(dir.as_fd(), depth, 0), Err(Errno::ACCESS), "depth {depth}");
+            assert_eq!(cut_off(&ancestors), known, "depth {depth}");
+        }
+        assert_eq!([1, 2, 3, 4, 5].map(|depth| cut_off(&ancestors.copy_until(depth))), [0, 1, 2, 3, 3]);
+        // As deep, and another directory.
+        assert_eq!(ancestors.find(d.as_fd(), 3, 0), Ok(()));
+        assert_eq!(ancestors.find(a.as_fd(), 1, 0), Ok(()));
+        assert_eq!((cut_off(&ancestors), ancestors.known.len()), (0, 2));
     }
 }

@@ -499,3 +499,45 @@ impl TreeOptions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Order, ReadTree};
+    use std::fs;
+    use std::io::Error;
+
+    /// An error of each directory waits until all below it has been lent.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens directories")]
+    fn a_level_that_stays_for_its_error_gives_up_its_entries() {
+        const LEVELS: usize = 20;
+        let root = tempfile::tempdir().unwrap();
+        for level in 0..LEVELS {
+            let at = root.path().join("m/".repeat(level));
+            fs::create_dir(at.join("m")).unwrap();
+            ["a", "b", "c"].into_iter().for_each(|name| fs::write(at.join(name), "").unwrap());
+        }
+        let mut tree = ReadTree::options().order(Order::Bytes).open(root.path()).unwrap();
+        let (mut entries, mut errors) = (0, 0);
+        loop {
+            let is_first = match tree.next() {
+                Ok(None) => break,
+                Ok(Some(entry)) => {
+                    entries += 1;
+                    entry.name() == b"a"
+                }
+                Err(error) => {
+                    errors += 1;
+                    assert_eq!(error.depth(), LEVELS - errors, "{error}");
+                    false
+                }
+            };
+            if is_first {
+                let depth = tree.descent.top().bounds.depth;
+                tree.late_errors.push((depth, Error::other("read")));
+            }
+            assert!(tree.listing.len() <= 4, "{} entries are kept", tree.listing.len());
+        }
+        assert_eq!((entries, errors), (4 * LEVELS, LEVELS));
+    }
+}
