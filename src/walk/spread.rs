@@ -16,10 +16,14 @@ impl<S: Clone> Walk<S> {
     /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
     /// [`Worker::index`].
     ///
-    /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because
-    /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where calls
-    /// wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps few threads busy: each
-    /// works on directories that no other one has.
+    /// **A thread starts when there is a part of the work for it**, so a small tree has fewer threads than `threads`, and fewer
+    /// results. No closure may wait for another one to begin. Any thread starts the next one, which inherits its CPU affinity and
+    /// signal mask.
+    ///
+    /// `threads` is how many there are at most, the calling thread included. 0 means one for each core that this process may use,
+    /// but at least 8, because threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass
+    /// their number. Where calls wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps
+    /// few threads busy: each works on directories that no other one has.
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
@@ -44,14 +48,15 @@ impl<S: Clone> Walk<S> {
     /// ```
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
-    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, but
-    /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, and no compiler warns if
-    /// nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
+    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, those
+    /// not started yet too, but nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, and
+    /// no compiler warns if nobody looks at them. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once
+    /// all have returned.
     ///
-    /// If a thread cannot be started, there are fewer threads and fewer results.
+    /// If a thread cannot be started, no other one is, and those that run walk the whole tree.
     ///
-    /// While others wait, a busy thread splits off an equal part of its work for each of them: of its roots, or of the
-    /// directories left at its shallowest open level.
+    /// While others wait or have not started, a busy thread splits off an equal part of its work for each of them: of its roots, or
+    /// of the directories left at its shallowest open level.
     ///
     /// | Costs | |
     /// |---|---|
@@ -71,9 +76,11 @@ impl<S: Clone> Walk<S> {
         all.queue.add(if threads == 0 { MIN_THREADS } else { threads } - 1);
         thread::scope(|scope| {
             let (sender, started) = mpsc::channel();
-            all.run(scope, sender, self.lender);
-            // The scope would not wait for the destructors of what is local to a thread.
-            started.into_iter().for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            all.run(scope, &sender, self.lender);
+            drop(sender); // so `started` ends when the last thread has dropped its own
+            for thread in started {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            }
         });
         let results = all.results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.into_iter().flatten().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
@@ -95,7 +102,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
     fn run<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
-        started: mpsc::Sender<thread::ScopedJoinHandle<'scope, ()>>,
+        started: &mpsc::Sender<thread::ScopedJoinHandle<'scope, ()>>,
         lender: Lender<S>,
     ) {
         let index = {
@@ -112,7 +119,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             let sender = started.clone();
             let begin = move || {
                 if let Some(part) = self.queue.begin() {
-                    self.run(scope, sender, Lender::new(part));
+                    self.run(scope, &sender, Lender::new(part));
                 }
             };
             match thread::Builder::new().spawn_scoped(scope, begin) {

@@ -1,7 +1,7 @@
 //! `WorkQueue`: the parts that busy threads split off their work for idle ones, and the end when all threads are idle.
 //!
-//! A thread that has not been started is idle too. It is started for a part that no other idle one is there to take. Only one is
-//! being started at a time, and starts the next: while it waits for a core, the threads that have one take the parts.
+//! A thread that has not been started is idle too. It is started for a part that no other idle one is there to take. No more are
+//! being started than are busy: while they wait for a core, the threads that have one take the parts.
 //!
 //! A busy thread looks at a number, and takes the lock only to push.
 
@@ -27,8 +27,8 @@ struct State<W> {
     idle: usize,
     /// How many of those have not been started.
     unstarted: usize,
-    /// Whether one was started that has not begun.
-    is_starting: bool,
+    /// How many were started that have not begun.
+    starting: usize,
 }
 
 impl<W> State<W> {
@@ -41,9 +41,9 @@ impl<W> State<W> {
     /// Whether the caller is to start a thread.
     #[must_use]
     fn starts(&mut self) -> bool {
-        let starts = self.unstarted > 0 && !self.is_starting && !self.has_takers();
+        let starts = self.unstarted > 0 && self.starting < self.threads - self.idle && !self.has_takers();
         self.unstarted -= usize::from(starts);
-        self.is_starting |= starts;
+        self.starting += usize::from(starts);
         starts
     }
 }
@@ -73,7 +73,7 @@ impl<W> Others<'_, W> {
 impl<W> WorkQueue<W> {
     /// For one thread, which is busy.
     pub(crate) fn new() -> Self {
-        let state = Mutex::new(State { parts: Vec::new(), threads: 1, idle: 0, unstarted: 0, is_starting: false });
+        let state = Mutex::new(State { parts: Vec::new(), threads: 1, idle: 0, unstarted: 0, starting: 0 });
         Self { wanted: AtomicUsize::new(0), is_over: AtomicBool::new(false), state, changed: Condvar::new() }
     }
 
@@ -111,7 +111,7 @@ impl<W> WorkQueue<W> {
     /// As [`pop`](Self::pop), for a thread that was just started.
     pub(crate) fn begin(&self) -> Option<W> {
         let mut state = self.lock();
-        state.is_starting = false;
+        state.starting -= 1;
         self.wait(state)
     }
 
@@ -138,6 +138,7 @@ impl<W> WorkQueue<W> {
     pub(crate) fn refuse(&self) {
         let mut state = self.lock();
         let refused = 1 + mem::take(&mut state.unstarted);
+        state.starting -= 1;
         state.threads -= refused;
         state.idle -= refused;
         self.recount(&state);
@@ -231,16 +232,17 @@ mod tests {
         }
     }
 
-    /// And only while more parts are there than idle threads.
+    /// And only while there are more parts than idle threads.
     #[test]
-    fn one_thread_starts_at_a_time() {
-        let queue = queue_for(4);
-        assert_eq!([(); 3].map(|()| queue.push(())), [true, false, false]);
-        for starts_next in [true, true, false] {
+    fn as_many_threads_start_as_are_busy() {
+        let queue = queue_for(7);
+        assert_eq!([(); 4].map(|()| queue.push(())), [true, false, false, false]);
+        let begin = || {
             assert_eq!(queue.begin(), Some(()));
-            assert_eq!([(); 2].map(|()| queue.lock().starts()), [starts_next, false]);
-        }
-        assert_eq!(queue.wanted(), 0);
+            [(); 3].map(|()| queue.lock().starts())
+        };
+        assert_eq!([(); 4].map(|()| begin()), [[true, true, false], [true, false, false], [false; 3], [false; 3]]);
+        assert_eq!(queue.wanted(), 2);
     }
 
     #[test]
@@ -296,6 +298,7 @@ mod tests {
         let queue = queue_for(5);
         thread::scope(|scope| {
             for _ in 0..3 {
+                queue.lock().starting += 1;
                 scope.spawn(|| assert!(queue.begin().is_none()));
             }
             queue.stop();

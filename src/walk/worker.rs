@@ -73,9 +73,9 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         self.others.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. The variables of the
-    /// closure are each thread's own. For memory of each thread's own that outlives the walk, pass `spread` a number: how many
-    /// threads 0 takes depends on the machine.
+    /// The number of this thread: 0 for the caller's own, less than what `spread` was passed for the others, in the order in which
+    /// they begin. The variables of the closure are each thread's own. For memory of each thread's own that outlives the walk, pass
+    /// `spread` a number: how many threads 0 takes depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
