@@ -220,7 +220,7 @@ mod tests {
                 let end = pending.len();
                 let half = pending.part(start..end, 2);
                 let (first, second) = (names(&pending, start..half), names(&pending, half..end));
-                assert!([first.clone(), second.clone()].concat() == all[index..], "{first:?} {second:?}");
+                assert_eq!([first.clone(), second.clone()].concat(), all[index..]);
                 assert!(!first.is_empty() && second.is_empty() == (index + 1 == all.len()), "{first:?} {second:?}");
                 assert_eq!(names(&pending.copy(start..half), 0..half - start), first);
                 start += name.len() + 2;

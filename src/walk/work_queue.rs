@@ -228,7 +228,7 @@ mod tests {
             thread::scope(|scope| work(scope, &queue, &done, Some(0..200)));
             let mut done = done.into_inner().unwrap();
             done.sort_unstable();
-            assert!(done.into_iter().eq(0..200));
+            assert_eq!(done, (0..200).collect::<Vec<_>>());
         }
     }
 

@@ -91,7 +91,7 @@ fn read_into_gives_the_whole_directory() {
         let mut check = |mut dir: ReadDir| {
             for _ in 0..2 {
                 dir.read_into(&mut listing).unwrap();
-                assert!(scan::listed(&listing) == expected);
+                assert_eq!(scan::listed(&listing), expected);
                 assert!(listing.iter().all(|entry| entry.path() == dir.path().join(entry.name_os())));
                 assert!(dir.next().unwrap().is_none() && !dir.removed());
             }

@@ -51,7 +51,7 @@ impl Way {
     }
 
     fn check(self, tree: &Tree, expected: &[Visit], threads: usize) {
-        assert!(self.spread(tree.path(), threads) == expected, "{self:?}, {threads} threads");
+        assert_eq!(self.spread(tree.path(), threads), expected, "{self:?}, {threads} threads");
     }
 }
 

@@ -37,7 +37,7 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
                 let options = Walk::options().same_mount(same_mount).max_open(max_open).second_visits(second_visits);
                 let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
                 let how = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
-                assert!(visits == expected, "{what}, {how}");
+                assert_eq!(visits, expected, "{what}, {how}");
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, by_std, errors, walk, walked};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
 use lendir::{Dir, Listing, Order, Walk};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -53,7 +53,7 @@ fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
                         fs::rename(&first, &moved).unwrap();
                     }
                 });
-                assert!(found == expected, "{max_open} open");
+                assert_eq!(found, expected, "{max_open} open");
                 fs::rename(&moved, &first).unwrap();
             }
         }
@@ -183,7 +183,7 @@ fn process_with_few_descriptors_walks_all() {
             for descriptors in 3..16 {
                 let _others = leave_room(descriptors);
                 let visits = walked(&mut walk(tree.path(), 1000, second_visits), |_| Plan::ALL);
-                assert!(visits == expected, "{descriptors} descriptors, second visits {second_visits}");
+                assert_eq!(visits, expected, "{descriptors} descriptors, second visits {second_visits}");
             }
         }
     });
@@ -247,7 +247,7 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
                     Plan::sorted(Order::Bytes)
                 });
                 let what = format!("change {number}, second visits {second_visits}, {max_open} open");
-                assert!(visits == expected, "{what}: {:?}", errors(&visits));
+                assert_eq!(visits, expected, "{what}");
             }
         }
     });
@@ -304,7 +304,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                 }
                 Plan::sorted(Order::Bytes)
             });
-            assert!(visits == expected, "cut {is_cut}, second visits {second_visits}: {visits:#?}");
+            assert_eq!(visits, expected, "cut {is_cut}, second visits {second_visits}");
         }
     }
 }

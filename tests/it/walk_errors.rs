@@ -102,7 +102,7 @@ fn forbidden_directories_have_the_errors_of_std() {
                         let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
                         let visits = walked(&mut walk, |_| plan);
                         let what = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
-                        assert!(visits == expected, "{plan:?}, {what}");
+                        assert_eq!(visits, expected, "{plan:?}, {what}");
                     }
                 }
             }

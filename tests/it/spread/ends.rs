@@ -43,7 +43,7 @@ fn directories_left_by_early_returns_go_to_the_others() {
                         let parts = way.begin(tree.path()).spread(threads, work);
                         let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                         paths.sort();
-                        assert!(paths == expected, "{way:?}, {threads} threads, {steps} steps");
+                        assert_eq!(paths, expected, "{way:?}, {threads} threads, {steps} steps");
                     }
                 }
             }
@@ -86,7 +86,8 @@ fn stop_ends_the_walk_for_all_threads() {
                 for returns in [false, true] {
                     let delay = |visit| slow_down(visit, stop_at);
                     let [begun, visits] = endings::stop(way.begin(tree.path()), threads, stop_at, returns, delay);
-                    assert!(begun == threads && visits < 3000);
+                    assert_eq!(begun, threads);
+                    assert!(visits < 3000, "{visits} visits");
                 }
             }
         }
@@ -102,7 +103,8 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
             for panic_at in [0..1, 1..2, 100..101, 100..105] {
                 let delay = |visit| slow_down(visit, panic_at.start);
                 let [begun, visits] = endings::panic(way.begin(tree.path()), threads, panic_at.clone(), delay);
-                assert!(begun == threads && visits < 3000);
+                assert_eq!(begun, threads);
+                assert!(visits < 3000, "{visits} visits");
             }
         }
     }

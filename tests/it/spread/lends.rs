@@ -54,7 +54,7 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
             for threads in [2, 8] {
                 let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, plan));
                 let visits = in_one_order(parts.into_iter().flatten());
-                assert!(visits == expected, "seed {seed}, {way:?}, {threads} threads");
+                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
             }
         }
     }
@@ -181,7 +181,7 @@ fn as_many_closures_run_as_there_are_threads() {
             while worker.next().unwrap().is_some() {}
             (worker.index(), thread::current().id())
         });
-        assert!(ids.iter().map(|id| id.0).eq(0..threads), "{ids:?}");
+        assert_eq!(ids.iter().map(|id| id.0).collect::<Vec<_>>(), (0..threads).collect::<Vec<_>>());
         assert_eq!(ids[0].1, thread::current().id());
         assert_eq!(ids.iter().map(|id| id.1).collect::<HashSet<_>>().len(), threads);
     }

@@ -41,7 +41,7 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
             for threads in THREADS {
                 for _ in 0..if runs_long() { 100 } else { 2 } {
                     let visits = way.spread(tree.path(), threads);
-                    assert!(visits == expected, "{way:?}, {threads} threads: {visits:#?}");
+                    assert_eq!(visits, expected, "{way:?}, {threads} threads");
                 }
             }
         }

@@ -74,23 +74,21 @@ fn levels_that_change_are_known_again() {
     thread::scope(|scope| {
         for system in systems {
             scope.spawn(move || {
-                let row = "walk: closed levels change";
-                match system.mounted(fill, check) {
-                    Ok(cases) => machine::passed(row, cases, "walks by one thread and by two"),
-                    Err(missing) => machine::skip(&format!("{row}, on {}", system.name), &missing),
-                }
+                machine::skip_unless(
+                    &format!("walk: closed levels change, on {}", system.name),
+                    system.mounted(fill, check),
+                );
             });
         }
     });
 }
 
-fn check(mounted: &Mounted) -> usize {
-    let mut cases = 0;
+fn check(mounted: &Mounted) {
+    let mut trees = 0..;
     for (what, change) in CHANGES {
         for way in WAYS {
             for threads in [1, 2] {
-                let tree = mounted.at.join(cases.to_string());
-                cases += 1;
+                let tree = mounted.at.join(trees.next().expect("BUG: trees without end").to_string());
                 // Such servers read by path: a directory whose path changes while another thread reads it looks empty.
                 if threads == 2 && what == "each level has another name" && mounted.system.name.starts_with("FUSE") {
                     continue;
@@ -108,7 +106,6 @@ fn check(mounted: &Mounted) -> usize {
             }
         }
     }
-    cases
 }
 
 /// Calls `change` when the walk is at the deepest level.
@@ -155,5 +152,5 @@ fn rm_removes_a_lower_layer() {
             fs::remove_dir(&tree).unwrap();
         }
     });
-    machine::report(row, outcome.map(|()| 2), "trees 60 levels deep, each copied up while it is removed");
+    machine::skip_unless(row, outcome);
 }
