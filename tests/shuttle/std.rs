@@ -51,7 +51,6 @@ pub(crate) mod thread {
     use std::num::NonZero;
     pub(crate) use std::thread::Result;
 
-    /// More than the threads that `spread(0)` takes anyway.
     pub(crate) fn available_parallelism() -> io::Result<NonZero<usize>> {
         Ok(const { NonZero::new(10).unwrap() })
     }
