@@ -1,7 +1,7 @@
 //! Walks by several threads while calls fail, and where threads are refused. The tests of one thread among mounts, and against a
 //! hostile server, run on several threads too.
 
-use super::{Lent, SORTED, Told, WAYS, comb};
+use super::{Lent, SORTED, Told, WAYS, comb, make};
 use crate::support::machine;
 use crate::support::process::{self, in_thread};
 use crate::support::scratch::Scratch;
@@ -25,6 +25,7 @@ fn some_threads_are_refused() {
         }
         let tree = Scratch::new();
         comb(tree.path(), 20);
+        make(tree.path(), &["1/", "2/", "3/", "4/", "5/", "6/"]);
         let all = Told::by_std(tree.path()).unwrap();
         let roots = WAYS.map(|way| way.begin(tree.path()));
         in_thread(|| {
@@ -42,11 +43,11 @@ fn some_threads_are_refused() {
                 let (plan, begun) = (run.way.plan(), AtomicUsize::new(0));
                 let parts = run.walk.spread(64, |worker| {
                     begun.fetch_add(1, SeqCst);
-                    let mut lent = Lent::default();
+                    let (is_first, mut lent) = (worker.index() == 0, Lent::default());
                     while lent.take(worker, |_| (), |_| plan) {
-                        if begun.load(SeqCst) < MAY_BE {
-                            thread::sleep(Duration::from_millis(1));
-                        }
+                        // Otherwise those that run could do it all.
+                        let waits = |_: &_| lent.visits.len() > usize::from(is_first) && begun.load(SeqCst) < MAY_BE;
+                        (0..1000).take_while(waits).for_each(|_| thread::sleep(Duration::from_millis(1)));
                     }
                     lent.visits
                 });
