@@ -83,8 +83,8 @@ fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
                 dir = lendir::openat(&dir, "m").unwrap();
             }
         });
-        let mut read_all =
-            Walk::options().read_tree_from_fd(lendir::open(tree.path()).unwrap(), "").with_order(Order::Bytes);
+        let options = ReadTree::options().order(Order::Bytes);
+        let mut read_all = options.from_fd(lendir::open(tree.path()).unwrap(), "");
         let others = leave_room(2); // the root is open
         let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
         drop(others);
