@@ -27,6 +27,8 @@ pub(crate) struct Arena {
     /// Of the directory, as in [`Directory`](crate::entry::Directory).
     pub(crate) path: Vec<u8>,
     pub(crate) depth: usize,
+    /// How many bytes of records there may be.
+    pub(crate) limit: Option<usize>,
 }
 
 pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
@@ -52,6 +54,9 @@ impl Arena {
     #[inline]
     pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
         if self.memory.len() < used + MIN_BATCH {
+            if self.limit.is_some_and(|limit| used > limit) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
             grow(&mut self.memory, used + MIN_BATCH)?;
         }
         let room = self.memory.len() - used;

@@ -150,9 +150,9 @@ impl<T> Descent<T> {
         bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Enters the next root, where `left` is left to do. Returns whether there was one.
+    /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for [`open`](Self::open).
     #[cold]
-    pub(super) fn open_root(&mut self, left: T) -> Result<bool, Error> {
+    pub(super) fn open_root(&mut self, left: T, give_back: impl FnMut() -> bool) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
@@ -164,7 +164,8 @@ impl<T> Descent<T> {
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path);
-            Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
+            let root = until_enough(|| Found::root(&path, self.options.follow_roots), |errno| *errno, give_back);
+            root.map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = self.path.bounds(0);
         self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
@@ -192,16 +193,19 @@ impl<T> Descent<T> {
         self.path.come_up(self.stack.top().bounds.path_end);
     }
 
-    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
+    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter. If
+    /// the system has no descriptor left, `give_back` gives some back, if it can.
     #[inline(always)]
-    pub(super) fn open(&mut self, kind: Kind, name: &CStr) -> Result<Option<Child>, Error> {
+    pub(super) fn open(
+        &mut self,
+        kind: Kind,
+        name: &CStr,
+        give_back: impl FnMut() -> bool,
+    ) -> Result<Option<Child>, Error> {
         debug_assert_eq!(self.path.name(), name);
-        // Before it opens another one, so there are never more than `max_open`.
-        if self.stack.is_full() {
-            self.stack.close_first();
-        }
+        self.make_room();
         if !kind.is_plain() {
-            return self.open_otherwise(kind, None);
+            return self.open_otherwise(kind, None, give_back);
         }
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
@@ -210,8 +214,29 @@ impl<T> Descent<T> {
                 let end_marker = opener.pass_down(top.end_marker);
                 Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(kind, Some(opened)),
+            opened => self.open_otherwise(kind, Some(opened), give_back),
         }
+    }
+
+    /// Before another directory is opened, so there are never more than `max_open`.
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.stack.is_full() {
+            self.stack.close_first();
+        }
+    }
+
+    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
+    pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
+        self.make_room();
+        let depth = self.stack.top().bounds.depth + 1;
+        self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
+        Ok(Child(found))
+    }
+
+    /// What opens the names of the current directory.
+    pub(super) fn opener(&self) -> Opener {
+        self.opener
     }
 
     /// As [`open`](Self::open), where one call is not enough: for a name that is not plain, below a link, and after an error.
@@ -221,12 +246,15 @@ impl<T> Descent<T> {
         &mut self,
         kind: Kind,
         mut opened: Option<Result<OwnedFd, Errno>>,
+        mut give_back: impl FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
             return match self.find_child(kind, opened.take()) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if kind == Kind::UNKNOWN => Ok(None),
-                Err(Refusal::Kernel(errno)) if raw_open::lacks_descriptor(errno) && self.stack.lower_limit() => {
+                Err(Refusal::Kernel(errno))
+                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit()) =>
+                {
                     continue;
                 }
                 Err(refusal) => Err(self.refusal(refusal)),
@@ -314,13 +342,19 @@ impl<T> Descent<T> {
     }
 
     /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
-    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported.
+    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `give_back` is as
+    /// for [`open`](Self::open).
     #[cold]
-    pub(super) fn come_back(&mut self, lose: impl FnOnce([&mut T; 2]) -> bool) -> Result<(), Error> {
+    pub(super) fn come_back(
+        &mut self,
+        lose: impl FnOnce([&mut T; 2]) -> bool,
+        give_back: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        match way_back::find(closed, below, path, links, options.same_mount, || stack.way_down()) {
+        let find = || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
+        match until_enough(find, |not_found| not_found.errno, give_back) {
             Ok(dir) => {
                 stack.found_above_top(dir);
                 Ok(())
@@ -390,5 +424,19 @@ impl<T> Descent<T> {
     /// What holds between two steps.
     pub(super) fn check(&self) {
         self.stack.check();
+    }
+}
+
+/// Tries again while the system has no descriptor left and `give_back` gives some back.
+fn until_enough<R, E>(
+    mut open: impl FnMut() -> Result<R, E>,
+    errno: impl Fn(&E) -> Errno,
+    mut give_back: impl FnMut() -> bool,
+) -> Result<R, E> {
+    loop {
+        match open() {
+            Err(error) if raw_open::lacks_descriptor(errno(&error)) && give_back() => {}
+            opened => return opened,
+        }
     }
 }

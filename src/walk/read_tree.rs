@@ -11,15 +11,16 @@
 //! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
 
 use super::WalkOptions;
-use super::descent::{Current, Descent};
+use super::descent::{Child, Current, Descent};
 use super::lender::until_ok;
 use super::opener::Found;
 use super::pending::Kind;
+use super::read_ahead::{Place, ReadAhead, Rest};
 use super::roots::Roots;
 use super::tree_entry::{Then, TreeEntry};
 use crate::entry::Directory;
 use crate::error::Error;
-use crate::listing::{Extent, Listing, Order};
+use crate::listing::{Content, Extent, Listing, Order};
 use rustix::fd::OwnedFd;
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -109,6 +110,8 @@ pub struct ReadTree {
     owed: Vec<(usize, io::Error)>,
     /// What the tree does next about the entry lent last.
     then: Cell<Then>,
+    /// Most trees have none.
+    ahead: Option<Box<ReadAhead>>,
 }
 
 /// The entries of a level that are left.
@@ -173,7 +176,8 @@ impl ReadTree {
     fn new(options: &WalkOptions, roots: Roots, path: &[u8]) -> Self {
         let mut descent = Descent::new(options.options);
         descent.begin(roots, path);
-        Self { descent, listing: Listing::with_order(Order::Unsorted), owed: Vec::new(), then: Cell::default() }
+        let listing = Listing::with_order(Order::Unsorted);
+        Self { descent, listing, owed: Vec::new(), then: Cell::default(), ahead: None }
     }
 
     /// Sorts each directory that is read from now on. Without this call the entries come as the kernel gives them
@@ -188,6 +192,13 @@ impl ReadTree {
     #[doc(alias("sort_by", "sort_by_file_name"))]
     pub fn with_order(mut self, order: Order) -> Self {
         self.listing.set_order(order);
+        self
+    }
+
+    /// Reads directories ahead.
+    pub fn read_ahead(mut self, threads: usize) -> Self {
+        let new = || Box::new(ReadAhead::new(threads, self.listing.order(), self.descent.options()));
+        self.ahead = (threads > 0).then(new);
         self
     }
 
@@ -321,7 +332,8 @@ impl ReadTree {
     fn advance(&mut self) -> Result<bool, Error> {
         match self.then.take() {
             Then::Next => {}
-            Then::Below(kind) => self.go_below(kind)?,
+            Then::Below(kind) if self.ahead.is_none() => self.go_below(kind)?,
+            Then::Below(kind) => self.go_below_ahead(kind)?,
             Then::Leave => self.leave(),
         }
         while !self.go_on() {
@@ -350,22 +362,54 @@ impl ReadTree {
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
     fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
-        let is_owed = self.is_owed();
-        let Self { descent, listing, .. } = self;
-        let Left { next, end } = descent.top().left;
-        let entry = listing.get(next - 1).expect("BUG: no entry was lent");
-        let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
-        if next == end.entries && !is_owed && descent.may_replace_top() {
-            descent.replace_top(child);
-        } else {
-            descent.push(child, Left::default());
+        let Self { descent, listing, ahead, .. } = self;
+        let entry = listing.get(descent.top().left.next - 1).expect("BUG: no entry was lent");
+        match descent.open(kind, entry.name_cstr(), || give_back(ahead))? {
+            Some(child) => self.enter(child, None),
+            None => Ok(()),
         }
-        self.read()
     }
 
-    /// Reads the directory that was just opened, behind the entries of those above.
+    /// As [`go_below`](Self::go_below), with what was read ahead, if anything was.
+    #[inline(never)]
+    fn go_below_ahead(&mut self, kind: Kind) -> Result<(), Error> {
+        let Self { descent, listing, ahead, .. } = self;
+        let opener = descent.opener();
+        let level = descent.top();
+        let Left { next, end } = level.left;
+        let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
+        let rest = kind.is_plain().then(|| Rest {
+            listing,
+            range: next..end.entries,
+            dir: level.dir(),
+            end_marker: level.end_marker,
+            opener,
+        });
+        match ahead.as_mut().and_then(|ahead| ahead.take(place, rest)) {
+            Some((found, content)) => {
+                let child = descent.take_over(found)?;
+                self.enter(child, Some(&content))
+            }
+            None => self.go_below(kind),
+        }
+    }
+
+    /// Enters `child`, and reads it, or takes over what was read.
     #[inline(always)]
-    fn read(&mut self) -> Result<(), Error> {
+    fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
+        let is_owed = self.is_owed();
+        let Left { next, end } = self.descent.top().left;
+        if next == end.entries && !is_owed && self.descent.may_replace_top() {
+            self.descent.replace_top(child);
+        } else {
+            self.descent.push(child, Left::default());
+        }
+        self.read(content)
+    }
+
+    /// Reads the directory that was just opened, behind the entries of those above, unless its `content` was read ahead.
+    #[inline(always)]
+    fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
         let Self { descent, listing, owed, .. } = self;
         let above = if let [.., above, _] = descent.levels() { above.left.end } else { Extent::default() };
         let max_depth = descent.options().max_depth;
@@ -377,7 +421,10 @@ impl ReadTree {
         if let Some(errno) = unreadable {
             return Err(descent.error(errno));
         }
-        let result = listing.read_behind(above, dir, end_marker);
+        let result = match content {
+            Some(content) => listing.append(above, content),
+            None => listing.read_behind(above, dir, end_marker),
+        };
         left.end = listing.extent();
         if let Err(error) = result {
             owed.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
@@ -395,14 +442,17 @@ impl ReadTree {
     #[inline(never)]
     fn go_up(&mut self) -> Result<bool, Error> {
         if self.descent.levels().is_empty() {
-            let is_there = self.descent.open_root(Left::default())?;
-            return if is_there { self.read().map(|()| true) } else { Ok(false) };
+            if let Some(ahead) = &mut self.ahead {
+                ahead.clear();
+            }
+            let is_there = self.descent.open_root(Left::default(), || give_back(&mut self.ahead))?;
+            return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
         let owed = if self.is_owed() { self.owed.pop() } else { None };
         if let Some((_, error)) = owed {
             return Err(self.descent.error(error));
         }
-        self.descent.come_back(|_| true)?;
+        self.descent.come_back(|_| true, || give_back(&mut self.ahead))?;
         self.descent.pop();
         Ok(true)
     }
@@ -412,6 +462,16 @@ impl ReadTree {
         let left = self.descent.left_mut();
         left.next = left.end.entries;
     }
+}
+
+/// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
+#[cold]
+fn give_back(ahead: &mut Option<Box<ReadAhead>>) -> bool {
+    let is_lower = ahead.as_mut().map(|ahead| ahead.lower_limit());
+    if is_lower == Some(false) {
+        *ahead = None; // its threads may be opening what they were told before
+    }
+    is_lower.is_some()
 }
 
 impl fmt::Debug for ReadTree {
