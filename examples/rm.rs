@@ -113,9 +113,9 @@ impl Rm {
     }
 
     fn leave(&mut self, dir: &Dir<'_, Option<Errno>>) {
-        let removed = match dir.parent() {
-            Some(parent) => unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR),
-            None if dir.depth() == 0 => remove_root(dir),
+        let removed = match dir.parent_and_name() {
+            Some(_) if dir.depth() == 0 => remove_root(dir),
+            Some((parent, name)) => unlinkat(parent, name, AtFlags::REMOVEDIR),
             None => Err(Errno::NOENT), // it was moved
         };
         self.report(dir.path(), removed.err().map(|errno| dir.state().unwrap_or(errno)));

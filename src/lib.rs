@@ -62,8 +62,8 @@
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`ReadTree::filter_map`]; for paths [`ReadTree::paths`] |
-//! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::read_tree_from_fd`], [`WalkOptions::from_fd`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`ReadTree::with_order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
+//! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
 //! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; as the record has it, perhaps unknown, [`Entry::d_type`] |
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
@@ -72,13 +72,13 @@
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
 //! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Dir::skip_entry`], [`Dir::skip_name`], [`Dir::skip_all`] |
 //! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
-//! | go no deeper than some levels, stay on one mount | [`WalkOptions::max_depth`], [`WalkOptions::same_mount`] |
-//! | visit a directory after everything below it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`] |
+//! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`TreeOptions`] and [`WalkOptions`] |
+//! | visit a directory after everything below it, to remove it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
 //! | have what is below an entry right after it | [`read_tree`] |
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | walk several trees | [`WalkOptions::read_trees`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
+//! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
@@ -148,7 +148,7 @@ cfg_if! {
         pub use listing::{Listing, Order};
         pub use open::{open, open_with, openat, openat_with};
         pub use read_dir::{ReadDir, read_dir};
-        pub use walk::{Dir, ReadTree, TreeEntry, Walk, WalkOptions, Worker, read_tree};
+        pub use walk::{Dir, ReadTree, TreeEntry, TreeOptions, Walk, WalkOptions, Worker, read_tree};
 
         #[doc(no_inline)]
         pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};

@@ -110,10 +110,6 @@ impl Listing {
         Self { order, ..Self::default() }
     }
 
-    pub(crate) fn set_order(&mut self, order: Order) {
-        self.order = order;
-    }
-
     pub(crate) fn extent(&self) -> Extent {
         self.extent
     }

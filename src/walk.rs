@@ -52,14 +52,14 @@ mod work_queue;
 mod worker;
 
 pub use dir::Dir;
-pub use read_tree::{ReadTree, read_tree};
+pub use read_tree::{ReadTree, TreeOptions, read_tree};
 pub use tree_entry::TreeEntry;
 pub use worker::Worker;
 
 use crate::error::Error;
 use lender::{Lender, until_ok};
 use opener::Found;
-use options::{MIN_OPEN, Options};
+use options::Options;
 use roots::Roots;
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
@@ -209,11 +209,11 @@ impl<S: Clone> Walk<S> {
 
 impl<S> fmt::Debug for Walk<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let descent = &self.lender.traversal.descent;
+        let Traversal { descent, second_visits, .. } = &self.lender.traversal;
         let mut shown = f.debug_struct("Walk");
         shown.field("path", &Path::new(OsStr::from_bytes(descent.path().as_bytes())));
         shown.field("depth", &descent.levels().last().map_or(0, |top| top.bounds.depth));
-        shown.field("options", descent.options()).finish_non_exhaustive()
+        shown.field("options", descent.options()).field("second_visits", second_visits).finish_non_exhaustive()
     }
 }
 
@@ -235,13 +235,14 @@ impl<S> fmt::Debug for Walk<S> {
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
 pub struct WalkOptions<S = ()> {
     options: Options,
+    second_visits: bool,
     state: S,
 }
 
 /// Those of [`Walk::options`].
 impl Default for WalkOptions {
     fn default() -> Self {
-        Self { options: Options::default(), state: () }
+        Self { options: Options::default(), second_visits: false, state: () }
     }
 }
 
@@ -266,7 +267,7 @@ impl<S> WalkOptions<S> {
     }
 
     /// Lends each directory once more, after everything below it and without its entries: see
-    /// [`Dir::is_second_visit`](Dir::is_second_visit) and [`Dir::parent`](Dir::parent). First and second visits
+    /// [`Dir::is_second_visit`] and [`Dir::parent_and_name`]. First and second visits
     /// come in pairs, except that a level that others move or remove can be [lost](Self::max_open). On several threads too,
     /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
     /// wrote.
@@ -275,7 +276,7 @@ impl<S> WalkOptions<S> {
     /// the walk closes levels early.
     #[doc(alias("depth_first", "contents_first", "post_order"))]
     pub fn second_visits(mut self, yes: bool) -> Self {
-        self.options.second_visits = yes;
+        self.second_visits = yes;
         self
     }
 
@@ -300,13 +301,12 @@ impl<S> WalkOptions<S> {
     ///   directory made later has the same birth time. That takes one or two ticks of the clock, at most 20 ms with
     ///   `CONFIG_HZ=100`. With second visits on several threads it also waits before it shares such a level.
     pub fn max_open(mut self, descriptors: usize) -> Self {
-        self.options.max_open = descriptors.max(MIN_OPEN);
+        self.options.set_max_open(descriptors);
         self
     }
 
     /// Lends no entries deeper than `depth`, like `find -maxdepth`. A directory of that depth is an entry, and not opened: with
-    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries. A
-    /// [`ReadTree`](crate::ReadTree) lends these entries.
+    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
@@ -351,7 +351,7 @@ impl<S> WalkOptions<S> {
     /// size of the state for each level. On several threads, one clone more for each thread, and one or two for each part of the
     /// work that it splits off; with second visits also one for each level from the root to such a part.
     pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
-        WalkOptions { options: self.options, state: of_root }
+        WalkOptions { options: self.options, second_visits: self.second_visits, state: of_root }
     }
 
     /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
@@ -398,7 +398,7 @@ impl<S> WalkOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
-        let mut traversal = Traversal::new(self.options, self.state);
+        let mut traversal = Traversal::new(self.options, self.second_visits, self.state);
         traversal.descent.begin(roots, path);
         Walk { lender: Lender::new(traversal) }
     }

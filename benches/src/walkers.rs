@@ -76,7 +76,8 @@ pub fn read_tree(tree: &Tree) -> Contender<'_> {
 }
 
 pub fn read_tree_sorted(tree: &Tree) -> Contender<'_> {
-    let open = || opened(tree).with_order(lendir::Order::Bytes);
+    let options = ReadTree::options().order(lendir::Order::Bytes);
+    let open = move || options.clone().open(tree.path()).expect("cannot open the root");
     Contender::reading("lendir, read_tree, sorted", tree.oracle(Answer::ByEntry(Order::Sorted)), EachEntry(open))
 }
 

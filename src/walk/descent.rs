@@ -18,6 +18,7 @@ use super::way_back::{self, Closed, NotFound, Start};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -46,10 +47,21 @@ pub(super) struct Current<'a, T> {
     pub(super) end_marker: EndMarker,
     pub(super) unreadable: Option<Errno>,
     pub(super) left: &'a mut T,
-    /// The directory right above it, if that is a level and open.
-    pub(super) parent: Option<BorrowedFd<'a>>,
+    above: &'a [Level<T>],
     pub(super) path: &'a TreePath,
     pub(super) links: &'a Links,
+}
+
+impl<'a, T> Current<'a, T> {
+    /// The directory that its name is relative to: the one right above it, if that is a level and open; for a root that was opened
+    /// by its path, the current directory.
+    pub(super) fn parent(&self) -> Option<BorrowedFd<'a>> {
+        if self.bounds.depth == 0 {
+            return self.path.leads_to_root().then_some(CWD);
+        }
+        let above = self.above.last().filter(|above| above.bounds.depth + 1 == self.bounds.depth);
+        above.and_then(Level::open_dir)
+    }
 }
 
 impl<T> Descent<T> {
@@ -75,7 +87,7 @@ impl<T> Descent<T> {
 
     /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
     pub(super) fn begin(&mut self, roots: Roots, path: &[u8]) {
-        self.path.begin(path);
+        self.path.begin(path, roots.is_by_path);
         self.roots = roots;
     }
 
@@ -132,11 +144,9 @@ impl<T> Descent<T> {
     pub(super) fn visit(&mut self) -> Current<'_, T> {
         let Self { stack, path, links, unreadable, .. } = self;
         let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
-        let (bounds, end_marker) = (top.bounds, top.end_marker);
-        let above = above.last().filter(|above| above.bounds.depth + 1 == bounds.depth);
+        let (bounds, end_marker, unreadable) = (top.bounds, top.end_marker, *unreadable);
         let (dir, left) = top.lend();
-        let (parent, unreadable) = (above.and_then(Level::open_dir), *unreadable);
-        Current { dir, bounds, end_marker, unreadable, left, parent, path, links }
+        Current { dir, bounds, end_marker, unreadable, left, above, path, links }
     }
 
     /// An error of the current directory.
@@ -163,7 +173,7 @@ impl<T> Descent<T> {
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
-            self.path.begin(&path);
+            self.path.begin(&path, true);
             let root = until_enough(|| Found::root(&path, self.options.follow_roots), |errno| *errno, give_back);
             root.map_err(|errno| Error::new(&path, 0, errno))?
         };
@@ -404,9 +414,10 @@ impl<T> Descent<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth.
-    pub(super) fn cost_until(&self, level: &Level<T>) -> usize {
-        level.bounds.path_end + self.links.cost_until(level.bounds.depth, self.options.second_visits)
+    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth. Whether the
+    /// other thread `comes_back` to what is above.
+    pub(super) fn cost_until(&self, level: &Level<T>, comes_back: bool) -> usize {
+        level.bounds.path_end + self.links.cost_until(level.bounds.depth, comes_back)
     }
 
     /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.

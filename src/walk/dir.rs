@@ -62,7 +62,7 @@ use std::{fmt, io};
 /// ```
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
-    /// At a second visit.
+    /// What its name is relative to, at a second visit.
     parent: Option<BorrowedFd<'a>>,
     /// Where its name begins in the path.
     name_at: usize,
@@ -84,9 +84,11 @@ impl<'a, S> Dir<'a, S> {
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
         let Traversal { descent, notes, .. } = traversal;
         let max_depth = descent.options().max_depth;
-        let Current { dir, bounds, end_marker, unreadable, left, parent, path, links } = descent.visit();
-        let Todo { names_at, state, .. } = left;
-        let is_second_visit = left.visit == Visit::Second;
+        let current = descent.visit();
+        let is_second_visit = current.left.visit == Visit::Second;
+        let parent = if is_second_visit { current.parent() } else { None };
+        let Current { dir, bounds, end_marker, unreadable, left: Todo { names_at, state, .. }, path, links, .. } =
+            current;
         let has_entries = !is_second_visit && bounds.depth < max_depth;
         notes.unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
@@ -96,7 +98,7 @@ impl<'a, S> Dir<'a, S> {
         let path = path.as_bytes_with_nul();
         let directory = Directory { fd: dir, path: bounds.path(path), depth: bounds.depth };
         let entries = Entries { records: Records::new(dir, buffer.memory(), end_marker), phase, directory };
-        let (parent, names_at) = (parent.filter(|_| is_second_visit), *names_at);
+        let names_at = *names_at;
         Self {
             entries,
             parent,
@@ -402,13 +404,6 @@ impl<'a, S> Dir<'a, S> {
         of_root.map_or(&self.entries.directory.path[self.name_at..], OsStr::as_bytes)
     }
 
-    /// Its name with a NUL, for `*at` calls relative to [`parent`](Self::parent). A root has no parent: for it, this
-    /// is its path as it was given, up to the first NUL, for calls relative to the current directory.
-    #[inline]
-    pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL")
-    }
-
     /// Its name for `std`.
     #[inline]
     pub fn name_os(&self) -> &'a OsStr {
@@ -473,11 +468,18 @@ impl<'a, S> Dir<'a, S> {
         self.entries.directory.error(cause)
     }
 
-    /// Its parent directory, at a second visit, for `unlinkat`, `fchmodat` and the like. `None` for a root, at a first visit,
-    /// and if the parent could not be reopened, which was an error of [`Walk::next`](super::Walk::next) before.
-    #[inline]
-    pub fn parent(&self) -> Option<BorrowedFd<'a>> {
-        self.parent
+    /// At a second visit, the open directory that it is in, and its name there: for `unlinkat`, `renameat` and the like. For a root
+    /// that was opened by a path, the current directory and that path, which the call then looks up once more.
+    ///
+    /// `None` where a name alone would act elsewhere: for a root that came [as a descriptor](super::WalkOptions::from_fd), and
+    /// where the level above is [lost](super::WalkOptions::max_open), which was an error of [`Walk::next`](super::Walk::next).
+    /// And at a first visit: by then, its parent may be closed for good.
+    ///
+    /// Costs: one scan of the name for its NUL.
+    #[doc(alias("parent", "name_cstr"))]
+    pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
+        let name = || CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL");
+        self.parent.map(|parent| (parent, name()))
     }
 
     /// Whether it turned out to be removed while it was read: see [`Entries::removed`].
@@ -495,3 +497,16 @@ impl<S> fmt::Debug for Dir<'_, S> {
             .finish_non_exhaustive()
     }
 }
+
+/// Nor does the compiler take a name from one call and a directory from another: this would remove a directory of the current one
+/// where the walk knows no parent.
+///
+/// ```compile_fail,E0599
+/// use lendir::rustix::fs::{AtFlags, CWD, unlinkat};
+///
+/// # fn remove(dir: lendir::Dir<'_>) -> lendir::rustix::io::Result<()> {
+/// unlinkat(dir.parent().unwrap_or(CWD), dir.name_cstr(), AtFlags::REMOVEDIR)
+/// # }
+/// ```
+#[cfg(doctest)]
+mod misuse {}

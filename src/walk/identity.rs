@@ -1,4 +1,5 @@
-//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on.
+//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on. They do not know where in the
+//! tree it is.
 
 use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;

@@ -1,5 +1,5 @@
 //! `Opener`, `Found`: open a root and each directory below it, and find out whether a directory is on another mount than its
-//! parent.
+//! parent. It does not know paths, levels or links that were followed.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.

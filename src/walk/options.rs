@@ -1,4 +1,4 @@
-//! `Options`: what the caller wants of a walk or of a tree, set before it begins.
+//! `Options`: what the caller may want of any tree, set before it is entered.
 
 /// The base, the current directory, and two more on the way by names to a closed level.
 pub(super) const MIN_OPEN: usize = 4;
@@ -7,7 +7,6 @@ pub(super) const MIN_OPEN: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) same_mount: bool,
-    pub(super) second_visits: bool,
     /// At least [`MIN_OPEN`].
     pub(super) max_open: usize,
     /// Entries of this depth are the deepest that are lent.
@@ -18,6 +17,12 @@ pub(super) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { same_mount: false, second_visits: false, max_open: 32, max_depth: usize::MAX, follow_roots: true }
+        Self { same_mount: false, max_open: 32, max_depth: usize::MAX, follow_roots: true }
+    }
+}
+
+impl Options {
+    pub(super) fn set_max_open(&mut self, descriptors: usize) {
+        self.max_open = descriptors.max(MIN_OPEN);
     }
 }

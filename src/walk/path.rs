@@ -1,4 +1,5 @@
-//! `TreePath`: the path of the name that a thread went to last. `Bounds`: which part of it is that of a level.
+//! `TreePath`: the path of the name that a thread went to last. `Bounds`: which part of it is that of a level. They do not know
+//! whether anything is open, nor whether the path still leads there.
 
 use crate::error::Error;
 use std::ffi::CStr;
@@ -10,17 +11,24 @@ pub(super) struct TreePath {
     bytes: Vec<u8>,
     /// How long the path of the root is.
     root: usize,
+    /// Whether the root was opened by that path.
+    leads_to_root: bool,
     /// Where the name begins that was gone down to last.
     name_at: usize,
 }
 
 impl TreePath {
-    /// The path of a root.
-    pub(super) fn begin(&mut self, root: &[u8]) {
+    /// The path of a root, and whether it was opened by that.
+    pub(super) fn begin(&mut self, root: &[u8], leads_to_root: bool) {
         self.bytes.clear();
         self.bytes.extend_from_slice(root);
         self.bytes.push(0);
-        (self.root, self.name_at) = (root.len(), 0);
+        (self.root, self.leads_to_root, self.name_at) = (root.len(), leads_to_root, 0);
+    }
+
+    /// Whether it leads from the current directory to the root.
+    pub(super) fn leads_to_root(&self) -> bool {
+        self.leads_to_root
     }
 
     /// With its NUL.
@@ -91,7 +99,7 @@ impl TreePath {
     /// The path that ends at `end`, for another thread.
     pub(super) fn copy_until(&self, end: usize) -> Self {
         const NEXT_NAME: usize = 1 + 255; // or entering the first child would take twice the memory once more
-        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), root: self.root, name_at: 0 };
+        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), name_at: 0, ..*self };
         path.bytes.extend_from_slice(self.until(end));
         path.bytes.push(0);
         path
@@ -133,7 +141,7 @@ mod tests {
         {
             let [root, a, b] = [root, a, b].map(str::as_bytes);
             let mut path = TreePath::default();
-            path.begin(root);
+            path.begin(root, true);
             path.go_down(root.len(), b"a\0");
             assert_eq!((path.as_bytes(), path.name()), (a, c"a"));
             path.go_down(a.len(), b"bc\0");

@@ -1,4 +1,4 @@
-//! `Pending`: the names of directories still to do.
+//! `Pending`: the names of directories still to do. It does not know at which levels they are: whoever calls it keeps the positions.
 
 use rustix::fs::FileType;
 use std::ffi::CStr;

@@ -1,5 +1,5 @@
 //! The `openat` and `openat2` calls of a walk: for a root, for a name in a directory, for the directory above, and for a
-//! directory whose descriptor was closed.
+//! directory whose descriptor was closed. They do not know what an error means for the walk.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};

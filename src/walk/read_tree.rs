@@ -1,4 +1,4 @@
-//! `ReadTree`, `read_tree`: every entry of a tree in one loop, each right before what is below it.
+//! `ReadTree`, `TreeOptions`, `read_tree`: every entry of a tree in one loop, each right before what is below it.
 //!
 //! ```text
 //! stack     levels with entries left       /usr             share          doc
@@ -10,10 +10,10 @@
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
 //! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
 
-use super::WalkOptions;
 use super::descent::{Child, Current, Descent};
 use super::lender::until_ok;
 use super::opener::Found;
+use super::options::Options;
 use super::pending::Kind;
 use super::read_ahead::{Place, ReadAhead, Rest};
 use super::roots::Roots;
@@ -40,10 +40,10 @@ use std::{fmt, io, iter};
 ///
 /// # Errors
 ///
-/// Those of [`WalkOptions::read_tree`], which also says what it costs.
+/// Those of [`TreeOptions::open`], which also says what it costs.
 #[doc(alias("walkdir", "fts", "nftw", "find"))]
 pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
-    WalkOptions::default().read_tree(path)
+    ReadTree::options().open(path)
 }
 
 /// Every entry of a tree in one loop, each right before what is below it: the order of walkdir, `fts`, `find` and `tree`.
@@ -60,7 +60,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// With options, it begins by [`WalkOptions::read_tree`].
+/// With options, it begins by [`ReadTree::options`].
 ///
 /// It lends, and so it is no [`Iterator`], and there is no `for entry in tree`: instead of that, write the loop above, or go over
 /// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
@@ -77,7 +77,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 ///
 /// A value for each level, such as rules, an indent or a sum, goes into a `Vec` of yours that you cut to
 /// [`depth`](TreeEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
-/// visits](WalkOptions::second_visits), and for what you do with a directory as a whole, there is [`Walk`](super::Walk).
+/// visits](crate::WalkOptions::second_visits), and for what you do with a directory as a whole, there is [`Walk`](super::Walk).
 ///
 /// # Guarantees
 ///
@@ -85,7 +85,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// [`follow`](TreeEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
 ///
 /// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
-///   that of [`with_order`](Self::with_order). The root is no entry.
+///   that of [`TreeOptions::order`]. The root is no entry.
 /// - **The entry of a directory is lent before the directory is opened**: you can `chmod` it first. If it cannot be entered, the
 ///   error comes right after its entry.
 /// - **A directory is read whole before its first entry comes.** If reading it fails midway, the entries before the error come
@@ -97,7 +97,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](WalkOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
+/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
 /// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
 /// reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
@@ -123,83 +123,10 @@ struct Left {
     end: Extent,
 }
 
-impl WalkOptions {
-    /// Reads the tree at `path` in one loop. The paths of the entries begin with `path`, as it is written here.
-    /// [`second_visits`](Self::second_visits) changes nothing.
-    ///
-    /// ```
-    /// use lendir::{Order, Walk};
-    ///
-    /// // The options come before, the order after.
-    /// let mut tree = Walk::options().max_depth(2).same_mount(true).read_tree("/sys/class")?.with_order(Order::Bytes);
-    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-    ///     assert!(entry.depth() <= 2);
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`](Self::open): `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file. If the root may not be read,
-    /// [`ReadTree::next`] returns the error.
-    pub fn read_tree(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
-        let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
-        Ok(ReadTree::new(&self, Roots::open(root), path))
-    }
-
-    /// Reads the trees at `paths`, one after another. A root is opened when the loop comes to it: if it is missing, that is an error
-    /// of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
-    ///
-    /// ```
-    /// let mut trees = lendir::Walk::options().read_trees(["/sys/class", "/no/such/directory", "/sys/bus"]);
-    /// let mut errors = 0;
-    /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
-    /// assert_eq!(errors, 1);
-    /// ```
-    ///
-    /// Costs: a copy of each path.
-    pub fn read_trees<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> ReadTree {
-        ReadTree::new(&self, Roots::at(paths), b"")
-    }
-
-    /// Reads the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with paths that begin with `path`:
-    /// see [`from_fd`](Self::from_fd), also for costs.
-    pub fn read_tree_from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> ReadTree {
-        ReadTree::new(&self, Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
-    }
-}
-
 impl ReadTree {
-    fn new(options: &WalkOptions, roots: Roots, path: &[u8]) -> Self {
-        let mut descent = Descent::new(options.options);
-        descent.begin(roots, path);
-        let listing = Listing::with_order(Order::Unsorted);
-        Self { descent, listing, owed: Vec::new(), then: Cell::default(), ahead: None }
-    }
-
-    /// Sorts each directory that is read from now on. Without this call the entries come as the kernel gives them
-    /// ([`Order::Unsorted`]).
-    ///
-    /// ```
-    /// let mut tree = lendir::read_tree("src")?.with_order(lendir::Order::Bytes);
-    /// let first = tree.next()?.expect("a source file");
-    /// assert_eq!((first.name(), first.is_last()), (&b"arena.rs"[..], false));
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    #[doc(alias("sort_by", "sort_by_file_name"))]
-    pub fn with_order(mut self, order: Order) -> Self {
-        self.listing.set_order(order);
-        self
-    }
-
-    /// Reads directories ahead.
-    pub fn read_ahead(mut self, threads: usize) -> Self {
-        let new = || Box::new(ReadAhead::new(threads, self.listing.order(), self.descent.options()));
-        self.ahead = (threads > 0).then(new);
-        self
+    /// The default options. Change them, then begin the tree: `ReadTree::options().max_depth(2).open(path)`.
+    pub fn options() -> TreeOptions {
+        TreeOptions::default()
     }
 
     /// Goes on to the next entry and lends it. `None` when nothing is left. [`Entries::next`](crate::Entries::next)
@@ -212,7 +139,7 @@ impl ReadTree {
     /// - Those of reading a directory, after the entries that were read before: those of [`Listing::read`] and, if it may not be
     ///   read, of [`Dir::next`](crate::Dir::next).
     /// - Those of [`Walk::next`](super::Walk::next): of a directory that cannot be opened, after its entry; of a level that was
-    ///   closed early and cannot be found again; of a root of [`read_trees`](WalkOptions::read_trees).
+    ///   closed early and cannot be found again; of a root of [`open_all`](TreeOptions::open_all).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<TreeEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.lend()) } else { None })
@@ -478,5 +405,129 @@ impl fmt::Debug for ReadTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = Path::new(OsStr::from_bytes(self.descent.path().as_bytes()));
         f.debug_struct("ReadTree").field("path", &path).field("options", self.descent.options()).finish_non_exhaustive()
+    }
+}
+
+/// How to read a tree, set before it begins. [`ReadTree::options`] has the defaults; each method takes the options, and returns
+/// them changed.
+///
+/// ```
+/// use lendir::{Order, ReadTree};
+///
+/// let mut tree = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes).open("/sys/class")?;
+/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+///     assert!(entry.depth() <= 2);
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
+pub struct TreeOptions {
+    options: Options,
+    order: Order,
+    read_ahead: usize,
+}
+
+/// Those of [`ReadTree::options`].
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0 }
+    }
+}
+
+impl TreeOptions {
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent, and nothing below it. See
+    /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount).
+    #[doc(alias("xdev", "same_file_system"))]
+    pub fn same_mount(mut self, yes: bool) -> Self {
+        self.options.same_mount = yes;
+        self
+    }
+
+    /// Whether a root may be a symbolic link to a directory, which is the default: see
+    /// [`WalkOptions::follow_roots`](crate::WalkOptions::follow_roots).
+    #[doc(alias = "follow_root_links")]
+    pub fn follow_roots(mut self, yes: bool) -> Self {
+        self.options.follow_roots = yes;
+        self
+    }
+
+    /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one for the current directory, and
+    /// one for each level above that has entries left.
+    ///
+    /// [`WalkOptions::max_open`](crate::WalkOptions::max_open) says when it closes levels early, and how it finds them again. The
+    /// entries left of a level that it does not find do not come.
+    pub fn max_open(mut self, descriptors: usize) -> Self {
+        self.options.set_max_open(descriptors);
+        self
+    }
+
+    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 those of the root, with 0 none.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.options.max_depth = depth;
+        self
+    }
+
+    /// Sorts each directory. By default the entries come as the kernel gives them ([`Order::Unsorted`]).
+    ///
+    /// ```
+    /// let mut tree = lendir::ReadTree::options().order(lendir::Order::Bytes).open("src")?;
+    /// let first = tree.next()?.expect("a source file");
+    /// assert_eq!((first.name(), first.is_last()), (&b"arena.rs"[..], false));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[doc(alias("sort_by", "sort_by_file_name"))]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Opens and reads directories ahead on so many more threads, for calls that wait: for a server, or for a cold disk.
+    pub fn read_ahead(mut self, threads: usize) -> Self {
+        self.read_ahead = threads;
+        self
+    }
+
+    /// Begins the tree at `path`. The paths of the entries begin with `path`, as it is written here.
+    ///
+    /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Walk::open`](super::Walk::open): `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file. If the root may
+    /// not be read, [`ReadTree::next`] returns the error.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
+        let path = path.as_ref().as_os_str().as_bytes();
+        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
+        Ok(self.begin(Roots::open(root), path))
+    }
+
+    /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it: if it is missing, that is an
+    /// error of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
+    ///
+    /// ```
+    /// let mut trees = lendir::ReadTree::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let mut errors = 0;
+    /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
+    /// assert_eq!(errors, 1);
+    /// ```
+    ///
+    /// Costs: a copy of each path.
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> ReadTree {
+        self.begin(Roots::at(paths), b"")
+    }
+
+    /// Begins the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with paths that begin with `path`:
+    /// see [`WalkOptions::from_fd`](crate::WalkOptions::from_fd).
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> ReadTree {
+        self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
+    }
+
+    fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
+        let Self { options, order, read_ahead } = self;
+        let mut descent = Descent::new(options);
+        descent.begin(roots, path);
+        let ahead = (read_ahead > 0).then(|| Box::new(ReadAhead::new(read_ahead, order, &options)));
+        ReadTree { descent, listing: Listing::with_order(order), owed: Vec::new(), then: Cell::default(), ahead }
     }
 }

@@ -1,4 +1,4 @@
-//! `Roots`: the trees that a walk has not begun yet.
+//! `Roots`: the trees that a walk has not begun yet. It does not know how a root is opened, nor what comes below one.
 
 use super::opener::Found;
 use rustix::fd::OwnedFd;
@@ -11,25 +11,27 @@ use std::path::Path;
 pub(super) struct Roots {
     /// The next one, if it is open already. Its path is that of the walk.
     pub(super) open: Option<Found>,
+    /// Whether that was opened by its path.
+    pub(super) is_by_path: bool,
     /// Each is opened when the walk comes to it, so any number of them takes no descriptor.
     pub(super) paths: VecDeque<Box<[u8]>>,
 }
 
 impl Roots {
     pub(super) fn open(root: Found) -> Self {
-        Self { open: Some(root), paths: VecDeque::new() }
+        Self { open: Some(root), is_by_path: true, paths: VecDeque::new() }
     }
 
     /// The tree at `root`, which is read from its beginning.
     pub(super) fn from_fd(root: OwnedFd) -> Self {
         // What cannot be rewound cannot be read, and reading it tells why.
         let _ = seek(&root, SeekFrom::Start(0));
-        Self::open(Found::query(root))
+        Self { is_by_path: false, ..Self::open(Found::query(root)) }
     }
 
     pub(super) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {
         let bytes = |path: P| path.as_ref().as_os_str().as_bytes().into();
-        Self { open: None, paths: paths.into_iter().map(bytes).collect() }
+        Self { paths: paths.into_iter().map(bytes).collect(), ..Self::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -40,6 +42,6 @@ impl Roots {
     pub(super) fn split_off(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let len = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
         let paths = self.paths.split_off(self.paths.len() - len);
-        (!paths.is_empty()).then_some(Self { open: None, paths })
+        (!paths.is_empty()).then_some(Self { paths, ..Self::default() })
     }
 }

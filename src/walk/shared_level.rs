@@ -4,6 +4,8 @@
 //! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
 //! unless one of them has lost the level, and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread
 //! sees all that the others did.
+//!
+//! It does not know which names are left to do there, nor how many threads there are.
 
 use super::way_back::{Closed, Start};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -50,7 +50,7 @@ impl<S: Clone> Traversal<S> {
         if self.descent.has_roots() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
             if let Some(descent) = self.descent.split_off_roots(threads, shallowest.is_some()) {
-                return Some(Self { descent, ..Self::new(*self.descent.options(), root_state) });
+                return Some(Self { descent, ..self.without_work(root_state) });
             }
         }
         self.split_off_names(shallowest?, threads)
@@ -75,12 +75,11 @@ impl<S: Clone> Traversal<S> {
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
-        let path_credit = self.path_credit.checked_sub(self.descent.cost_until(level))?;
-        let second_visits = self.descent.options().second_visits;
+        let path_credit = self.path_credit.checked_sub(self.descent.cost_until(level, self.second_visits))?;
         // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
         // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
-        if second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
+        if self.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {
                 self.notes.pending.split_until = names.end; // what is below it may be split off
             }
@@ -90,12 +89,12 @@ impl<S: Clone> Traversal<S> {
         let left = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
         let mut descent = self.descent.split_off_level(index, left)?;
         // From now on the second visit belongs to whoever is done last, here or there.
-        if second_visits {
+        if self.second_visits {
             descent.left_mut().shared = Some(self.share_levels(index)?);
         }
         self.descent.left_at_mut(index).next_at = end; // last: if `clone` panics, nothing is lost
         self.path_credit = path_credit;
-        let mut part = Self { descent, ..Self::new(*self.descent.options(), root_state) };
+        let mut part = Self { descent, ..self.without_work(root_state) };
         part.notes.pending = self.notes.pending.copy(names.start..end);
         Some(part)
     }

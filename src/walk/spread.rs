@@ -2,7 +2,6 @@
 
 use super::Walk;
 use super::lender::Lender;
-use super::traversal::Traversal;
 use super::work_queue::WorkQueue;
 use super::worker::Worker;
 use crate::sync::thread;
@@ -88,8 +87,7 @@ impl<S: Clone> Walk<S> {
             queue.join();
             let run = &run;
             let start = |index| {
-                let traversal =
-                    Traversal::new(*lender.traversal.descent.options(), lender.traversal.root_state.clone());
+                let traversal = lender.traversal.without_work(lender.traversal.root_state.clone());
                 queue.join();
                 let started = thread::Builder::new().spawn_scoped(scope, move || run(Lender::new(traversal), index));
                 started.inspect_err(|_| queue.leave()).ok()

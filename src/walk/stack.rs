@@ -10,6 +10,8 @@
 //! is closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that
 //! level is lost: this thread does nothing more there, and goes up past it. A shared level that this thread leaves to others is
 //! lost to it in the same way.
+//!
+//! The stack opens nothing, and does not know what is left to do at a level.
 
 use super::identity::Identity;
 use super::options::MIN_OPEN;

@@ -7,7 +7,8 @@
 //! path      of the current directory           /usr/share/doc
 //! ```
 //!
-//! A level stays on the stack while it has names pending, and with second visits until its own.
+//! A level stays on the stack while it has names pending, and with second visits until its own. The traversal does not know how a
+//! directory is opened or found again ([`descent`](super::descent)), nor what is read from it ([`dir`](super::dir)).
 //!
 //! What a call of `Walk::next` or `Worker::next` does, in this order, and where:
 //!
@@ -34,6 +35,7 @@ use crate::sync::Arc;
 
 pub(super) struct Traversal<S> {
     pub(super) descent: Descent<Todo<S>>,
+    pub(super) second_visits: bool,
     /// What each root begins with.
     pub(super) root_state: S,
     pub(super) notes: Notes,
@@ -78,16 +80,22 @@ pub(super) enum Step {
 impl<S> Todo<S> {
     /// Of a directory that is opened.
     #[inline]
-    fn new(options: &Options, names_at: usize, state: S) -> Self {
-        let visit = if options.second_visits { Visit::First } else { Visit::Only };
+    fn new(second_visits: bool, names_at: usize, state: S) -> Self {
+        let visit = if second_visits { Visit::First } else { Visit::Only };
         Self { visit, names_at, next_at: names_at, shared: None, state }
     }
 }
 
 impl<S> Traversal<S> {
     /// No levels, and no roots.
-    pub(super) fn new(options: Options, root_state: S) -> Self {
-        Self { descent: Descent::new(options), root_state, notes: Notes::default(), path_credit: 0 }
+    pub(super) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
+        let (descent, notes) = (Descent::new(options), Notes::default());
+        Self { descent, second_visits, root_state, notes, path_credit: 0 }
+    }
+
+    /// The same, for another thread.
+    pub(super) fn without_work(&self, root_state: S) -> Self {
+        Self::new(*self.descent.options(), self.second_visits, root_state)
     }
 
     /// Abandons what is left. The memory stays for the next tree.
@@ -149,14 +157,14 @@ impl<S: Clone> Traversal<S> {
         if !self.descent.has_roots() {
             return Ok(Step::Done);
         }
-        let left = Todo::new(self.descent.options(), 0, self.root_state.clone()); // first: if it panics, nothing is lost
+        let left = Todo::new(self.second_visits, 0, self.root_state.clone()); // first: if it panics, nothing is lost
         self.descent.open_root(left, || false).map(|_| Step::Lend)
     }
 
     /// Opens the first directory that is pending in the current one.
     #[inline(always)]
     fn descend(&mut self) -> Result<Step, Error> {
-        let Self { descent, notes, .. } = self;
+        let Self { descent, second_visits, notes, .. } = self;
         let pending = &mut notes.pending;
         let Item { kind, name, end } = pending.at(descent.top().left.next_at);
         descent.go_to(name.to_bytes_with_nul());
@@ -177,7 +185,7 @@ impl<S: Clone> Traversal<S> {
         } else {
             let state = top.state.clone(); // first: if it panics, nothing is lost
             Self::done(descent.left_mut(), pending, end);
-            let left = Todo::new(descent.options(), pending.len(), state);
+            let left = Todo::new(*second_visits, pending.len(), state);
             descent.push(child, left);
         }
         Ok(Step::Lend)
@@ -206,7 +214,7 @@ impl<S: Clone> Traversal<S> {
     /// threads are still below it, the visit is theirs. A lost level has none.
     #[cold]
     fn visit_again(&mut self) -> Result<Step, Error> {
-        // The parent first: `Dir::parent` lends it, and `..` leads to it only while the child is open.
+        // The parent first: `Dir::parent_and_name` lends it, and `..` leads to it only while the child is open.
         if self.descent.is_closed_above_top() {
             self.come_back()?;
         }

@@ -1,6 +1,6 @@
 //! `WorkQueue`: the parts that busy threads split off their work for idle ones, and the end when all threads are idle.
 //!
-//! A busy thread looks at a number, and takes the lock only to push.
+//! A busy thread looks at a number, and takes the lock only to push. The queue does not know what a part is.
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! `Worker`: what each thread of `Walk::spread` lends directories by, and how it leaves the work to the others.
+//! `Worker`: what each thread of `Walk::spread` lends directories by, and how it leaves the work to the others. It does
+//! not know how a part is split off, nor when a thread starts.
 
 use super::dir::Dir;
 use super::lender::{Lender, until_ok};

@@ -166,7 +166,7 @@ impl Log {
     fn again(&mut self, dir: &Dir<'_, State>) {
         let number = dir.state().visit.expect("a second visit before the first");
         let above = self.visits[number].above;
-        if let Some(parent) = dir.parent() {
+        if let Some((parent, _)) = dir.parent_and_name().filter(|_| dir.depth() > 0) {
             assert_eq!(id(parent), self.visits[above.unwrap()].id, "{dir:?} has another parent");
         }
         let first = &mut self.visits[number];
@@ -424,11 +424,12 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         let (random, listing) = (Random::of(&(case.seed, index)), Listing::with_order(Order::Path));
         Thread { case, place, log, random, listing }
     };
-    let options = Walk::options().max_open(case.max_open).second_visits(case.second_visits).same_mount(case.same_mount);
     if case.is_tree {
-        thread(0).read(options.read_tree(&place.root).unwrap());
+        let options = ReadTree::options().max_open(case.max_open).same_mount(case.same_mount);
+        thread(0).read(options.open(&place.root).unwrap());
         return false;
     }
+    let options = Walk::options().max_open(case.max_open).second_visits(case.second_visits).same_mount(case.same_mount);
     let state = State { fuses: Arc::new(case.panics_at.map(AtomicUsize::new)), visit: None, is_below_link: false };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut walk = options.with_state(state).open(&place.root).unwrap();

@@ -10,7 +10,7 @@ use crate::support::process::as_nobody;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree};
 use lendir::rustix::fs::StatxFlags;
-use lendir::{FileType, OFlags, Order, Walk, read_tree};
+use lendir::{FileType, OFlags, Order, ReadTree, read_tree};
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
@@ -178,15 +178,15 @@ fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
         let way = PreOrder { max_depth, ..PRE_ORDER };
         let roots = ["a", "missing", "z", "a/d", "link", "z/y"].map(at);
         let expected: Vec<_> = roots.iter().flat_map(|root| way.by_std(root)).collect();
-        assert_eq!(way.all(&mut way.options().read_trees(&roots)), expected);
+        assert_eq!(way.all(&mut way.options().open_all(&roots)), expected);
         let errors: Vec<_> = expected.iter().filter_map(|answer| answer.what.err()).collect();
         assert_eq!(errors, [libc::ENOENT, libc::ENOTDIR]);
     }
-    assert!(PRE_ORDER.all(&mut Walk::options().read_trees::<&str>([])).is_empty());
+    assert!(PRE_ORDER.all(&mut ReadTree::options().open_all::<&str>([])).is_empty());
     for (path, errno) in [("missing", libc::ENOENT), ("a/d", libc::ENOTDIR)] {
         assert_eq!(read_tree(at(path)).unwrap_err().raw_os_error(), Some(errno));
     }
-    let refused = Walk::options().follow_roots(false).read_tree(at("link")).unwrap_err();
+    let refused = ReadTree::options().follow_roots(false).open(at("link")).unwrap_err();
     assert!(matches!(refused.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)), "{refused}");
 }
 
@@ -194,11 +194,12 @@ fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
 fn paths_begin_with_that_of_the_root_as_it_is_written() {
     let tree = Tree::of(&["d/e/f", "d/g"]);
     let dir = tree.path().join("d").into_os_string().into_string().unwrap();
-    let opened = ["", "/", "//", "/."].map(|end| (format!("{dir}{end}"), read_tree(format!("{dir}{end}")).unwrap()));
+    let options = || ReadTree::options().order(Order::Bytes);
+    let opened =
+        ["", "/", "//", "/."].map(|end| (format!("{dir}{end}"), options().open(format!("{dir}{end}")).unwrap()));
     let from_fds = ["", ".", "/", "name", "dir/"]
-        .map(|path| (path.to_owned(), Walk::options().read_tree_from_fd(lendir::open(&dir).unwrap(), path)));
-    for (root, tree) in opened.into_iter().chain(from_fds) {
-        let mut tree = tree.with_order(Order::Bytes);
+        .map(|path| (path.to_owned(), options().from_fd(lendir::open(&dir).unwrap(), path)));
+    for (root, mut tree) in opened.into_iter().chain(from_fds) {
         for (relative, depth, is_last) in [("e", 1, false), ("e/f", 2, true), ("g", 1, true)] {
             let entry = tree.next_ok(|error| panic!("{error}")).unwrap();
             assert_eq!(entry.path().as_os_str(), Path::new(&root).join(relative), "{root}");
@@ -215,7 +216,7 @@ fn paths_begin_with_that_of_the_root_as_it_is_written() {
         assert!(tree.next().unwrap().is_none());
     }
     for root in [".", "./src", "/", "/etc"] {
-        let mut tree = Walk::options().max_depth(1).read_tree(root).unwrap();
+        let mut tree = ReadTree::options().max_depth(1).open(root).unwrap();
         while let Some(entry) = tree.next().unwrap() {
             assert_eq!(entry.relative_path(), entry.path().strip_prefix(root).unwrap());
         }

@@ -120,7 +120,7 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
         if dir.path() == secret {
             assert_eq!(dir.stat().unwrap().st_ino, fs::metadata(&secret).unwrap().ino(), "another directory is lent");
             if dir.is_second_visit() {
-                assert!(dir.parent().is_some() && dir.next().unwrap().is_none());
+                assert!(dir.parent_and_name().is_some() && dir.next().unwrap().is_none());
             } else {
                 errors = read(&mut dir);
             }

@@ -148,12 +148,10 @@ fn directory_removed_while_it_is_open_says_so() {
 }
 
 /// `rm -r` as a user would write it.
-pub fn remove(walk: &mut Walk, root: &Path) -> io::Result<()> {
+pub fn remove(walk: &mut Walk) -> io::Result<()> {
     while let Some(mut dir) = walk.next()? {
-        if let Some(parent) = dir.parent() {
-            unlinkat(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
-        } else if dir.is_second_visit() {
-            fs::remove_dir(root)?;
+        if let Some((parent, name)) = dir.parent_and_name() {
+            unlinkat(parent, name, AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
             if entry.file_type()? != FileType::Directory {
@@ -169,7 +167,7 @@ fn removing_on_the_second_visit_removes_a_tree() {
     for max_open in [1, 32] {
         for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100)] {
             let tree = Tree::new(make);
-            remove(&mut walk(tree.path(), max_open, true), tree.path()).unwrap();
+            remove(&mut walk(tree.path(), max_open, true)).unwrap();
             assert!(!tree.path().exists());
         }
     }

@@ -6,7 +6,7 @@ use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, by_std, errors, walk, walked};
 use lendir::{Dir, Listing, Order, Walk};
-use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::fs::{AtFlags, OFlags, fcntl_getfl, statat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, Permissions};
@@ -21,7 +21,7 @@ fn trace(walk: &mut Walk, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
     let (mut count, mut hasher) = (0, DefaultHasher::new());
     while let Some(mut dir) = walk.next().unwrap() {
         (dir.name(), dir.depth(), dir.is_second_visit(), dir.path().as_os_str().len()).hash(&mut hasher);
-        assert_eq!(dir.is_second_visit() && dir.depth() > 0, dir.parent().is_some());
+        assert_eq!(dir.is_second_visit(), dir.parent_and_name().is_some());
         look(&dir);
         dir.read_into(&mut listing).unwrap();
         count += 1;
@@ -306,5 +306,40 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
             });
             assert!(visits == expected, "cut {is_cut}, second visits {second_visits}: {visits:#?}");
         }
+    }
+}
+
+/// Below a lost level, and for a root that came as a descriptor, a name alone would act in the current directory.
+#[test]
+fn name_comes_with_what_it_is_relative_to_or_not_at_all() {
+    const DEPTH: usize = 10;
+    for (is_by_path, max_open) in [(true, 4), (true, 7), (false, 4)] {
+        let (tree, aside) = (Tree::new(|at| tree::comb(at, DEPTH)), Tree::new(|_| ()));
+        let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
+        let options = Walk::options().second_visits(true).max_open(max_open);
+        let mut walk = if is_by_path {
+            options.open(tree.path()).unwrap()
+        } else {
+            options.from_fd(lendir::open(tree.path()).unwrap(), tree.path())
+        };
+        let (mut lost, mut nameless, mut named) = (0, Vec::new(), 0);
+        while let Some(mut dir) = walk.next_ok(|_| lost += 1) {
+            if dir.path() == path(DEPTH) && !dir.is_second_visit() {
+                fs::rename(path(3), aside.path().join("below")).unwrap();
+                fs::rename(path(2), aside.path().join("moved")).unwrap();
+            }
+            match dir.parent_and_name() {
+                Some((parent, name)) => {
+                    let at_name = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+                    assert_eq!(at_name.st_ino, dir.stat().unwrap().st_ino, "{dir:?}");
+                    named += 1;
+                }
+                None if dir.is_second_visit() => nameless.push(dir.path().to_owned()),
+                None => dir.read_into(&mut Listing::new()).unwrap(),
+            }
+        }
+        let expected = if is_by_path { vec![path(3)] } else { vec![path(3), path(0)] };
+        assert_eq!((lost, nameless), (1, expected), "{max_open} open");
+        assert!(named > 2 * DEPTH, "{named}");
     }
 }

@@ -25,7 +25,7 @@ const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
 /// Walks to the end.
 fn walk_all(walk: &mut Walk, listing: &mut Listing, look: fn(&mut Dir<'_>, &mut Listing)) {
     while let Some(mut dir) = walk.next().unwrap() {
-        black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent()));
+        black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent_and_name()));
         look(&mut dir, listing);
     }
 }

@@ -5,7 +5,7 @@ use crate::support::machine::{passed, runs_long};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, walked};
-use lendir::{Order, Walk, WalkOptions};
+use lendir::{Order, ReadTree, TreeOptions, Walk, WalkOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -65,6 +65,7 @@ fn walk_without_a_tree_is_at_its_end() {
     assert!(Walk::default().spread(3, |worker| worker.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
 
     assert_eq!(format!("{:?}", WalkOptions::default()), format!("{:?}", Walk::options()));
+    assert_eq!(format!("{:?}", TreeOptions::default()), format!("{:?}", ReadTree::options()));
     // Options hold for the tree that comes.
     let mut walk = Walk::options().max_depth(1).second_visits(true).open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none());

@@ -24,7 +24,7 @@ use crate::support::scan::errno;
 use crate::support::tree::make;
 use crate::support::visits::{Lent, Visit, What, by_std};
 use crate::support::way::{PLAIN, Way};
-use lendir::{FileType, Order, Walk};
+use lendir::{FileType, Order, ReadTree, Walk};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -64,7 +64,8 @@ impl Way {
     pub fn read_tree(self, root: impl AsRef<Path>) -> Told {
         let root = lendir::open(root.as_ref()).unwrap();
         let order = if self.is_sorted { Order::Bytes } else { Order::Unsorted };
-        let mut tree = self.options().read_tree_from_fd(root, "").with_order(order);
+        let options = ReadTree::options().max_open(self.max_open).max_depth(self.max_depth);
+        let mut tree = options.same_mount(self.is_on_one_mount).order(order).from_fd(root, "");
         let mut told = Told::default();
         loop {
             match tree.next() {
@@ -227,8 +228,8 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
             Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => continue,
             Err(error) => return Err(error.into()),
         };
-        if let Some(parent) = dir.parent() {
-            remove(parent, dir.name_cstr(), AtFlags::REMOVEDIR)?;
+        if let Some((parent, name)) = dir.parent_and_name() {
+            remove(parent, name, AtFlags::REMOVEDIR)?;
         }
         while let Some(entry) = dir.next()? {
             // For a directory of unknown type, this is `EISDIR`.

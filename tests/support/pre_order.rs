@@ -3,7 +3,7 @@
 use super::scan::{Found, sorted, type_by_std};
 use super::tree::Random;
 use super::visits::{Visit, What, is_entered};
-use lendir::{FileType, Order, ReadTree, TreeEntry, Walk, WalkOptions};
+use lendir::{FileType, Order, ReadTree, TreeEntry, TreeOptions};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -70,13 +70,12 @@ impl PreOrder {
         }
     }
 
-    /// Sort the tree that they read by [`order`](Self::order).
-    pub fn options(&self) -> WalkOptions {
-        Walk::options().max_depth(self.max_depth).max_open(self.max_open)
+    pub fn options(&self) -> TreeOptions {
+        ReadTree::options().max_depth(self.max_depth).max_open(self.max_open).order(self.order)
     }
 
     pub fn begin(&self, root: impl AsRef<Path>) -> ReadTree {
-        self.options().read_tree(root).unwrap().with_order(self.order)
+        self.options().open(root).unwrap()
     }
 
     pub fn read(&self, root: impl AsRef<Path>) -> Vec<Answer> {

@@ -3,11 +3,11 @@
 use super::scan::{self, Found, ORDERS, errno, sorted, type_by_std};
 use super::tree::Random;
 use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
-use rustix::fs::fstat;
+use rustix::fs::{CWD, fstat};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -131,8 +131,16 @@ fn check(dir: &Dir<'_>, inos: &mut HashMap<PathBuf, u64>) {
     assert_eq!(dir.is_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
     if !dir.is_second_visit() {
         inos.insert(dir.path().to_owned(), ino(dir.fd()));
-    } else if let (Some(parent), Some(path)) = (dir.parent(), dir.path().parent()) {
-        assert_eq!(*inos.entry(path.to_owned()).or_insert(ino(parent)), ino(parent), "{dir:?}");
+    } else if let Some((parent, name)) = dir.parent_and_name() {
+        let path = dir.path().parent().filter(|_| dir.depth() > 0);
+        let named = if let Some(path) = path {
+            assert_eq!(*inos.entry(path.to_owned()).or_insert(ino(parent)), ino(parent), "{dir:?}");
+            dir.name()
+        } else {
+            assert_eq!(parent.as_raw_fd(), CWD.as_raw_fd(), "{dir:?}");
+            dir.path().as_os_str().as_bytes()
+        };
+        assert_eq!(name.to_bytes(), named, "{dir:?}");
     }
 }
 
@@ -193,7 +201,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
     if depth > 0 {
         assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
     }
-    assert!(dir.parent().is_none());
+    assert!(dir.parent_and_name().is_none());
     dir.skip_entry(); // no effect: before the first entry there is nothing to skip
     let mut found = Vec::new();
     let mut error = None;

@@ -7,7 +7,7 @@
 //! - For `read_tree` a dangling link is no error, and a link at the maximum depth is not followed.
 //! - Below a followed link, `read_tree` also refuses a directory that it is in already and that it comes to by no link.
 
-use lendir::{Order, WalkOptions};
+use lendir::{Order, ReadTree};
 use lendir_benches::directories::{fastest_root, mix};
 use rustix::fs::{Gid, Uid};
 use rustix::io::{self, Errno};
@@ -150,11 +150,9 @@ fn check_tree(number: u64, seen: &mut Seen) {
 }
 
 fn by_read_tree(root: &Path, way: Way) -> Vec<Item> {
-    let options = WalkOptions::default().max_depth(way.max_depth).max_open(way.max_open);
-    let mut tree = options.read_tree(root).expect("cannot open the root");
-    if way.sorted {
-        tree = tree.with_order(Order::Bytes);
-    }
+    let order = if way.sorted { Order::Bytes } else { Order::Unsorted };
+    let options = ReadTree::options().max_depth(way.max_depth).max_open(way.max_open).order(order);
+    let mut tree = options.open(root).expect("cannot open the root");
     let mut items = Vec::new();
     loop {
         match tree.next() {

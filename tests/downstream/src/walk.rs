@@ -1,7 +1,7 @@
 //! The loops over a tree, with `Walk`, with `ReadTree`, and by hand with `RawDir`.
 
 use crate::{Input, Loop, look_at};
-use lendir::{FileType, Walk, Worker};
+use lendir::{FileType, ReadTree, Walk, Worker};
 use rustix::fs::{Mode, OFlags, RawDir, openat};
 use std::ffi::CStr;
 use std::io;
@@ -79,7 +79,7 @@ fn spread(input: &mut Input) -> io::Result<u64> {
 }
 
 fn read_tree(input: &mut Input) -> io::Result<u64> {
-    let mut tree = Walk::options().read_tree_from_fd(input.dir.try_clone()?, "");
+    let mut tree = ReadTree::options().from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
     read_all!(tree, seen);
     Ok(seen)

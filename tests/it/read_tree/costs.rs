@@ -31,7 +31,7 @@ fn nothing_is_allocated_once_warm() {
     let count: usize = trees.iter().map(|tree| read(&mut lendir::read_tree(tree.path()).unwrap(), usize::MAX)).sum();
     for order in ORDERS {
         let roots = trees.iter().map(Tree::path).cycle().take(4 * trees.len());
-        let mut tree = Walk::options().max_open(4).read_trees(roots).with_order(order);
+        let mut tree = ReadTree::options().max_open(4).order(order).open_all(roots);
         assert_eq!(read(&mut tree, 2 * count), 2 * count);
         let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), 2 * count));
         assert_eq!(costs.times, 0, "{order:?}: {costs:?}"); // the paths of the roots are freed
@@ -58,7 +58,7 @@ fn memory_grows_with_what_is_left() {
         ("a comb, 1000 open", tree::comb, 1000, 3 * levels, begin + path + stack + entries),
     ] {
         let tree = Tree::new(|at| make(at, levels));
-        let mut tree = Walk::options().max_open(max_open).read_tree_from_fd(lendir::open(tree.path()).unwrap(), "");
+        let mut tree = ReadTree::options().max_open(max_open).from_fd(lendir::open(tree.path()).unwrap(), "");
         let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), count, "{shape}"));
         let taken = costs.bytes - costs.freed;
         assert!(taken <= promised && costs.bytes <= 3 * promised, "{shape}: {taken} of {costs:?}, {promised} promised");
@@ -78,16 +78,17 @@ fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
         for (make, max_open, max_depth) in shapes {
             for levels in [LEVELS, 2 * LEVELS] {
                 let tree = Tree::new(|at| make(at, levels));
-                let options = Walk::options().max_open(max_open).max_depth(max_depth);
                 {
+                    let options = Walk::options().max_open(max_open).max_depth(max_depth);
                     let _counted = Counted::begin();
-                    let (mut walk, mut listing) = (options.clone().open(tree.path()).unwrap(), Listing::new());
+                    let (mut walk, mut listing) = (options.open(tree.path()).unwrap(), Listing::new());
                     while let Some(mut dir) = walk.next().unwrap() {
                         dir.read_into(&mut listing).unwrap();
                     }
                 }
+                let options = ReadTree::options().max_open(max_open).max_depth(max_depth).order(Order::Bytes);
                 let _counted = Counted::begin();
-                read(&mut options.read_tree(tree.path()).unwrap().with_order(Order::Bytes), usize::MAX);
+                read(&mut options.open(tree.path()).unwrap(), usize::MAX);
             }
         }
     });

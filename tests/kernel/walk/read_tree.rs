@@ -12,7 +12,7 @@ use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, Says, errors_betwee
 use crate::support::process;
 use crate::support::tree::{self, make};
 use crate::trap;
-use lendir::{Order, TreeEntry};
+use lendir::{Order, ReadTree, TreeEntry};
 use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -55,7 +55,7 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
         if !has_types {
             trap::hide_types();
         }
-        let mut read = SORTED.options().same_mount(same_mount).read_tree_from_fd(root, tree).with_order(SORTED.order);
+        let mut read = SORTED.options().same_mount(same_mount).from_fd(root, tree);
         let answers = SORTED.all(&mut read);
         let made = trap::made();
         trap::count(call);
@@ -169,7 +169,7 @@ fn tree_relies_on_what_an_entry_of_unknown_type_answered() {
             fs::write(at.join("gone"), "").unwrap();
             trap::count(GETDENTS64);
             trap::hide_types();
-            let mut tree = lendir::read_tree(at).unwrap().with_order(Order::Bytes);
+            let mut tree = ReadTree::options().order(Order::Bytes).open(at).unwrap();
             let (mut names, mut refused, mut errors) = (Vec::new(), 0, 0);
             while let Some(entry) = tree.next_ok(|_| errors += 1) {
                 match entry.name() {
