@@ -338,7 +338,7 @@ impl Shared {
             self.lower_limit();
         }
         let Found { dir, end_marker, .. } = opened.ok()??;
-        listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok()?;
+        listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok().filter(|()| !listing.removed())?;
         let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
         let below = self.items(listing, 0..listing.len(), depth + 1, || Some(Arc::clone(&parent)));
         Some((Read { parent, content: listing.content() }, below))
