@@ -173,7 +173,7 @@ impl ReadAhead {
         if state.list.front().is_none_or(|item| item.place.depth != place.depth) {
             let below = shared.rest(&mut state, rest, place.depth);
             state.insert(0, below);
-            shared.call(&mut state);
+            Shared::call(shared, &mut state);
             return None;
         }
         let is_at = |item: &&mut Item| item.place == place;
@@ -183,7 +183,7 @@ impl ReadAhead {
         }
         state.list.front_mut().filter(is_at)?;
         let item = state.list.pop_front()?;
-        shared.call(&mut state);
+        Shared::call(shared, &mut state);
         drop(state);
         let Progress::Done(read) = item.progress else { return None };
         read?.hand_over()
@@ -269,16 +269,16 @@ impl Shared {
     }
 
     /// Calls a thread, or starts one, if there is enough to do.
-    fn call(self: &Arc<Self>, state: &mut State) {
-        if self.first_to_do(state).is_none_or(|at| at > self.near / 2) {
+    fn call(shared: &Arc<Self>, state: &mut State) {
+        if shared.first_to_do(state).is_none_or(|at| at > shared.near / 2) {
             return;
         }
         if state.idle > 0 {
             (state.idle, state.calls) = (state.idle - 1, state.calls + 1);
-            self.called.notify_one();
+            shared.called.notify_one();
         } else if state.threads.len() < state.max_threads {
-            let shared = Arc::clone(self);
-            match thread::Builder::new().spawn(move || shared.work()) {
+            let shared = Arc::clone(shared);
+            match thread::Builder::new().spawn(move || Self::work(&shared)) {
                 Ok(thread) => state.threads.push(thread),
                 Err(_) => state.max_threads = state.threads.len(),
             }
@@ -286,24 +286,24 @@ impl Shared {
     }
 
     /// What a thread does.
-    fn work(self: Arc<Self>) {
-        let mut listing = Listing::with_order(self.order).with_limit(MAX_BYTES);
-        let mut state = self.lock();
+    fn work(shared: &Arc<Self>) {
+        let mut listing = Listing::with_order(shared.order).with_limit(MAX_BYTES);
+        let mut state = shared.lock();
         while !state.is_over {
-            let Some(job) = self.begin(&mut state) else {
+            let Some(job) = shared.begin(&mut state) else {
                 state.idle += 1;
                 while state.calls == 0 && !state.is_over {
-                    state = self.called.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = shared.called.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 state.calls = state.calls.saturating_sub(1);
                 continue;
             };
-            self.call(&mut state);
+            Self::call(shared, &mut state);
             drop(state);
             let number = job.number;
-            let done = catch_unwind(AssertUnwindSafe(|| self.read(&mut listing, job)));
+            let done = catch_unwind(AssertUnwindSafe(|| shared.read(&mut listing, job)));
             let (read, below) = done.ok().flatten().unzip();
-            state = self.lock();
+            state = shared.lock();
             let is_it = |item: &Item| matches!(item.progress, Progress::Begun(begun) if begun == number);
             // Or the tree has passed over it.
             if let Some(at) = state.list.iter().position(is_it) {
@@ -312,7 +312,7 @@ impl Shared {
             }
             if state.tree_waits {
                 state.tree_waits = false;
-                self.done.notify_one();
+                shared.done.notify_one();
             }
         }
     }
