@@ -129,7 +129,7 @@ impl Listing {
     pub(crate) fn append(&mut self, above: Extent, Content { records, spans }: &Content) -> io::Result<()> {
         (self.extent, self.removed) = (above, false);
         let end = Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
-        grow(&mut self.arena.memory, end.bytes)?;
+        self.arena.grow(end.bytes)?;
         self.grow(end.entries)?;
         self.arena.memory[above.bytes..end.bytes].copy_from_slice(records);
         for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {

@@ -160,7 +160,8 @@ impl<T> Descent<T> {
         bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for [`open`](Self::open).
+    /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
+    /// [`open_giving_back`](Self::open_giving_back).
     #[cold]
     pub(super) fn open_root(&mut self, left: T, give_back: impl FnMut() -> bool) -> Result<bool, Error> {
         if self.roots.is_empty() {
@@ -203,19 +204,16 @@ impl<T> Descent<T> {
         self.path.come_up(self.stack.top().bounds.path_end);
     }
 
-    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter. If
-    /// the system has no descriptor left, `give_back` gives some back, if it can.
+    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
     #[inline(always)]
-    pub(super) fn open(
-        &mut self,
-        kind: Kind,
-        name: &CStr,
-        give_back: impl FnMut() -> bool,
-    ) -> Result<Option<Child>, Error> {
+    pub(super) fn open(&mut self, kind: Kind, name: &CStr) -> Result<Option<Child>, Error> {
         debug_assert_eq!(self.path.name(), name);
-        self.make_room();
+        // Before it opens another one, so there are never more than `max_open`.
+        if self.stack.is_full() {
+            self.stack.close_first();
+        }
         if !kind.is_plain() {
-            return self.open_otherwise(kind, None, give_back);
+            return self.open_otherwise(kind, None, || false);
         }
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
@@ -224,21 +222,30 @@ impl<T> Descent<T> {
                 let end_marker = opener.pass_down(top.end_marker);
                 Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(kind, Some(opened), give_back),
+            opened => self.open_otherwise(kind, Some(opened), || false),
         }
     }
 
-    /// Before another directory is opened, so there are never more than `max_open`.
-    #[inline(always)]
-    fn make_room(&mut self) {
+    /// As [`open`](Self::open), beside threads that read ahead. If the system has no descriptor left, `give_back` gives some back, if
+    /// it can.
+    #[cold]
+    pub(super) fn open_giving_back(
+        &mut self,
+        kind: Kind,
+        give_back: impl FnMut() -> bool,
+    ) -> Result<Option<Child>, Error> {
         if self.stack.is_full() {
             self.stack.close_first();
         }
+        self.open_otherwise(kind, None, give_back)
     }
 
     /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
+    #[cold]
     pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
-        self.make_room();
+        if self.stack.is_full() {
+            self.stack.close_first();
+        }
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
         Ok(Child(found))
@@ -353,7 +360,7 @@ impl<T> Descent<T> {
 
     /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
     /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `give_back` is as
-    /// for [`open`](Self::open).
+    /// for [`open_giving_back`](Self::open_giving_back).
     #[cold]
     pub(super) fn come_back(
         &mut self,

@@ -332,12 +332,12 @@ impl Shared {
     fn read(&self, listing: &mut Listing, job: Job) -> Option<(Read, Vec<Item>)> {
         let Job { depth, parent, name, counted, .. } = job;
         let mut opener = parent.opener;
-        let opened = opener.open_ahead((parent.dir.as_fd(), parent.end_marker), &name);
+        let found = opener.open_ahead((parent.dir.as_fd(), parent.end_marker), &name);
         drop(parent);
-        if opened.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
+        if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
-        let Found { dir, end_marker, .. } = opened.ok()??;
+        let Found { dir, end_marker, .. } = found.ok()??;
         listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok().filter(|()| !listing.removed())?;
         let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
         let below = self.items(listing, 0..listing.len(), depth + 1, || Some(Arc::clone(&parent)));
@@ -348,9 +348,9 @@ impl Shared {
     fn rest(&self, state: &mut State, rest: Rest<'_>, depth: usize) -> Vec<Item> {
         let Rest { listing, range, dir, end_marker, opener } = rest;
         let parent = || {
-            let _counted = self.count(state, 0)?;
+            let counted = self.count(state, 0)?;
             let dir = fcntl_dupfd_cloexec(dir, 0).ok()?;
-            Some(Arc::new(Parent { dir, end_marker, opener, _counted }))
+            Some(Arc::new(Parent { dir, end_marker, opener, _counted: counted }))
         };
         self.items(listing, range, depth, parent)
     }

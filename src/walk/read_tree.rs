@@ -10,7 +10,7 @@
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
 //! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
 
-use super::descent::{Child, Current, Descent};
+use super::descent::{Current, Descent};
 use super::lender::until_ok;
 use super::opener::Found;
 use super::options::Options;
@@ -86,8 +86,8 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 ///
 /// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
 ///   that of [`TreeOptions::order`]. The root is no entry.
-/// - **The entry of a directory is lent before the directory is opened**: you can `chmod` it first. If it cannot be entered, the
-///   error comes right after its entry.
+/// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](TreeOptions::read_ahead): you
+///   can `chmod` it first. If it cannot be entered, the error comes right after its entry.
 /// - **A directory is read whole before its first entry comes.** If reading it fails midway, the entries before the error come
 ///   first, with all that is below them, and then the error.
 ///
@@ -106,12 +106,17 @@ pub struct ReadTree {
     descent: Descent<Left>,
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
-    /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    owed: Vec<(usize, io::Error)>,
     /// What the tree does next about the entry lent last.
     then: Cell<Then>,
-    /// Most trees have none.
-    ahead: Option<Box<ReadAhead>>,
+    /// Few trees have any, so the step below an entry asks for both at once.
+    aside: Option<Box<Aside>>,
+}
+
+#[derive(Default)]
+struct Aside {
+    /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
+    owed: Vec<(usize, io::Error)>,
+    ahead: Option<ReadAhead>,
 }
 
 /// The entries of a level that are left.
@@ -259,8 +264,7 @@ impl ReadTree {
     fn advance(&mut self) -> Result<bool, Error> {
         match self.then.take() {
             Then::Next => {}
-            Then::Below(kind) if self.ahead.is_none() => self.go_below(kind)?,
-            Then::Below(kind) => self.go_below_ahead(kind)?,
+            Then::Below(kind) => self.go_below(kind)?,
             Then::Leave => self.leave(),
         }
         while !self.go_on() {
@@ -289,18 +293,25 @@ impl ReadTree {
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
     fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
-        let Self { descent, listing, ahead, .. } = self;
-        let entry = listing.get(descent.top().left.next - 1).expect("BUG: no entry was lent");
-        match descent.open(kind, entry.name_cstr(), || give_back(ahead))? {
-            Some(child) => self.enter(child, None),
-            None => Ok(()),
+        if self.aside.is_some() {
+            return self.go_below_otherwise(kind);
         }
+        let Self { descent, listing, .. } = self;
+        let Left { next, end } = descent.top().left;
+        let entry = listing.get(next - 1).expect("BUG: no entry was lent");
+        let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
+        if next == end.entries && descent.may_replace_top() {
+            descent.replace_top(child);
+        } else {
+            descent.push(child, Left::default());
+        }
+        self.read(None)
     }
 
-    /// As [`go_below`](Self::go_below), with what was read ahead, if anything was.
-    #[inline(never)]
-    fn go_below_ahead(&mut self, kind: Kind) -> Result<(), Error> {
-        let Self { descent, listing, ahead, .. } = self;
+    /// As [`go_below`](Self::go_below), where an error may be owed, and directories may have been read ahead.
+    #[cold]
+    fn go_below_otherwise(&mut self, kind: Kind) -> Result<(), Error> {
+        let Self { descent, listing, aside, .. } = self;
         let opener = descent.opener();
         let level = descent.top();
         let Left { next, end } = level.left;
@@ -312,32 +323,23 @@ impl ReadTree {
             end_marker: level.end_marker,
             opener,
         });
-        match ahead.as_mut().and_then(|ahead| ahead.take(place, rest)) {
-            Some((found, content)) => {
-                let child = descent.take_over(found)?;
-                self.enter(child, Some(&content))
-            }
-            None => self.go_below(kind),
-        }
-    }
-
-    /// Enters `child`, and reads it, or takes over what was read.
-    #[inline(always)]
-    fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
-        let is_owed = self.is_owed();
-        let Left { next, end } = self.descent.top().left;
-        if next == end.entries && !is_owed && self.descent.may_replace_top() {
+        let (child, content) = match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
+            Some((found, content)) => (Some(descent.take_over(found)?), Some(content)),
+            None => (descent.open_giving_back(kind, || give_back(aside))?, None),
+        };
+        let Some(child) = child else { return Ok(()) };
+        if next == end.entries && !self.is_owed() && self.descent.may_replace_top() {
             self.descent.replace_top(child);
         } else {
             self.descent.push(child, Left::default());
         }
-        self.read(content)
+        self.read(content.as_ref())
     }
 
     /// Reads the directory that was just opened, behind the entries of those above, unless its `content` was read ahead.
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
-        let Self { descent, listing, owed, .. } = self;
+        let Self { descent, listing, aside, .. } = self;
         let above = if let [.., above, _] = descent.levels() { above.left.end } else { Extent::default() };
         let max_depth = descent.options().max_depth;
         let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
@@ -354,7 +356,7 @@ impl ReadTree {
         };
         left.end = listing.extent();
         if let Err(error) = result {
-            owed.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
+            owe(aside, (bounds.depth, error)); // without the path: those of all levels would take memory with its square
         }
         Ok(())
     }
@@ -362,24 +364,25 @@ impl ReadTree {
     /// Whether an error of the current directory is still to be told.
     #[inline]
     fn is_owed(&self) -> bool {
-        self.owed.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
+        let owed = self.aside.as_ref().and_then(|aside| aside.owed.last());
+        owed.is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
     #[inline(never)]
     fn go_up(&mut self) -> Result<bool, Error> {
         if self.descent.levels().is_empty() {
-            if let Some(ahead) = &mut self.ahead {
+            if let Some(ahead) = ahead(&mut self.aside) {
                 ahead.clear();
             }
-            let is_there = self.descent.open_root(Left::default(), || give_back(&mut self.ahead))?;
+            let is_there = self.descent.open_root(Left::default(), || give_back(&mut self.aside))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        let owed = if self.is_owed() { self.owed.pop() } else { None };
+        let owed = self.is_owed().then(|| self.aside.as_mut()?.owed.pop()).flatten();
         if let Some((_, error)) = owed {
             return Err(self.descent.error(error));
         }
-        self.descent.come_back(|_| true, || give_back(&mut self.ahead))?;
+        self.descent.come_back(|_| true, || give_back(&mut self.aside))?;
         self.descent.pop();
         Ok(true)
     }
@@ -393,12 +396,22 @@ impl ReadTree {
 
 /// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
 #[cold]
-fn give_back(ahead: &mut Option<Box<ReadAhead>>) -> bool {
-    let is_lower = ahead.as_mut().map(|ahead| ahead.lower_limit());
+fn give_back(aside: &mut Option<Box<Aside>>) -> bool {
+    let Some(Aside { ahead, .. }) = aside.as_deref_mut() else { return false };
+    let is_lower = ahead.as_mut().map(ReadAhead::lower_limit);
     if is_lower == Some(false) {
         *ahead = None; // its threads may be opening what they were told before
     }
     is_lower.is_some()
+}
+
+#[cold]
+fn owe(aside: &mut Option<Box<Aside>>, error: (usize, io::Error)) {
+    aside.get_or_insert_default().owed.push(error);
+}
+
+fn ahead(aside: &mut Option<Box<Aside>>) -> Option<&mut ReadAhead> {
+    aside.as_mut()?.ahead.as_mut()
 }
 
 impl fmt::Debug for ReadTree {
@@ -482,7 +495,35 @@ impl TreeOptions {
         self
     }
 
-    /// Opens and reads directories ahead on so many more threads, for calls that wait: for a server, or for a cold disk.
+    /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
+    /// a cold disk; where they do not, it gains nothing. 0, the default, is none. For a server, pass as many as it answers at once.
+    ///
+    /// ```
+    /// use lendir::{Order, ReadTree};
+    ///
+    /// let mut tree = ReadTree::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path()); // as without it
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Order, entries and errors are those of a tree that is read on one thread. What goes wrong ahead, the tree itself does again
+    /// when it comes there, so an error that happens once may never show. What changes, and only with this option:
+    ///
+    /// - **A directory may be opened and read before its entry is lent.** A `chmod` before that helps only where it could not be
+    ///   opened. What your loop makes, removes or renames further on may come as it was before.
+    /// - **What you skip may have been read for nothing**, also what an entry of unknown type turns out to be.
+    /// - **No mount point is opened ahead**, so no automount is mounted for nothing. Without `openat2`, one may be, unless under
+    ///   [`same_mount`](Self::same_mount).
+    /// - **The threads** start when there is something for them, with what the calling thread then is: its credentials, its mounts.
+    ///   They end with the tree, whose `drop` waits for the calls under way: where a server hangs, so does it.
+    /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
+    ///   are refused. Below a [followed](TreeEntry::follow) link it reads ahead too.
+    ///
+    /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst, some 4 MiB. When the system refuses
+    /// one, to the tree or to a thread, at least half of those ahead are closed, in the end all, and fewer are opened from then on. A
+    /// directory whose records take more than 256 KiB, with some 8,000 names, is left to the tree.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self
@@ -527,7 +568,8 @@ impl TreeOptions {
         let Self { options, order, read_ahead } = self;
         let mut descent = Descent::new(options);
         descent.begin(roots, path);
-        let ahead = (read_ahead > 0).then(|| Box::new(ReadAhead::new(read_ahead, order, &options)));
-        ReadTree { descent, listing: Listing::with_order(order), owed: Vec::new(), then: Cell::default(), ahead }
+        let ahead = || ReadAhead::new(read_ahead, order, &options);
+        let aside = (read_ahead > 0).then(|| Box::new(Aside { ahead: Some(ahead()), ..Aside::default() }));
+        ReadTree { descent, listing: Listing::with_order(order), then: Cell::default(), aside }
     }
 }
