@@ -12,6 +12,7 @@
 //! stack                   the levels on the way: open, closed or lost
 //! descent                 where a thread is in a tree: its steps down, back, up, and on to the next root
 //!
+//! read_ahead              threads that read what a tree comes to next
 //! tree_entry  read_tree   every entry in one loop: what is left to do at a level are entries
 //!
 //! shared_level            a level that several threads walk
@@ -38,6 +39,7 @@ mod options;
 mod path;
 mod pending;
 mod raw_open;
+mod read_ahead;
 mod read_tree;
 mod roots;
 mod shared_level;

@@ -9,6 +9,7 @@ mod ends;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/machine.rs"]
 mod machine;
+mod read_ahead;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/scratch.rs"]
 mod scratch;
