@@ -321,7 +321,9 @@ impl<T> Descent<T> {
         let below = stack.top().below();
         match way_back::find(closed, below, path, links, options.same_mount, stack.room(), || stack.way_down()) {
             Ok(Reached { dir, passed }) => {
-                passed.into_iter().for_each(|(depth, dir)| stack.found(depth, dir));
+                for (depth, dir) in passed {
+                    stack.found(depth, dir);
+                }
                 stack.found_above_top(dir);
                 Ok(())
             }
@@ -343,12 +345,12 @@ impl<T> Descent<T> {
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, 0, way_down);
-        let (handle, lost) = match found {
+        let (handle, cause) = match found {
             Ok(Reached { dir, .. }) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
         };
         self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
-        match lost.filter(|_| lose()) {
+        match cause.filter(|_| lose()) {
             Some(errno) => Err(self.error_at(above.bounds, errno)),
             None => Ok(()),
         }

@@ -453,7 +453,9 @@ mod tests {
         for level in 0..LEVELS {
             let at = root.path().join("m/".repeat(level));
             fs::create_dir(at.join("m")).unwrap();
-            ["a", "b", "c"].into_iter().for_each(|name| fs::write(at.join(name), "").unwrap());
+            for name in ["a", "b", "c"] {
+                fs::write(at.join(name), "").unwrap();
+            }
         }
         let mut tree = read_tree(root.path()).unwrap().with_order(Order::Bytes);
         let (mut entries, mut errors) = (0, 0);

@@ -55,7 +55,7 @@ fn links_at_the_end(at: &Path, depth: usize, count: usize, target: &Path) {
     let links = |dir: &OwnedFd| (0..count).for_each(|number| symlinkat(target, dir, number.to_string()).unwrap());
     chain(at, depth, |dir, level, name| {
         if level == depth && name == "behind" {
-            links(dir)
+            links(dir);
         }
     });
 }
@@ -204,7 +204,7 @@ fn read_all() {
     for Shape { what, make, is_cut_off, comes_to } in SHAPES {
         let trees = [SIZE, 4 * SIZE].map(|size| {
             let make = |at: &Path| {
-                ["root", "empty"].into_iter().for_each(|name| fs::create_dir(at.join(name)).unwrap());
+                tree::make(at, &["root/", "empty/"]);
                 make(at, size);
             };
             (size, Tree::new(make))
@@ -214,7 +214,7 @@ fn read_all() {
                 let top = lendir::open(tree.path()).unwrap();
                 let allow = |mode| {
                     if *is_cut_off {
-                        chmodat(&top, "root/cut", mode, AtFlags::empty()).unwrap()
+                        chmodat(&top, "root/cut", mode, AtFlags::empty()).unwrap();
                     }
                 };
                 let options = Walk::options().second_visits(second_visits).max_open(max_open);

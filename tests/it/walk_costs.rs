@@ -115,7 +115,7 @@ fn walk_takes_memory_for_what_is_left_to_do() {
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
             walk_all(&mut new, &mut Listing::new(), |dir, _| {
                 while dir.next().unwrap().is_some() {
-                    dir.follow_entry()
+                    dir.follow_entry();
                 }
             });
             walk = Some(new);
