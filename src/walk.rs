@@ -128,9 +128,10 @@ use traversal::Traversal;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
-/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes,
-/// only errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next
-/// tree.
+/// level above that has directories left to do, with second visits for each level. A level right below one that was closed early
+/// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
+/// link](Dir::follow_entry) takes memory for the directories above it. Once all this has grown to what the tree takes, only errors,
+/// followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -291,9 +292,10 @@ impl<S> WalkOptions<S> {
     /// more.
     ///
     /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
-    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
-    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest
-    ///   level.
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open, and those right above a
+    ///   followed link, which it closes last.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the deepest open
+    ///   level above.
     /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
     ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
     ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.

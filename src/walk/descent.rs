@@ -398,12 +398,12 @@ impl<T> Descent<T> {
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, 0, way_down);
-        let (handle, not_found) = match found {
+        let (handle, cause) = match found {
             Ok(Reached { dir, .. }) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
         };
         self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
-        match not_found.filter(|_| lose()) {
+        match cause.filter(|_| lose()) {
             Some(errno) => Err(self.error_at(above.bounds, errno)),
             None => Ok(()),
         }

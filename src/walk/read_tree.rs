@@ -99,7 +99,9 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
+/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. A level that stays
+/// without entries, because an error of reading it waits, or, as in a [`Walk`](super::Walk#what-it-costs), the level above was
+/// closed early, takes 104 bytes. [Following a link](TreeEntry::follow) takes memory for the directories above it. Ten million files in one
 /// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
 /// reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
