@@ -1,10 +1,14 @@
 //! `WorkQueue`: the parts that busy threads split off their work for idle ones, and the end when all threads are idle.
 //!
+//! A thread that has not been started is idle too. It is started for a part that no other idle one is there to take. No more are
+//! being started than are busy: while they wait for a core, the threads that have one take the parts.
+//!
 //! A busy thread looks at a number, and takes the lock only to push. The queue does not know what a part is.
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::mem;
+use std::panic::AssertUnwindSafe;
 
 pub(crate) struct WorkQueue<W> {
     /// How many more parts idle threads would pop; 1 if all is over. Only a hint: the truth is under the lock.
@@ -21,12 +25,55 @@ struct State<W> {
     threads: usize,
     /// How many of those are idle.
     idle: usize,
+    /// How many of those have not been started.
+    unstarted: usize,
+    /// How many were started that have not begun.
+    starting: usize,
+}
+
+impl<W> State<W> {
+    /// Whether there is an idle thread for each part. One that was woken or started for an earlier part, and does not run yet, is
+    /// still counted as idle.
+    fn has_takers(&self) -> bool {
+        self.idle - self.unstarted >= self.parts.len()
+    }
+
+    /// Whether the caller is to start a thread.
+    #[must_use]
+    fn starts(&mut self) -> bool {
+        let starts = self.unstarted > 0 && self.starting < self.threads - self.idle && !self.has_takers();
+        self.unstarted -= usize::from(starts);
+        self.starting += usize::from(starts);
+        starts
+    }
+}
+
+/// The queue, and a way to start threads.
+pub(crate) struct Others<'scope, W> {
+    pub(crate) queue: &'scope WorkQueue<W>,
+    /// Starts a thread, which [begins](WorkQueue::begin), or [is refused](WorkQueue::refuse).
+    pub(crate) start: AssertUnwindSafe<&'scope dyn Fn()>,
+}
+
+impl<W> Others<'_, W> {
+    pub(crate) fn push(&self, part: W) {
+        if self.queue.push(part) {
+            (self.start.0)();
+        }
+    }
+
+    /// For a thread that has begun.
+    pub(crate) fn start_next(&self) {
+        if self.queue.lock().starts() {
+            (self.start.0)();
+        }
+    }
 }
 
 impl<W> WorkQueue<W> {
-    /// Without any thread yet.
+    /// For one thread, which is busy.
     pub(crate) fn new() -> Self {
-        let state = Mutex::new(State { parts: Vec::new(), threads: 0, idle: 0 });
+        let state = Mutex::new(State { parts: Vec::new(), threads: 1, idle: 0, unstarted: 0, starting: 0 });
         Self { wanted: AtomicUsize::new(0), is_over: AtomicBool::new(false), state, changed: Condvar::new() }
     }
 
@@ -40,15 +87,16 @@ impl<W> WorkQueue<W> {
         self.is_over.load(Relaxed)
     }
 
-    pub(crate) fn push(&self, part: W) {
+    /// Returns whether the caller is to start a thread.
+    fn push(&self, part: W) -> bool {
         let mut state = self.lock();
         // Even if it is over: nobody pops it then, and it is dropped with the queue.
         state.parts.push(part);
         self.recount(&state);
-        // An idle thread that was woken for an earlier part, and does not run yet, is still counted as idle.
-        if state.idle >= state.parts.len() {
+        if state.has_takers() {
             self.changed.notify_one();
         }
+        state.starts()
     }
 
     /// For an idle thread: waits for a part. `None` once all threads are idle, or after [`stop`](Self::stop).
@@ -57,6 +105,17 @@ impl<W> WorkQueue<W> {
         state.idle += 1;
         // If this was the last busy thread, the walk ends here.
         self.recount(&state);
+        self.wait(state)
+    }
+
+    /// As [`pop`](Self::pop), for a thread that was just started.
+    pub(crate) fn begin(&self) -> Option<W> {
+        let mut state = self.lock();
+        state.starting -= 1;
+        self.wait(state)
+    }
+
+    fn wait(&self, mut state: MutexGuard<'_, State<W>>) -> Option<W> {
         while state.parts.is_empty() && !self.is_over() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -66,9 +125,23 @@ impl<W> WorkQueue<W> {
         part
     }
 
-    /// Adds a thread, before it starts.
-    pub(crate) fn join(&self) {
-        self.lock().threads += 1;
+    /// Adds threads that can be started.
+    pub(crate) fn add(&self, threads: usize) {
+        let mut state = self.lock();
+        state.threads += threads;
+        state.idle += threads;
+        state.unstarted += threads;
+        self.recount(&state);
+    }
+
+    /// Removes the thread that could not be started, and those that have not been.
+    pub(crate) fn refuse(&self) {
+        let mut state = self.lock();
+        let refused = 1 + mem::take(&mut state.unstarted);
+        state.starting -= 1;
+        state.threads -= refused;
+        state.idle -= refused;
+        self.recount(&state);
     }
 
     /// Removes a thread that no longer takes part.
@@ -82,6 +155,7 @@ impl<W> WorkQueue<W> {
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
         let parts = mem::take(&mut state.parts);
+        state.unstarted = 0;
         self.end();
         drop(state); // what a part owns is dropped without the lock
         drop(parts);
@@ -111,53 +185,72 @@ impl<W> WorkQueue<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::WorkQueue;
+    use super::{Others, WorkQueue};
     use std::ops::Range;
-    use std::sync::Mutex;
-    use std::thread;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::{Barrier, Mutex};
+    use std::thread::{self, Scope};
 
-    /// Work is a range of numbers. A thread splits off parts of its own while others want some. Every number is done once.
+    fn queue_for<W>(threads: usize) -> WorkQueue<W> {
+        let queue = WorkQueue::new();
+        queue.add(threads - 1);
+        queue
+    }
+
+    /// Work is a range of numbers. A thread splits off parts of its own while others want some.
+    fn work<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        queue: &'scope WorkQueue<Range<u32>>,
+        done: &'scope Mutex<Vec<u32>>,
+        mut part: Option<Range<u32>>,
+    ) {
+        let start = || drop(scope.spawn(|| work(scope, queue, done, queue.begin())));
+        let others = Others { queue, start: AssertUnwindSafe(&start) };
+        others.start_next();
+        while let Some(mut range) = part {
+            while let Some(number) = range.next() {
+                while queue.wanted() > 0 && range.len() > 1 {
+                    let middle = range.start.midpoint(range.end);
+                    others.push(middle..range.end);
+                    range.end = middle;
+                }
+                done.lock().unwrap().push(number);
+            }
+            part = queue.pop();
+        }
+        assert!(queue.pop().is_none() && queue.is_over());
+    }
+
     #[test]
     fn all_work_is_done_once_and_then_all_threads_end() {
         for threads in [1, 2, 4] {
-            let done = Mutex::new(Vec::new());
-            let queue = WorkQueue::<Range<u32>>::new();
-            let walk = || {
-                while let Some(mut range) = queue.pop() {
-                    while let Some(number) = range.next() {
-                        while queue.wanted() > 0 && range.len() > 1 {
-                            let middle = range.start.midpoint(range.end);
-                            queue.push(middle..range.end);
-                            range.end = middle;
-                        }
-                        done.lock().unwrap().push(number);
-                    }
-                }
-                assert!(queue.pop().is_none() && queue.is_over());
-            };
-            queue.join();
-            queue.push(0..200);
-            thread::scope(|scope| {
-                for _ in 1..threads {
-                    queue.join();
-                    scope.spawn(walk);
-                }
-                walk();
-            });
+            let (queue, done) = (queue_for(threads), Mutex::new(Vec::new()));
+            thread::scope(|scope| work(scope, &queue, &done, Some(0..200)));
             let mut done = done.into_inner().unwrap();
             done.sort_unstable();
             assert_eq!(done, (0..200).collect::<Vec<_>>());
         }
     }
 
+    /// And only while there are more parts than idle threads.
+    #[test]
+    fn as_many_threads_start_as_are_busy() {
+        let queue = queue_for(7);
+        assert_eq!([(); 4].map(|()| queue.push(())), [true, false, false, false]);
+        let begin = || {
+            assert_eq!(queue.begin(), Some(()));
+            [(); 3].map(|()| queue.lock().starts())
+        };
+        assert_eq!([(); 4].map(|()| begin()), [[true, true, false], [true, false, false], [false; 3], [false; 3]]);
+        assert_eq!(queue.wanted(), 2);
+    }
+
     #[test]
     fn whoever_leaves_leaves_the_rest_to_the_others() {
-        let queue = WorkQueue::new();
-        queue.join();
-        queue.join();
+        let queue = queue_for(2);
+        assert!(queue.push("the rest"));
         thread::scope(|scope| {
-            let other = scope.spawn(|| (queue.pop(), queue.pop().is_none()));
-            queue.push("the rest");
+            let other = scope.spawn(|| (queue.begin(), queue.pop().is_none()));
             queue.leave();
             assert_eq!(other.join().unwrap(), (Some("the rest"), true));
         });
@@ -166,35 +259,51 @@ mod tests {
     /// Each of two idle threads wakes for a part, though the first may not run yet when the second part is pushed.
     #[test]
     fn a_part_is_wanted_for_each_idle_thread() {
-        let queue = WorkQueue::new();
-        queue.join();
+        let (queue, both) = (queue_for(3), Barrier::new(2));
         thread::scope(|scope| {
             let others = [1, 2].map(|_| {
-                queue.join();
-                scope.spawn(|| queue.pop())
+                assert!(queue.push(()));
+                let other = scope.spawn(|| {
+                    queue.begin().unwrap();
+                    both.wait();
+                    queue.pop()
+                });
+                while !queue.lock().parts.is_empty() {
+                    thread::yield_now();
+                }
+                other
             });
             while queue.wanted() < 2 {
                 thread::yield_now();
             }
-            queue.push(());
-            queue.push(());
+            assert!(!queue.push(()) && !queue.push(()));
             assert_eq!(others.map(|other| other.join().unwrap()), [Some(()); 2]);
             assert_eq!(queue.wanted(), 0);
         });
     }
 
     #[test]
+    fn threads_that_cannot_be_started_are_not_waited_for() {
+        let queue = queue_for(usize::MAX);
+        assert_eq!(queue.wanted(), usize::MAX - 1);
+        assert!(queue.push(()));
+        queue.refuse();
+        assert_eq!(queue.wanted(), 0);
+        assert!(!queue.push(()));
+        assert_eq!([(); 3].map(|()| queue.pop()), [Some(()), Some(()), None]);
+    }
+
+    #[test]
     fn the_end_wakes_all() {
-        let queue = WorkQueue::<()>::new();
+        let queue = queue_for(5);
         thread::scope(|scope| {
             for _ in 0..3 {
-                queue.join();
-                scope.spawn(|| assert!(queue.pop().is_none()));
+                queue.lock().starting += 1;
+                scope.spawn(|| assert!(queue.begin().is_none()));
             }
             queue.stop();
         });
         assert!(queue.wanted() > 0 && queue.is_over());
-        queue.push(());
-        assert!(queue.pop().is_none());
+        assert!(!queue.push(()) && queue.pop().is_none());
     }
 }

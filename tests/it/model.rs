@@ -8,7 +8,7 @@ use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
 use crate::visits::Next;
 use crate::walk_bounds::{leave_room, open_descriptors};
-use lendir::{Dir, Error, FileType, Listing, Order, ReadTree, Walk};
+use lendir::{Dir, Error, FileType, Listing, Order, ReadTree, StatxFlags, Walk};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -347,6 +347,8 @@ impl Thread<'_> {
                     match word {
                         0 => entry.skip_below(),
                         1 => entry.follow(),
+                        2 => drop(entry.stat()),
+                        3 => drop(entry.statx(StatxFlags::TYPE)),
                         _ => {}
                     }
                     entry.name().to_vec()
@@ -364,8 +366,8 @@ impl Thread<'_> {
                 _ => names[self.random.below(names.len())].clone(),
             };
             match self.random.below(14) {
-                0..3 => next(dir, &mut names, &mut is_told, self.random.below(6)),
-                3..6 => (0..100).for_each(|_| next(dir, &mut names, &mut is_told, 2)),
+                0..3 => next(dir, &mut names, &mut is_told, self.random.below(8)),
+                3..6 => (0..100).for_each(|_| next(dir, &mut names, &mut is_told, self.random.below(40))),
                 6 => is_told |= dir.count().is_err(),
                 7 => {
                     is_told |= dir.read_into(&mut self.listing).is_err();
@@ -410,7 +412,8 @@ impl Thread<'_> {
             match self.random.below(12) {
                 0 => entry.skip_below(),
                 1 if self.random.below(4) == 0 => entry.skip_rest(),
-                2..5 => {
+                2 => drop(entry.stat()),
+                3..6 => {
                     entry.follow();
                     is_below_link |= entry.d_type() == FileType::Symlink;
                 }

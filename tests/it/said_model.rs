@@ -4,7 +4,7 @@ use crate::spread::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::scan::ORDERS;
 use crate::support::tree::{Random, Tree};
-use lendir::{Dir, FileType, Listing, Walk};
+use lendir::{Dir, Entry, FileType, Listing, StatxFlags, Walk};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -23,31 +23,45 @@ enum Word {
 struct Model {
     /// The last word counts.
     words: BTreeMap<Vec<u8>, Word>,
-    /// The entry lent last, if the walk notes it.
-    last: Option<Vec<u8>>,
     /// Whether only what is named is entered.
     only_named: bool,
-    is_listed: bool,
 }
 
 impl Model {
-    fn lend(&mut self, name: &[u8], file_type: FileType) {
-        let is_noted = matches!(file_type, FileType::Directory | FileType::Symlink) && !self.only_named;
-        self.last = is_noted.then(|| name.to_vec());
+    /// Up to three random calls about an entry. It is a directory, a link or a file, and its record says so.
+    fn about(&mut self, entry: &Entry<'_>, random: &mut Random) {
+        let is_noted = entry.d_type() != FileType::RegularFile && !self.only_named;
+        for _ in 0..random.below(4) {
+            let word = match random.below(4) {
+                0 => {
+                    entry.skip_below();
+                    Word::Skipped
+                }
+                1 => {
+                    entry.follow();
+                    Word::Followed
+                }
+                2 => {
+                    entry.stat().unwrap();
+                    continue;
+                }
+                _ => {
+                    entry.statx(StatxFlags::TYPE).unwrap();
+                    continue;
+                }
+            };
+            if is_noted {
+                self.say(entry.name(), word);
+            }
+        }
     }
 
     fn say(&mut self, name: &[u8], word: Word) {
         self.words.insert(name.to_vec(), word);
     }
 
-    fn say_of_last(&mut self, word: Word) {
-        if let Some(name) = self.last.clone() {
-            self.say(&name, word);
-        }
-    }
-
     fn skip_all(&mut self) {
-        (self.words, self.last, self.only_named) = (BTreeMap::new(), None, true);
+        (self.words, self.only_named) = (BTreeMap::new(), true);
     }
 
     /// The names that are entered, sorted, of these that exist, and how many errors there are.
@@ -80,38 +94,25 @@ fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &m
     for _ in 0..random.below(most) {
         let name = &names[random.below(names.len())];
         match random.below(12) {
-            0..5 => match dir.next().unwrap() {
-                Some(entry) => {
-                    model.lend(entry.name(), entry.d_type());
-                    for _ in 0..random.below(3) {
-                        if random.below(2) == 0 {
-                            entry.skip_below();
-                            model.say_of_last(Word::Skipped);
-                        } else {
-                            entry.follow();
-                            model.say_of_last(Word::Followed);
-                        }
-                    }
+            0..5 => {
+                if let Some(entry) = dir.next().unwrap() {
+                    model.about(&entry, random);
                 }
-                None => model.last = None,
-            },
+            }
             7 => match random.below(60) {
                 0 => {
                     dir.skip_all();
                     model.skip_all();
                 }
-                1..4 => {
-                    (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap());
-                    model.is_listed = true;
+                1..4 => (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap()),
+                4..7 => {
+                    let wanted = |entry: &Entry<'_>| {
+                        model.about(entry, random);
+                        entry.name() == name
+                    };
+                    dir.find(wanted).unwrap();
                 }
-                4..7 => match dir.find(|entry| entry.name() == name).unwrap() {
-                    Some(entry) => model.lend(entry.name(), entry.d_type()),
-                    None => model.last = None,
-                },
-                7 => {
-                    dir.count().unwrap();
-                    model.last = None;
-                }
+                7 => drop(dir.count().unwrap()),
                 _ => {}
             },
             8 => {

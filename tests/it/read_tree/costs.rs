@@ -83,8 +83,7 @@ fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
                 dir = lendir::openat(&dir, "m").unwrap();
             }
         });
-        let options = ReadTree::options().order(Order::Bytes);
-        let mut read_all = options.from_fd(lendir::open(tree.path()).unwrap(), "");
+        let mut read_all = ReadTree::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
         let others = leave_room(2); // the root is open
         let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
         drop(others);
