@@ -161,7 +161,7 @@ fn each_thread_gets_a_part_at_once() {
 fn results_come_in_the_order_of_the_index() {
     struct Local;
     static LOCALS: AtomicUsize = AtomicUsize::new(0);
-    thread_local!(static LOCAL: Local = Local);
+    thread_local!(static LOCAL: Local = const { Local });
     impl Drop for Local {
         fn drop(&mut self) {
             thread::sleep(Duration::from_millis(2));
