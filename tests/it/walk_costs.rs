@@ -114,8 +114,8 @@ fn walk_takes_memory_for_what_is_left_to_do() {
             let options = Walk::options().max_open(max_open).second_visits(second_visits);
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
             walk_all(&mut new, &mut Listing::new(), |dir, _| {
-                while dir.next().unwrap().is_some() {
-                    dir.follow_entry();
+                while let Some(entry) = dir.next().unwrap() {
+                    entry.follow();
                 }
             });
             walk = Some(new);
