@@ -130,8 +130,8 @@ use traversal::Traversal;
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
 /// level above that has directories left to do, with second visits for each level. A level right below one that was closed early
 /// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
-/// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only errors,
-/// followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next tree.
+/// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only
+/// errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
