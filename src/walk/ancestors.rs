@@ -218,8 +218,8 @@ mod tests {
             let (mut visits, before) = (0, COMPARISONS.get());
             while let Some(mut dir) = walk.next().unwrap() {
                 visits += 1;
-                while dir.next().unwrap().is_some() {
-                    dir.follow_entry();
+                while let Some(entry) = dir.next().unwrap() {
+                    entry.follow();
                 }
             }
             assert_eq!(visits, 3 * levels + 2);
