@@ -57,8 +57,8 @@ pub use read_tree::{ReadTree, TreeOptions, read_tree};
 pub use tree_entry::TreeEntry;
 pub use worker::Worker;
 
-use crate::error::Error;
-use lender::{Lender, until_ok};
+use crate::error::{Error, until_ok};
+use lender::Lender;
 use opener::Found;
 use options::Options;
 use roots::Roots;

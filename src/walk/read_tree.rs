@@ -12,7 +12,6 @@
 //! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent).
 
 use super::descent::{Child, Current, Descent};
-use super::lender::until_ok;
 use super::opener::Found;
 use super::options::Options;
 use super::read_ahead::{Place, ReadAhead, Rest};
@@ -20,7 +19,7 @@ use super::roots::Roots;
 use super::stack::Level;
 use super::tree_entry::TreeEntry;
 use crate::entry::Directory;
-use crate::error::Error;
+use crate::error::{Error, until_ok};
 use crate::listing::{Content, Extent, Listing, Order};
 use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;

@@ -2,10 +2,10 @@
 //! not know how a part is split off, nor when a thread starts.
 
 use super::dir::Dir;
-use super::lender::{Lender, until_ok};
+use super::lender::Lender;
 use super::traversal::Traversal;
 use super::work_queue::Others;
-use crate::error::Error;
+use crate::error::{Error, until_ok};
 use std::fmt;
 use std::marker::PhantomData;
 
