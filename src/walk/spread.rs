@@ -5,7 +5,8 @@ use super::lender::Lender;
 use super::traversal::Traversal;
 use super::work_queue::{Others, WorkQueue};
 use super::worker::Worker;
-use crate::sync::{Mutex, MutexGuard, PoisonError, mpsc, thread};
+use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::{Mutex, PoisonError, mpsc, thread};
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -73,7 +74,8 @@ impl<S: Clone> Walk<S> {
     where
         S: Send,
     {
-        let all = Threads { queue: WorkQueue::new(), by_cores: threads == 0, work, results: Mutex::default() };
+        let (queue, begun, results) = (WorkQueue::new(), AtomicUsize::new(0), Mutex::default());
+        let all = Threads { queue, by_cores: threads == 0, work, begun, results };
         all.queue.add(if threads == 0 { MIN_THREADS } else { threads } - 1);
         thread::scope(|scope| {
             let (sender, started) = mpsc::channel();
@@ -83,8 +85,9 @@ impl<S: Clone> Walk<S> {
                 thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             }
         });
-        let results = all.results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        results.into_iter().flatten().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let mut results = all.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_unstable_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
 }
 
@@ -94,8 +97,10 @@ struct Threads<S, R, F> {
     /// Whether there may be one for each core.
     by_cores: bool,
     work: F,
-    /// What they return, by index. `None` until then.
-    results: Mutex<Vec<Option<thread::Result<R>>>>,
+    /// How many have begun.
+    begun: AtomicUsize,
+    /// What they return, each with its index.
+    results: Mutex<Vec<(usize, thread::Result<R>)>>,
 }
 
 impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, R, F> {
@@ -106,11 +111,7 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
         started: &mpsc::Sender<thread::ScopedJoinHandle<'scope, ()>>,
         lender: Lender<S>,
     ) {
-        let index = {
-            let mut results = self.results();
-            results.push(None);
-            results.len() - 1
-        };
+        let index = self.begun.fetch_add(1, Relaxed);
         if self.by_cores && index + 1 == MIN_THREADS {
             // Only now, because it reads files, which takes longer than to walk a small tree.
             let cores = thread::available_parallelism().map_or(0, NonZero::get);
@@ -140,10 +141,6 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             self.queue.stop();
             self.queue.leave();
         }
-        self.results()[index] = Some(result);
-    }
-
-    fn results(&self) -> MutexGuard<'_, Vec<Option<thread::Result<R>>>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
     }
 }

@@ -1,7 +1,7 @@
 //! `WorkQueue`: the parts that busy threads split off their work for idle ones, and the end when all threads are idle.
 //!
-//! A thread that has not been started is idle too. It is started for a part that no other idle one is there to take. No more are
-//! being started than are busy: while they wait for a core, the threads that have one take the parts.
+//! A thread is started for a part that no idle one is there to take. No more are being started than are busy: while they wait for
+//! a core, the threads that have one take the parts.
 //!
 //! A busy thread looks at a number, and takes the lock only to push. The queue does not know what a part is.
 
@@ -11,7 +11,7 @@ use std::mem;
 use std::panic::AssertUnwindSafe;
 
 pub(crate) struct WorkQueue<W> {
-    /// How many more parts idle threads would pop; 1 if all is over. Only a hint: the truth is under the lock.
+    /// How many more parts threads would pop, idle ones or new ones; 1 if all is over. Only a hint: the truth is under the lock.
     wanted: AtomicUsize,
     /// Changes under the lock only. A busy thread need not take it to look.
     is_over: AtomicBool,
@@ -21,29 +21,23 @@ pub(crate) struct WorkQueue<W> {
 
 struct State<W> {
     parts: Vec<W>,
-    /// How many threads have not left.
-    threads: usize,
-    /// How many of those are idle.
+    busy: usize,
     idle: usize,
-    /// How many of those have not been started.
-    unstarted: usize,
-    /// How many were started that have not begun.
+    /// How many of the idle threads were started, and have not begun.
     starting: usize,
+    /// How many more threads can be started.
+    unstarted: usize,
 }
 
 impl<W> State<W> {
-    /// Whether there is an idle thread for each part. One that was woken or started for an earlier part, and does not run yet, is
-    /// still counted as idle.
-    fn has_takers(&self) -> bool {
-        self.idle - self.unstarted >= self.parts.len()
-    }
-
     /// Whether the caller is to start a thread.
-    #[must_use]
     fn starts(&mut self) -> bool {
-        let starts = self.unstarted > 0 && self.starting < self.threads - self.idle && !self.has_takers();
-        self.unstarted -= usize::from(starts);
-        self.starting += usize::from(starts);
+        let starts = self.idle < self.parts.len() && self.starting < self.busy && self.unstarted > 0;
+        if starts {
+            self.unstarted -= 1;
+            self.starting += 1;
+            self.idle += 1;
+        }
         starts
     }
 }
@@ -73,7 +67,7 @@ impl<W> Others<'_, W> {
 impl<W> WorkQueue<W> {
     /// For one thread, which is busy.
     pub(crate) fn new() -> Self {
-        let state = Mutex::new(State { parts: Vec::new(), threads: 1, idle: 0, unstarted: 0, starting: 0 });
+        let state = Mutex::new(State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted: 0 });
         Self { wanted: AtomicUsize::new(0), is_over: AtomicBool::new(false), state, changed: Condvar::new() }
     }
 
@@ -93,7 +87,8 @@ impl<W> WorkQueue<W> {
         // Even if it is over: nobody pops it then, and it is dropped with the queue.
         state.parts.push(part);
         self.recount(&state);
-        if state.has_takers() {
+        // An idle thread that was woken for an earlier part, and does not run yet, is still counted as idle.
+        if state.idle >= state.parts.len() {
             self.changed.notify_one();
         }
         state.starts()
@@ -102,6 +97,7 @@ impl<W> WorkQueue<W> {
     /// For an idle thread: waits for a part. `None` once all threads are idle, or after [`stop`](Self::stop).
     pub(crate) fn pop(&self) -> Option<W> {
         let mut state = self.lock();
+        state.busy -= 1;
         state.idle += 1;
         // If this was the last busy thread, the walk ends here.
         self.recount(&state);
@@ -120,34 +116,32 @@ impl<W> WorkQueue<W> {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.idle -= 1;
+        state.busy += 1;
         let part = if self.is_over() { None } else { state.parts.pop() };
         self.recount(&state);
         part
     }
 
-    /// Adds threads that can be started.
+    /// So many more threads can be started.
     pub(crate) fn add(&self, threads: usize) {
         let mut state = self.lock();
-        state.threads += threads;
-        state.idle += threads;
         state.unstarted += threads;
         self.recount(&state);
     }
 
-    /// Removes the thread that could not be started, and those that have not been.
+    /// A thread could not be started. No other one will be.
     pub(crate) fn refuse(&self) {
         let mut state = self.lock();
-        let refused = 1 + mem::take(&mut state.unstarted);
+        state.idle -= 1;
         state.starting -= 1;
-        state.threads -= refused;
-        state.idle -= refused;
+        state.unstarted = 0;
         self.recount(&state);
     }
 
     /// Removes a thread that no longer takes part.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
-        state.threads -= 1;
+        state.busy -= 1;
         self.recount(&state);
     }
 
@@ -164,8 +158,8 @@ impl<W> WorkQueue<W> {
     /// Call this after each change.
     fn recount(&self, state: &State<W>) {
         if !self.is_over() {
-            self.wanted.store(state.idle.saturating_sub(state.parts.len()), Relaxed);
-            if state.parts.is_empty() && state.idle >= state.threads {
+            self.wanted.store((state.idle + state.unstarted).saturating_sub(state.parts.len()), Relaxed);
+            if state.parts.is_empty() && state.busy == 0 {
                 self.end();
             }
         }
@@ -298,7 +292,8 @@ mod tests {
         let queue = queue_for(5);
         thread::scope(|scope| {
             for _ in 0..3 {
-                queue.lock().starting += 1;
+                let mut state = queue.lock();
+                (state.idle, state.starting) = (state.idle + 1, state.starting + 1);
                 scope.spawn(|| assert!(queue.begin().is_none()));
             }
             queue.stop();
