@@ -210,7 +210,7 @@ impl Listing {
                 if phase != Phase::Reading || records.is_used_up() {
                     break Ok(());
                 }
-                match records.step(&mut phase) {
+                match records.next_record(&mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
                         let span = free.next().expect("BUG: more names than the batch has room for");

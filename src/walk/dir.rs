@@ -264,7 +264,7 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is said of a name last counts,
+    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is chosen of a name last counts,
     /// here, with [`follow_name`](Self::follow_name) and [`enter`](Self::enter), and by its entry: [`Entry::skip_below`].
     ///
     /// ```
@@ -318,7 +318,7 @@ impl<'a, S> Dir<'a, S> {
         self.choices.choose(name, choice)
     }
 
-    /// Keeps the walk from going below any entry of this directory, and forgets what was said of names before.
+    /// Keeps the walk from going below any entry of this directory, and forgets what was chosen of names before.
     /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its
     /// end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
