@@ -496,7 +496,8 @@ impl TreeOptions {
     }
 
     /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
-    /// a cold disk; where they do not, it gains nothing. 0, the default, is none. For a server, pass as many as it answers at once.
+    /// a cold disk; on warm caches, handing over takes longer than it saves. 0, the default, is none. For a server, pass as many as it
+    /// answers at once.
     ///
     /// ```
     /// use lendir::{Order, ReadTree};
