@@ -29,6 +29,7 @@ fn main() {
         read(&mut bench, &arguments),
         sorted(&mut bench, &arguments),
         read_again(&mut bench, &arguments),
+        compared(&mut bench, &arguments),
         walk(&mut bench, &arguments),
         by_capacity(&mut bench, &arguments),
     ];
@@ -108,6 +109,11 @@ fn read_again(bench: &mut Bench, arguments: &Arguments) -> Table {
     table("Read again, without opening", &all, bench, arguments, Fixture::make, readers::rescans)
 }
 
+fn compared(bench: &mut Bench, arguments: &Arguments) -> Table {
+    let all = [Fixture::Made(fastest_root().shape(8192, Names::Sixteen))];
+    table("Compared, two listings", &all, bench, arguments, Fixture::make_many, readers::compared)
+}
+
 fn walk(bench: &mut Bench, arguments: &Arguments) -> Table {
     let mut all = vec![trees::Fixture::System("/usr"), trees::Fixture::Small];
     if arguments.is_long() {
@@ -129,7 +135,7 @@ fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
 }
 
 /// Prints the rows of README.md that were measured.
-fn print_readme([read, sorted, ..]: &[Table; 5]) {
+fn print_readme([read, sorted, ..]: &[Table; 6]) {
     const NAMES: [&str; 5] = ["lendir", "lendir, EndMarker", "RawDir", "readdir of libc", "std::fs::read_dir"];
     let files = files().label();
     let rows = [

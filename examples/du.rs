@@ -1,25 +1,13 @@
-//! Adds up the disk usage of trees, on all cores: `second_visits`, and a state that each directory passes down.
-
-const HELP: &str = "\
-Usage: du [-hksx] [-d N] [-j N] [--] [PATH]...
-
-Prints the disk usage of each directory, with everything below it, in KiB. PATH is . by default.
-
-  -d N    print only directories at most N levels below PATH; -s means -d 0
-  -h      print sizes as 4.0K, 17.3M or 1.2G, rounded up; -k, the default, prints KiB
-  -x      do not enter a directory that a file system is mounted on
-  -j N    use N threads; 0, the default: one for each core, at least 8
-  --help  print this text
-
-A file with several links counts once, as does a directory in two PATHs or mounts. With several threads, chance decides where it
-counts, and the order of lines. Control characters are printed as ?. Exit status: 0, or 1 for an error.
-";
+//! `du [-s] [-j N] [PATH]...` prints the disk usage of each directory, with everything below it, in KiB; with `-s`, only of each
+//! PATH, which is `.` by default. It shows `second_visits`, and a state that each directory passes down.
+//!
+//! A file with several links counts once, as does a directory in two PATHs or mounts. With N threads, chance decides where it
+//! counts, and the order of lines; 0, the default, means one thread for each core, at least 8.
 
 use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use lendir::{Error, FileType, Walk};
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
+use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -40,30 +28,22 @@ fn main() -> ExitCode {
 
 /// Runs with these arguments, and returns whether it could read everything. The error is one of output or of usage.
 fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
-    let (mut human, mut max_depth, mut threads, mut paths) = (false, usize::MAX, 0, Vec::new());
-    let mut options = Walk::options().follow_roots(false).second_visits(true);
+    let (mut only_roots, mut threads, mut paths) = (false, 0, Vec::new());
     while let Some(arg) = args.next() {
         match arg.as_bytes() {
-            b"--help" => return io::stdout().write_all(HELP.as_bytes()).map(|()| true),
-            b"--" => paths.extend(args.by_ref()),
-            [b'-', b'd', value @ ..] => max_depth = number("-d", value, &mut args)?,
-            [b'-', b'j', value @ ..] => threads = number("-j", value, &mut args)?,
-            [b'-', letters @ ..] if !letters.is_empty() => {
-                for letter in letters {
-                    match letter {
-                        b'h' | b'k' => human = *letter == b'h',
-                        b's' => max_depth = 0,
-                        b'x' => options = options.same_mount(true),
-                        _ => return Err(usage(format!("unknown option {arg:?}"))),
-                    }
-                }
+            b"-s" => only_roots = true,
+            b"-j" => {
+                let number = args.next().and_then(|number| number.to_str()?.parse().ok());
+                threads = number.ok_or_else(|| io::Error::other("-j needs a number"))?;
             }
+            [b'-', ..] => return Err(io::Error::other("usage: du [-s] [-j N] [PATH]...")),
             _ => paths.push(arg),
         }
     }
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
-    let du = Du { human, out: BufWriter::new(io::stdout()).into(), seen: Mutex::default(), failed: false.into() };
+    let du = Du { out: BufWriter::new(io::stdout()).into(), seen: Mutex::default(), failed: false.into() };
+    let options = Walk::options().follow_roots(false).second_visits(true);
     // The sum of the directory with everything below it, and that of its parent. `None` if it was counted before.
     let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).spread(threads, |walk| {
         while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
@@ -93,7 +73,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                 *dir.state_mut() = Some([Arc::new(blocks.into()), above]);
             } else if let Some([blocks, above]) = dir.state() {
                 above.fetch_add(blocks.load(Relaxed), Relaxed);
-                if dir.depth() <= max_depth {
+                if dir.depth() == 0 || !only_roots {
                     du.print(blocks.load(Relaxed), dir.path())?;
                 }
             }
@@ -104,18 +84,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     du.out.into_inner().unwrap().flush().map(|()| !du.failed.into_inner())
 }
 
-/// The rest of the option, as in -j2, or else the next argument.
-fn number(option: &str, value: &[u8], args: &mut impl Iterator<Item = OsString>) -> io::Result<usize> {
-    let value = if value.is_empty() { args.next() } else { Some(OsStr::from_bytes(value).into()) };
-    value.and_then(|value| value.to_str()?.parse().ok()).ok_or_else(|| usage(format!("{option} needs a number")))
-}
-
-fn usage(error: impl Display) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, format!("{error}; try --help"))
-}
-
 struct Du {
-    human: bool,
     out: Mutex<BufWriter<Stdout>>,
     seen: Mutex<HashSet<(u32, u32, u64)>>,
     failed: AtomicBool,
@@ -141,12 +110,8 @@ impl Du {
     }
 
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
-        let tenths = |power: usize| (blocks * 5).div_ceil(1 << (10 * power));
-        let size = match (0..6).find(|power| tenths(*power) < 10240) {
-            Some(n) if self.human => format!("{}.{}{}", tenths(n) / 10, tenths(n) % 10, &"KMGTPE"[n..=n]),
-            _ => blocks.div_ceil(2).to_string(),
-        };
-        writeln!(self.out.lock().unwrap(), "{size}\t{}", path.to_string_lossy().replace(char::is_control, "?"))
+        let path = path.to_string_lossy().replace(char::is_control, "?"); // which could be terminal commands
+        writeln!(self.out.lock().unwrap(), "{}\t{path}", blocks.div_ceil(2))
     }
 
     fn complain(&self, error: &Error) {

@@ -95,20 +95,16 @@ impl Arena {
         u64::from_ne_bytes(*bytes)
     }
 
-    pub(crate) fn tag(&self, span: Span) -> u8 {
-        self.memory[span.start() - 1].min(0xf) // `d_type` is the tag. No type is 15.
+    /// `d_type` is the 4 bits above the permissions in `st_mode`. No type is 15.
+    #[inline]
+    pub(crate) fn d_type(&self, span: Span) -> FileType {
+        FileType::from_raw_mode(RawMode::from(self.memory[span.start() - 1].min(0xf)) << 12)
     }
-}
 
-/// The type as the tag of a span: the 4 bits above the permissions in `st_mode`.
-#[allow(clippy::cast_possible_truncation, reason = "4 bits")]
-pub(crate) fn tag(file_type: FileType) -> u8 {
-    (file_type.as_raw_mode() >> 12) as u8
-}
-
-#[inline]
-pub(crate) fn file_type(span: Span) -> FileType {
-    FileType::from_raw_mode(RawMode::from(span.tag()) << 12)
+    #[allow(clippy::cast_possible_truncation, reason = "4 bits")]
+    pub(crate) fn set_d_type(&mut self, span: Span, file_type: FileType) {
+        self.memory[span.start() - 1] = (file_type.as_raw_mode() >> 12) as u8;
+    }
 }
 
 /// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.

@@ -4,6 +4,7 @@ use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
 use crate::entry::{Directory, Entry};
 use crate::error::Error;
+use crate::mark::Feedback;
 use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::fmt;
@@ -44,7 +45,7 @@ use std::fmt;
 /// - Entries that the kernel returned before an error are lent before it.
 /// - `EINTR` is retried. So a signal does not end a read that hangs on a network or FUSE server; only the server does, or the
 ///   end of the process.
-/// - `ENOENT` is an end, as in glibc; [`removed`](Self::removed) distinguishes it.
+/// - `ENOENT` is an end, as in glibc; [`is_removed`](Self::is_removed) distinguishes it.
 /// - The position belongs to the open file description: two `Entries` on one descriptor, or on `dup`s of it, share it. After
 ///   an `Entries` is dropped midway, the next one on that descriptor begins after the last entry that was *fetched*; to go on
 ///   after the last one *lent*, [`seek`](Self::seek) to its [`cookie`](Entry::cookie).
@@ -125,7 +126,7 @@ impl<'a> Entries<'a> {
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let directory = &self.directory;
-        find(&mut self.records, &mut self.phase, || *directory, wanted)
+        find(&mut self.records, &mut self.phase, || *directory, || None, wanted)
     }
 
     /// Goes back to the beginning, as [`seek`](Self::seek) to 0, with its costs and errors: the cheap rescan, without open and
@@ -189,7 +190,7 @@ impl<'a> Entries<'a> {
     /// the entries read may not be all it had.
     ///
     /// The `task` and `fd` directories of a process that is killed end normally until it has been reaped.
-    pub fn removed(&self) -> bool {
+    pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
 
@@ -204,13 +205,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` is a closure because the compiler
-/// would load a value for every entry: 3 instructions with `opt-level = "s"`.
+/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` and `feedback` are closures because
+/// the compiler would load values for every entry: 3 instructions with `opt-level = "s"`.
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
+    feedback: impl Fn() -> Option<&'e Feedback>,
     mut wanted: impl FnMut(&Entry<'_>) -> bool,
 ) -> Result<Option<Entry<'e>>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
@@ -227,9 +229,9 @@ pub(crate) fn find<'e>(
         #[cfg(not(lendir_polonius))]
         #[allow(unsafe_code, clippy::deref_addrof, reason = "`&mut *records` would be the borrow itself")]
         let records = unsafe { &mut *(&raw mut *records) };
-        match records.step(phase) {
+        match records.next_record(phase) {
             Ok(Some(record)) => {
-                let entry = Entry { record, directory: directory() };
+                let entry = Entry { record, directory: directory(), feedback: feedback() };
                 if wanted(&entry) {
                     return Ok(Some(entry));
                 }

@@ -1,11 +1,12 @@
 //! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and the queries of a `Directory` about an entry.
 
 use crate::error::Error;
+use crate::mark::{Feedback, Mark};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
 use rustix::io::retry_on_intr;
-use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -13,8 +14,8 @@ use std::{fmt, io};
 /// next call of their `next`.
 ///
 /// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
-/// [`stat`](Self::stat), [`statx`](Self::statx), [`open`](Self::open) and, where the record has no type,
-/// [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
+/// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open) and, where the record has no
+/// type, [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
 /// errors have the [`path`](Self::path).
 ///
 /// ```
@@ -29,6 +30,8 @@ use std::{fmt, io};
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
     pub(crate) directory: Directory<'a>,
+    /// Where a walk takes what comes from its caller. `None` without a walk.
+    pub(crate) feedback: Option<&'a Feedback>,
 }
 
 /// The directory that entries are in. It queries the file system about each by its name.
@@ -53,25 +56,46 @@ impl Directory<'_> {
         Error::at(join(self.path, name.to_bytes()), self.depth + 1, cause)
     }
 
-    /// The type of an entry whose record has none.
+    /// The type of an entry whose record has none. Here and below, `feedback` gets the type that is answered, or the error.
     #[inline]
-    pub(crate) fn type_of(self, name: &CStr) -> Result<FileType, Error> {
+    pub(crate) fn type_of(self, name: &CStr, feedback: Option<&Feedback>) -> Result<FileType, Error> {
         #[cold]
         #[inline(never)]
-        fn query(fd: BorrowedFd<'_>, path: &[u8], depth: usize, name: &CStr) -> Result<FileType, Error> {
-            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name)?.st_mode))
+        fn query(
+            fd: BorrowedFd<'_>,
+            path: &[u8],
+            depth: usize,
+            name: &CStr,
+            feedback: Option<&Feedback>,
+        ) -> Result<FileType, Error> {
+            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name, feedback)?.st_mode))
         }
-        query(self.fd, self.path, self.depth, name) // in parts: the struct would be stored for every entry, queried or not
+        query(self.fd, self.path, self.depth, name, feedback) // in parts: the struct would be stored for every entry, queried or not
     }
 
-    pub(crate) fn stat(self, name: &CStr) -> Result<Stat, Error> {
+    pub(crate) fn stat(self, name: &CStr, feedback: Option<&Feedback>) -> Result<Stat, Error> {
         let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND));
+        if let Some(feedback) = feedback {
+            feedback.answer(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
+        }
         stat.map_err(|errno| self.error_of(name, errno))
     }
 
-    pub(crate) fn statx(self, name: &CStr, mask: StatxFlags) -> Result<Statx, Error> {
+    /// An error is none of the entry: `statx` itself may be refused.
+    pub(crate) fn statx(self, name: &CStr, mask: StatxFlags, feedback: Option<&Feedback>) -> Result<Statx, Error> {
         let statx = retry_on_intr(|| rustix::fs::statx(self.fd, name, NOT_BEYOND, mask));
+        if let (Some(feedback), Ok(statx)) = (feedback, &statx) {
+            if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
+                feedback.answer(Some(FileType::from_raw_mode(statx.stx_mode.into())));
+            }
+        }
         statx.map_err(|errno| self.error_of(name, errno))
+    }
+
+    pub(crate) fn read_link(self, name: &CStr) -> Result<PathBuf, Error> {
+        let target = retry_on_intr(|| rustix::fs::readlinkat(self.fd, name, Vec::new()));
+        let target = target.map_err(|errno| self.error_of(name, errno))?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
     pub(crate) fn open(self, name: &CStr, flags: OFlags) -> Result<OwnedFd, Error> {
@@ -92,7 +116,7 @@ pub(crate) fn join(directory: &[u8], name: &[u8]) -> PathBuf {
     path
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
     /// The name: any bytes but NUL and `/`, at least one, not necessarily UTF-8.
     #[doc(alias("d_name", "file_name"))]
     #[inline]
@@ -140,7 +164,7 @@ impl Entry<'_> {
     }
 
     /// The type; for a symbolic link, the link's own. It is the one in the record or, where that is `Unknown`, the one from a
-    /// [`stat`](Self::stat).
+    /// [`stat`](Self::stat), on which a walk relies.
     ///
     /// Costs: nothing where the record has the type, as on most file systems; else one `fstatat`.
     ///
@@ -151,7 +175,7 @@ impl Entry<'_> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr()),
+            FileType::Unknown => self.directory.type_of(self.name_cstr(), self.feedback),
             known => Ok(known),
         }
     }
@@ -169,15 +193,16 @@ impl Entry<'_> {
     /// The directory that the entry is in, for `*at` calls in the loop, where [`Entries`](crate::Entries) itself is borrowed.
     ///
     /// ```
-    /// use lendir::rustix::{fs::readlinkat, io::Result};
+    /// use lendir::rustix::fs::{AtFlags, Stat, statat};
     ///
-    /// fn target(link: &lendir::Entry<'_>, memory: Vec<u8>) -> Result<std::ffi::CString> {
-    ///     readlinkat(link.dir_fd(), link.name_cstr(), memory)
+    /// /// Of what it leads to, if it is a link.
+    /// fn stat_behind(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
+    ///     statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[doc(alias("dirfd", "dir"))]
     #[inline]
-    pub fn dir_fd(&self) -> BorrowedFd<'_> {
+    pub fn dir_fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
     }
 
@@ -185,24 +210,46 @@ impl Entry<'_> {
     /// each entry answers as a link; an automount point is not mounted. A mount point, which can be a file, answers for what is
     /// mounted there: `st_ino` is not [`ino`](Self::ino).
     ///
+    /// **A walk relies on the answer**: it does not open what is no directory, or a link that you do not [`follow`](Self::follow).
+    /// After an error it still tries to go below the entry, but if it cannot open it either, that is no second error. If it can,
+    /// the errors of what is below come as any others. What you choose by [`Dir::enter`](crate::Dir::enter) is opened all the same.
+    ///
     /// For a [`std::fs::Metadata`], call `File::from(entry.open(OFlags::PATH)?).metadata()`.
     ///
     /// Costs: one `fstatat`.
     ///
     /// # Errors
     ///
-    /// Those of [fstatat(2)]: `ENOENT` if the entry is gone by now, `EACCES` without search permission.
+    /// Those of [fstatat(2)]: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES`
+    /// without search permission.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr())
+        self.directory.stat(self.name_cstr(), self.feedback())
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` names, and what `stat` does not have, the time of birth
-    /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11.
+    /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11. A walk relies on
+    /// an answer that has the type; an error changes nothing for it.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask)
+        self.directory.statx(self.name_cstr(), mask, self.feedback())
+    }
+
+    /// Where the symbolic link leads, however long that is. A relative path leads from the directory of the entry, not from the
+    /// current one. In /proc it can be a text that is no path, such as `socket:[8]`.
+    ///
+    /// Costs: one `readlinkat`, and an allocation; more of both for a path of 256 bytes or more.
+    ///
+    /// # Errors
+    ///
+    /// Those of [readlinkat(2)]: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH`
+    /// with its process; `EACCES` if you may not.
+    ///
+    /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
+    #[doc(alias("readlink", "readlinkat"))]
+    pub fn read_link(&self) -> Result<PathBuf, Error> {
+        self.directory.read_link(self.name_cstr())
     }
 
     /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`. [`File::from`](std::fs::File) makes a file of it.
@@ -215,7 +262,7 @@ impl Entry<'_> {
     /// # Errors
     ///
     /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with [`OFlags::DIRECTORY`], `ENXIO`
-    /// for a socket, `ENOENT` if the entry is gone by now, `EACCES` if you may not.
+    /// for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES` if you may not.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     #[doc(alias = "openat")]
@@ -238,6 +285,77 @@ impl Entry<'_> {
     #[cold]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
+    }
+
+    /// Keeps the walk from going below it. Of this and [`follow`](Self::follow), the one called last counts, and after both what is
+    /// chosen of its name: [`Dir::skip_name`](crate::Dir::skip_name). They work in closures, as of [`Dir::find`](crate::Dir::find),
+    /// too. It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a [`ReadDir`](crate::ReadDir) or of
+    /// [`Entries`](crate::Entries), which has nothing below it to skip.
+    ///
+    /// Costs nothing; in a directory in which you have named entries, what [`Dir::skip_name`](crate::Dir::skip_name) costs.
+    #[doc(alias("hidden", "prune", "filter_entry"))]
+    #[inline]
+    pub fn skip_below(&self) {
+        self.choose(Mark::SKIPPED);
+    }
+
+    /// Has the walk go below it even if it is a symbolic link. A link to a file, or to nothing, is no error.
+    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no link, this
+    /// only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
+    ///
+    /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
+    /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
+    /// dir.skip_all(); continue }`. Links below it are lent and not followed. Under
+    /// [`same_mount`](crate::WalkOptions::same_mount), a link to another mount is not entered.
+    ///
+    /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
+    /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
+    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
+    /// links is `ELOOP` too, without such a directory.
+    ///
+    /// To recognise a loop, the walk goes up from the link by `..`. Where that fails, because a directory above may not be searched
+    /// any more or a server does not answer, it does not enter what it cannot know to be no loop: the links below there are errors,
+    /// such as `EACCES`, each with its own path, though the link, its directory and its target may be read.
+    ///
+    /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
+    /// [`max_depth`](crate::WalkOptions::max_depth) bounds that.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/sys/class/net")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let is_root = dir.depth() == 0;
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if is_root {
+    ///             entry.follow(); // to the devices, and no further; for a file it does nothing
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
+    /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
+    /// [`max_open`](crate::WalkOptions::max_open). Below a link, one `statx` for each directory. To come back to a level that was
+    /// closed early and is right above a link, an `openat` for each directory from the deepest open level above it to there, and a
+    /// `statx` for each level and each link on that way: only if more links are on the path than `max_open` minus 3. In memory,
+    /// some 90 bytes for each directory above a link, and 24 for each link on the path.
+    #[doc(alias = "follow_links")]
+    #[inline]
+    pub fn follow(&self) {
+        self.choose(Mark::FOLLOWED);
+    }
+
+    #[inline]
+    fn choose(&self, choice: Mark) {
+        if let Some(feedback) = self.feedback() {
+            feedback.choose(choice);
+        }
+    }
+
+    /// Of an entry that a walk may enter.
+    #[inline]
+    fn feedback(&self) -> Option<&Feedback> {
+        self.feedback.filter(|_| Mark::of(self.d_type()).is_some())
     }
 
     /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.

@@ -19,7 +19,11 @@
 //! ```
 //! let mut etc = lendir::read_dir("/etc")?;
 //! while let Some(entry) = etc.next()? {
-//!     println!("{:8} {:?}", entry.stat()?.st_size, entry.name_os());
+//!     match entry.stat() {
+//!         Ok(stat) => println!("{:8} {:?}", stat.st_size, entry.name_os()),
+//!         Err(error) if error.is_gone() => {} // removed since it was listed
+//!         Err(error) => return Err(error),
+//!     }
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
@@ -52,6 +56,7 @@
 //! | what is entered | [`skip_below`](TreeEntry::skip_below), [`follow`](TreeEntry::follow) | by name too, before or without reading: [`Dir::skip_name`], [`Dir::enter`] |
 //! | a directory is read | whole, before its first entry comes | while its entries are lent, in 32 KiB |
 //! | a call on the directory itself | through an entry's [`dir_fd`](TreeEntry::dir_fd) | [`Dir::fd`], [`Dir::stat`], empty ones too |
+//! | a directory that is removed while it is read | ends silently | [`Dir::is_removed`] |
 //! | time, sorted or not | 1.0 to 1.1 of the two loops | |
 //!
 //! # Which call do I want?
@@ -62,16 +67,18 @@
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
 //! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`ReadTree::filter_map`]; for paths [`ReadTree::paths`] |
+//! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `ReadTree::options().from_fd(root, path)`; of a `Walk`, [`Dir::fd`], [`Dir::stat`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
-//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`]`(stat.st_mode).is_dir()`; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | know where a link leads | [`Entry::read_link`] |
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
-//! | know whether a directory was removed while I read | [`ReadDir::removed`] |
+//! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
-//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Dir::skip_entry`], [`Dir::skip_name`], [`Dir::skip_all`] |
-//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Dir::follow_entry`], [`Dir::follow_name`]; [`Dir::enter`] |
+//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
+//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`TreeOptions`] and [`WalkOptions`] |
 //! | visit a directory after everything below it, to remove it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
 //! | have what is below an entry right after it | [`read_tree`] |
@@ -132,6 +139,8 @@ cfg_if! {
         mod file_system;
         mod listed_entry;
         mod listing;
+        mod mark;
+        mod name;
         mod open;
         mod read_dir;
         mod records;
@@ -147,6 +156,7 @@ cfg_if! {
         pub use error::Error;
         pub use listed_entry::{ListedEntries, ListedEntry};
         pub use listing::{Listing, Order};
+        pub use name::Name;
         pub use open::{open, open_with, openat, openat_with};
         pub use read_dir::{ReadDir, read_dir};
         pub use walk::{Dir, ReadTree, TreeEntry, TreeOptions, Walk, WalkOptions, Worker, read_tree};

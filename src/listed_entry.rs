@@ -1,6 +1,6 @@
 //! `ListedEntry`, `ListedEntries`: what a listing lends.
 
-use crate::arena::{Arena, file_type};
+use crate::arena::Arena;
 use crate::entry::{canonical_decimal, join};
 use crate::error::Error;
 use crate::span::Span;
@@ -71,7 +71,7 @@ impl<'a> ListedEntry<'a> {
     #[inline]
     pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.arena.directory(dir.as_fd()).type_of(self.name_cstr()),
+            FileType::Unknown => self.arena.directory(dir.as_fd()).type_of(self.name_cstr(), None),
             known => Ok(known),
         }
     }
@@ -80,7 +80,7 @@ impl<'a> ListedEntry<'a> {
     /// has none.
     #[inline]
     pub fn d_type(&self) -> FileType {
-        file_type(self.span)
+        self.arena.d_type(self.span)
     }
 
     /// As [`Entry::ino`](crate::Entry::ino).
@@ -91,12 +91,17 @@ impl<'a> ListedEntry<'a> {
 
     /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
-        self.arena.directory(dir.as_fd()).stat(self.name_cstr())
+        self.arena.directory(dir.as_fd()).stat(self.name_cstr(), None)
     }
 
     /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
-        self.arena.directory(dir.as_fd()).statx(self.name_cstr(), mask)
+        self.arena.directory(dir.as_fd()).statx(self.name_cstr(), mask, None)
+    }
+
+    /// As [`Entry::read_link`](crate::Entry::read_link); `dir` is the directory that was read.
+    pub fn read_link(&self, dir: impl AsFd) -> Result<PathBuf, Error> {
+        self.arena.directory(dir.as_fd()).read_link(self.name_cstr())
     }
 
     /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.

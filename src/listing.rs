@@ -3,16 +3,17 @@
 //! `Listing::sort` makes an order of two halves. What an [`Order`] compares is here: the `/` that [`Order::Path`] puts behind a
 //! directory's name, and all of [`Order::Inode`]. How names are sorted, with or without case, is in `sort.rs`.
 
-use crate::arena::{Arena, MIN_BATCH, file_type, grow, tag};
+use crate::arena::{Arena, MIN_BATCH, grow};
 use crate::end_marker::EndMarker;
 use crate::entry::Directory;
 use crate::error::Error;
 use crate::listed_entry::{ListedEntries, ListedEntry};
+use crate::name::Name;
 use crate::records::{MIN_RECORD, Phase};
 use crate::sort::{self, Case};
 use crate::span::Span;
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{FileType, SeekFrom, seek};
+use rustix::fs::{SeekFrom, seek};
 use rustix::io::retry_on_intr;
 use std::{fmt, io, mem};
 
@@ -41,9 +42,9 @@ use std::{fmt, io, mem};
 pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
-    /// Where each name is, in the order of the listing. The tag is the type. Those beyond the extent are left over.
+    /// Where each name is, in the order of the listing. Those beyond the extent are left over.
     spans: Vec<Span>,
-    /// Memory for the sort. Before it, the first key of each name is here.
+    /// Memory for the sort.
     keys: Vec<u64>,
     extent: Extent,
     order: Order,
@@ -164,7 +165,7 @@ impl Listing {
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
     /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
     ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
-    ///   `ENOENT` is no error here: the entry has been removed since.
+    ///   One that [is gone](Error::is_gone) by then is no error.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker)
@@ -200,8 +201,8 @@ impl Listing {
             }
             // There is a span for each name that may come, so the loop below need not make spans grow.
             let room = room.min((self.capacity() - entries) * MIN_RECORD);
-            let Self { arena, spans, keys, extent, .. } = self;
-            let (spans, keys) = (&mut spans[entries..], &mut keys[entries..]);
+            let Self { arena, spans, extent, .. } = self;
+            let spans = &mut spans[entries..];
             let mut free = spans.iter_mut();
             let start = arena.memory.as_ptr().addr();
             let mut records = arena.records(bytes, room, dir, end_marker);
@@ -209,17 +210,17 @@ impl Listing {
                 if phase != Phase::Reading || records.is_used_up() {
                     break Ok(());
                 }
-                match records.step(&mut phase) {
+                match records.next_record(&mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
                         let span = free.next().expect("BUG: more names than the batch has room for");
-                        *span = Span::new(name.as_ptr().addr() - start, name.len(), 0);
+                        *span = Span::new(name.as_ptr().addr() - start, name.len());
                     }
                     Ok(None) => {}
                     Err(errno) => break Err(errno),
                 }
             };
-            if phase == Phase::Reading && records.has_ended(phase) {
+            if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase) {
                 phase = Phase::Ended;
             }
             let end = records.end_address();
@@ -229,8 +230,7 @@ impl Listing {
             if let Some(end) = end.filter(|_| count > 0) {
                 let end = end.wrapping_sub(start);
                 // All of the above takes for granted that rustix lends names where the kernel wrote them.
-                assert!((bytes..=bytes + room).contains(&end), "BUG: names are not in the memory of the listing");
-                write_tags_and_keys(&mut spans[..count], keys, arena);
+                assert!(end.wrapping_sub(bytes) <= room, "BUG: names are not in the memory of the listing");
                 *extent = Extent { entries: entries + count, bytes: end };
             }
             read?;
@@ -269,21 +269,19 @@ impl Listing {
             let _ = self.grow(len + MIN_SPANS);
         }
         let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
-        if len - first > 1 {
-            self.sort(first);
-        }
+        self.sort(first);
         queried
     }
 
     /// Queries each type that the records do not have. Returns the first error, after it has queried all.
+    #[inline(never)]
     fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
-        let spans = self.spans[first..self.extent.entries].iter_mut();
-        for span in spans.filter(|span| file_type(**span) == FileType::Unknown) {
-            let entry = ListedEntry { span: *span, arena: &self.arena };
+        for &span in &self.spans[first..self.extent.entries] {
+            let entry = ListedEntry { span, arena: &self.arena };
             match entry.file_type(dir) {
-                Ok(file_type) => *span = Span::new(span.start(), span.len(), tag(file_type)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok(file_type) => self.arena.set_d_type(span, file_type),
+                Err(error) if error.is_gone() => {}
                 Err(error) => result = result.and(Err(error.into_io_error())),
             }
         }
@@ -293,26 +291,10 @@ impl Listing {
     fn sort(&mut self, first: usize) {
         let Self { arena, spans, keys, extent, order, .. } = self;
         let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
-        match order {
-            Order::Bytes | Order::AsciiCaseless => sort::sort(spans, keys, &arena.memory, order.case()),
-            Order::Path => {
-                // While the names are sorted, the NUL of each directory is a `/` and part of its name.
-                for (span, key) in spans.iter_mut().zip(&mut *keys).filter(|(span, _)| is_dir(**span)) {
-                    arena.memory[span.end()] = b'/';
-                    *span = Span::new(span.start(), span.len() + 1, span.tag());
-                    *key = span.key(0, &arena.memory);
-                }
-                sort::sort(spans, keys, &arena.memory, Case::Sensitive);
-                for span in spans.iter_mut().filter(|span| is_dir(**span)) {
-                    *span = Span::new(span.start(), span.len() - 1, span.tag());
-                    arena.memory[span.end()] = 0;
-                }
-            }
-            Order::Inode => spans.sort_unstable_by(|a, b| {
-                let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
-                arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
-            }),
-            Order::Unsorted => {}
+        if matches!(order, Order::Bytes | Order::AsciiCaseless) {
+            sort::sort(spans, keys, &arena.memory, order.case());
+        } else {
+            sort_otherwise(*order, spans, keys, arena);
         }
     }
 
@@ -321,8 +303,8 @@ impl Listing {
         self.order
     }
 
-    /// Whether the directory was removed before or while it was read: see [`Entries::removed`](crate::Entries::removed).
-    pub fn removed(&self) -> bool {
+    /// Whether the directory was removed before or while it was read: see [`Entries::is_removed`](crate::Entries::is_removed).
+    pub fn is_removed(&self) -> bool {
         self.removed
     }
 
@@ -345,8 +327,31 @@ impl Listing {
     /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
-    pub fn by_name(&self, name: impl AsRef<[u8]>) -> Option<ListedEntry<'_>> {
-        let name = name.as_ref();
+    ///
+    /// To compare two listings in [`Order::Bytes`], one loop through both is some 50 times as fast as a lookup of each name. Each
+    /// turn goes on where the lesser name is next:
+    ///
+    /// ```
+    /// # let made = tempfile::tempdir()?;
+    /// # ["old/a", "old/b", "new/b", "new/c"].map(|path| std::fs::create_dir_all(made.path().join(path)).unwrap());
+    /// # let [mut old, mut new] = [lendir::Listing::new(), lendir::Listing::new()];
+    /// # old.read(lendir::open(made.path().join("old"))?)?;
+    /// # new.read(lendir::open(made.path().join("new"))?)?;
+    /// # let mut found = Vec::new();
+    /// let [mut olds, mut news] = [&old, &new].map(|listing| listing.iter().peekable());
+    /// while let Some(name) = olds.peek().into_iter().chain(news.peek()).map(|entry| entry.name()).min() {
+    ///     let [old, new] = [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
+    ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
+    /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
+    /// }
+    /// # assert_eq!(found, [(b"a".into(), true, false), (b"b".into(), true, true), (b"c".into(), false, true)]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// With itertools it is `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
+    #[doc(alias("exists", "contains"))]
+    pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
+        let name = name.bytes();
         match self.order {
             Order::Bytes | Order::AsciiCaseless => {
                 let case = self.order.case();
@@ -355,7 +360,7 @@ impl Listing {
             Order::Path => {
                 // The name stands at one span as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
-                let path_of = |span: &Span| path(span.name(&self.arena.memory), is_dir(*span));
+                let path_of = |span: &Span| path(span.name(&self.arena.memory), self.arena.d_type(*span).is_dir());
                 let find = |is_dir| self.find_after(name, |span| path_of(span).lt(path(name, is_dir)));
                 find(false).or_else(|| find(true))
             }
@@ -385,16 +390,30 @@ impl Listing {
     }
 }
 
-fn is_dir(span: Span) -> bool {
-    file_type(span) == FileType::Directory
-}
-
-/// Called while the names are still in the cache.
-#[inline(never)] // In the frame that reads a directory, registers are scarce.
-fn write_tags_and_keys(spans: &mut [Span], keys: &mut [u64], arena: &Arena) {
-    for (span, key) in spans.iter_mut().zip(keys) {
-        *key = span.key_inside(0, &arena.memory);
-        *span = span.with_tag(arena.tag(*span));
+#[inline(never)] // The frame of the usual orders stays small.
+fn sort_otherwise(order: Order, spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
+    match order {
+        Order::Path => {
+            // While the names are sorted, the NUL of each directory is a `/` and part of its name.
+            for span in &mut *spans {
+                if arena.d_type(*span).is_dir() {
+                    arena.memory[span.end()] = b'/';
+                    *span = Span::new(span.start(), span.len() + 1);
+                }
+            }
+            sort::sort(spans, keys, &arena.memory, Case::Sensitive);
+            for span in spans {
+                if arena.d_type(*span).is_dir() {
+                    *span = Span::new(span.start(), span.len() - 1);
+                    arena.memory[span.end()] = 0;
+                }
+            }
+        }
+        Order::Inode => spans.sort_unstable_by(|a, b| {
+            let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
+            arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
+        }),
+        Order::Bytes | Order::AsciiCaseless | Order::Unsorted => {}
     }
 }
 
@@ -416,10 +435,11 @@ impl fmt::Debug for Listing {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileType, Listing, Order, tag};
+    use super::{Listing, Order};
     use crate::records::HEADER;
     use crate::sort::tests::Random;
     use crate::span::Span;
+    use rustix::fs::FileType;
     use std::os::fd::AsFd;
 
     /// A listing of these entries, whose inode numbers count up from 1, still in the order of the directory.
@@ -428,12 +448,14 @@ mod tests {
         for (ino, (name, file_type)) in (1_u64..).zip(entries) {
             listing.arena.memory.extend_from_slice(&ino.to_ne_bytes());
             listing.arena.memory.extend_from_slice(&[0xff; HEADER - size_of::<u64>()]);
-            listing.spans.push(Span::new(listing.arena.memory.len(), name.len(), tag(*file_type)));
+            let span = Span::new(listing.arena.memory.len(), name.len());
+            listing.arena.set_d_type(span, *file_type);
+            listing.spans.push(span);
             listing.arena.memory.extend_from_slice(name);
             listing.arena.memory.push(0);
         }
         listing.extent.entries = entries.len();
-        listing.keys = listing.spans.iter().map(|span| span.key(0, &listing.arena.memory)).collect();
+        listing.keys = vec![0; entries.len()];
         listing
     }
 

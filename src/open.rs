@@ -35,7 +35,7 @@ pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error
 }
 
 /// Opens as [`open`], but looks `path` up from the directory `dirfd`: also `EBADF` or `ENOTDIR`, if that is closed or not a
-/// directory.
+/// directory, and `ESRCH` if it is that of a process that has ended.
 ///
 /// For a name, the kernel walks one component instead of all those of an absolute path, and still finds the entry of the
 /// directory that you meant if that is renamed meanwhile. Names go straight from an [`Entry`](crate::Entry) to here:

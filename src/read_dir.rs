@@ -10,11 +10,12 @@ use crate::open::open;
 use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
+use std::fmt;
+use std::iter::{self, FusedIterator};
 use std::mem::{MaybeUninit, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
-use std::{fmt, iter};
 
 /// Opens the directory `path`, to read its entries.
 ///
@@ -145,7 +146,7 @@ impl ReadDir {
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
         let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
-        find(Self::records(&mut self.records), &mut self.phase, directory, wanted)
+        find(Self::records(&mut self.records), &mut self.phase, directory, || None, wanted)
     }
 
     /// Reads to the end and counts the entries that were left: [`Entries::count`](crate::Entries::count).
@@ -173,11 +174,12 @@ impl ReadDir {
     /// ```
     ///
     /// An error, of which there is at most one, comes last. Costs and errors are those of [`next`](Self::next).
+    #[doc(alias = "iter")]
     #[inline]
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(Entry<'_>) -> Option<T>,
-    ) -> impl Iterator<Item = Result<T, Error>> {
+    ) -> impl FusedIterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
             while let Some(entry) = self.next().transpose() {
                 if let Some(made) = entry.map(&mut f).transpose() {
@@ -186,6 +188,7 @@ impl ReadDir {
             }
             None
         })
+        .fuse()
     }
 
     /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
@@ -209,7 +212,7 @@ impl ReadDir {
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
         let read = listing.read_known(directory, listing.end_marker);
-        self.phase = Phase::ended(listing.removed());
+        self.phase = Phase::ended(listing.is_removed());
         read
     }
 
@@ -259,8 +262,8 @@ impl ReadDir {
         self.dir
     }
 
-    /// Whether the end came because the directory itself is gone: [`Entries::removed`](crate::Entries::removed).
-    pub fn removed(&self) -> bool {
+    /// Whether the end came because the directory itself is gone: [`Entries::is_removed`](crate::Entries::is_removed).
+    pub fn is_removed(&self) -> bool {
         self.phase == Phase::Removed
     }
 }
@@ -301,7 +304,7 @@ mod tests {
         let (mut one, mut other) = (make("one"), make("other"));
         mem::swap(&mut one, &mut other);
         let mut boxed = Box::new(one);
-        assert!(!boxed.removed() && !ReadDir::records(&mut boxed.records).has_begun());
+        assert!(!boxed.is_removed() && !ReadDir::records(&mut boxed.records).has_begun());
         let mut many = vec![*boxed, other];
         many.reserve(100);
         for (dir, path) in many.iter_mut().zip(["other", "one"]) {

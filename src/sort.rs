@@ -1,30 +1,31 @@
 //! The sort of names. What else an order compares, [`Order::Path`](crate::Order::Path) and [`Order::Inode`](crate::Order::Inode),
-//! is in `Listing::sort` of `listing.rs`.
+//! is in `sort_otherwise` of `listing.rs`.
 //!
-//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names
-//! with equal keys are sorted by the 8 bytes after these, at most [`FEW`] of them by comparing.
+//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names with equal keys
+//! are sorted by the bytes after these, at most [`FEW`] of them by comparing.
 //!
 //! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
-//! - **The index of the name replaces the lowest bits of its key.** `core` sorts plain integers without branches, and moves
-//!   half as much as for pairs of key and name. The displaced bits rarely matter, because the bits that all keys share are
-//!   shifted out first. If they do matter, the names tie, and the next turn separates them. The first bit that differs is never
-//!   displaced, so each turn splits the names.
-//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing. Short prefixes are
-//!   skipped key by key, longer ones by one scan for their end. Otherwise names that share 200 bytes would be visited 25 times.
+//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing. Short prefixes are skipped
+//!   key by key, longer ones by one scan for their end. Otherwise names that share 200 bytes would be visited 25 times.
 //! - **Names in order stay, names in reverse order are reversed.** Many file systems list the oldest file first, or the newest,
 //!   and photographs, logs and processes are named in the order in which they were made.
-//! - **The longest run of equal keys is the next turn of the loop, the others are calls.** A call sorts at most half of the
-//!   names, so calls nest at most log2(n) deep, however long the names are.
+//! - **Up to 32 names take their places by rank:** a place is the number of keys that are less. No branch depends on the names
+//!   until two keys are equal, and a mispredicted one takes as long as ten comparisons. A sorting network compares less, but
+//!   after a system call all code is cold, and that of the network for 32 keys takes 135 cache lines.
+//! - **Of more names, the index replaces the lowest bits of the key.** `core` sorts plain integers without branches, and moves
+//!   half as much as for pairs of key and name. The displaced bits rarely matter, because the bits that all keys share are
+//!   shifted out first. If they do matter, the names tie.
+//! - **Names that tie take another turn, at most [`TURNS`] in all.** A turn sorts all names of a run, even if hardly one leaves it.
+//!   Beyond these turns, the median decides in linear time which names go on together. So whatever the names are, `n` of them take
+//!   `n log n` comparisons of keys, each of their bytes is looked at a few times, and calls nest `log2(n)` deep.
 //! - **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are equal
-//!   names. These keep the order in which they were stored.
-//! - **For up to 32 names, no branch depends on the names** until two keys are equal: the check for order looks at all keys,
-//!   and a network sorts them. A mispredicted branch takes as long as ten comparisons.
+//!   names. These stay as they were stored.
 //!
 //! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
 //! for a few hundred names that begin like words.
 
 use crate::span::Span;
-use core::{cmp::Ordering, mem};
+use core::cmp::Ordering;
 
 /// Whether `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,161 +65,110 @@ impl Case {
     }
 }
 
-/// Up to this many names are compared with each other rather than by new keys.
+/// Up to this many names with equal keys are compared with each other rather than by new keys.
 const FEW: usize = 4;
 
-/// Up to this many keys are sorted by a network. One of 64 is slower than `core`'s sort.
+/// Up to this many names are sorted by the ranks of their keys.
 const SMALL: usize = 32;
 
-/// Up to this many shared keys are skipped one by one, before a scan for the end of the common prefix.
+/// How often a name is sorted by its keys, before medians.
+const TURNS: u32 = 4;
+
+/// If all keys share this many bits, what the names share is skipped.
+const LONG: u32 = 32;
+
+/// Up to this many keys are skipped one by one, before a scan for the end of the common prefix.
 const SHARED_KEYS: u32 = 2;
 
-/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored.
-///
-/// `keys` are the [keys](Span::key) of the spans at depth 0. The sort overwrites them.
+/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
+/// their keys.
 pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    for key in &mut *keys {
-        *key = case.fold(*key);
-    }
-    // The loop below looks for names in order by their keys. Names that share more than two keys take fewer visits if they
-    // are compared as a whole.
-    if spans.len() > FEW && keys[0] == keys[1] && spans[0].len() > 2 * size_of::<u64>() {
-        let as_stored = || spans.iter().map(|span| span.name(names));
-        if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_le()) {
-            return;
-        }
-        if as_stored().is_sorted_by(|a, b| case.compare(a, b).is_gt()) {
-            return spans.reverse();
-        }
-    }
-    sort_by_keys(0, spans, keys, names, case);
-}
-
-/// Sorts names that share their first `depth` bytes. `keys` is memory for their keys.
-fn sort_from(depth: usize, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    if spans.len() <= FEW {
-        return sort_by_comparing(spans, names, case);
-    }
-    write_keys(keys, depth, spans, names, case);
-    sort_by_keys(depth, spans, keys, names, case);
-}
-
-/// As [`sort_from`], for keys that are written.
-fn sort_by_keys(mut depth: usize, mut spans: &mut [Span], mut keys: &mut [u64], names: &[u8], mut case: Case) {
-    let mut shared_keys = 0;
-    loop {
-        let (ascend, descend, differing_bits) = compare_neighbours(keys);
-        if ascend {
-            return;
-        }
-        if descend {
-            return spans.reverse();
-        }
-        let shared_bits = differing_bits.leading_zeros();
-        let shared_bytes = (shared_bits / u8::BITS) as usize;
-        // The first name stands for all: a wrong guess costs time, not the order.
-        let goes_on = spans[0].len() > depth + size_of::<u64>();
-        if differing_bits == 0 && keys[0].to_be_bytes()[7] == 0 {
-            if case == Case::Sensitive {
-                return; // All names are equal.
-            }
-            // The names differ at most in case.
-            (depth, case) = (0, Case::Sensitive);
-        } else if differing_bits == 0 {
-            depth += size_of::<u64>();
-            shared_keys += 1;
-            if shared_keys > SHARED_KEYS {
-                depth = common_prefix(depth, spans, names, case);
-            }
-        } else if shared_bytes > 0 && goes_on {
-            depth += shared_bytes;
-        } else {
-            if !sort_by_indexed_keys(spans, keys, shared_bits) {
-                return;
-            }
-            let (mut longest, mut keys_of_longest): (&mut [Span], &mut [u64]) = Default::default();
-            for mut run in spans.chunk_by_mut(|_, next| next.is_tied()) {
-                let mut keys_of_run;
-                (keys_of_run, keys) = keys.split_at_mut(run.len());
-                if run.len() > longest.len() {
-                    mem::swap(&mut run, &mut longest);
-                    mem::swap(&mut keys_of_run, &mut keys_of_longest);
-                }
-                if run.len() > 1 {
-                    sort_from(depth, run, keys_of_run, names, case);
-                }
-            }
-            (spans, keys) = (longest, keys_of_longest);
-            shared_keys = 0;
-        }
-        if spans.len() <= FEW {
-            return sort_by_comparing(spans, names, case);
-        }
-        write_keys(keys, depth, spans, names, case);
+    if spans.len() > 1 {
+        sort_from(0, TURNS, spans, keys, names, case);
     }
 }
 
-/// Whether the keys strictly ascend, whether they strictly descend, and the bits in which they differ.
-fn compare_neighbours(keys: &[u64]) -> (bool, bool, u64) {
-    if keys.len() > SMALL {
-        let differing_bits = keys.iter().fold(0, |bits, key| bits | key ^ keys[0]);
-        return (keys.is_sorted_by(|a, b| a < b), keys.is_sorted_by(|a, b| a > b), differing_bits);
+/// Sorts names that share their first `depth` bytes.
+fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    let mut skipped = 0;
+    let shared_bits = loop {
+        let shared_bits = write_keys(depth, spans, keys, names, case);
+        if shared_bits < LONG || keys[0].to_be_bytes()[7] == 0 {
+            break shared_bits;
+        }
+        depth += (shared_bits / u8::BITS) as usize;
+        if skipped == SHARED_KEYS {
+            depth = depth.max(common_prefix(spans, names));
+        }
+        skipped += 1;
+    };
+    if keys.is_sorted_by(|a, b| a < b) {
+        return;
     }
-    // To look at all of so few keys takes less time than a mispredicted branch where the order breaks off.
-    let (mut ascend, mut descend, mut differing_bits) = (true, true, 0);
-    for pair in keys.windows(2) {
-        ascend &= pair[0] < pair[1];
-        descend &= pair[0] > pair[1];
-        differing_bits |= pair[0] ^ pair[1];
+    if keys.is_sorted_by(|a, b| a > b) {
+        return spans.reverse();
     }
-    (ascend, descend, differing_bits)
+    let any_tied =
+        if spans.len() <= SMALL { sort_by_rank(spans, keys) } else { sort_by_indexed_keys(spans, keys, shared_bits) };
+    if any_tied {
+        sort_ties(depth, turns, spans, keys, names, case);
+    }
 }
 
-fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
-    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+/// The length of the common prefix of all names, in which case counts.
+#[cold]
+fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
+    let first = spans[0].name(names);
+    spans.iter().map(|span| span.name(names)).fold(first.len(), |end, name| {
+        let shared = || first.iter().zip(name).take_while(|(a, b)| a == b).count();
+        if name.starts_with(&first[..end]) { end } else { shared() }
+    })
 }
 
-fn write_keys(keys: &mut [u64], depth: usize, spans: &[Span], names: &[u8], case: Case) {
+/// Returns how many bits all keys share, from the highest on.
+fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8], case: Case) -> u32 {
+    let (mut all, mut any) = (u64::MAX, 0);
     for (key, span) in keys.iter_mut().zip(spans) {
         *key = case.fold(span.key(depth, names));
+        (all, any) = (all & *key, any | *key);
     }
+    (all ^ any).leading_zeros()
 }
 
-/// The length of the common prefix of all names, which is known to be at least `depth`.
-fn common_prefix(depth: usize, spans: &[Span], names: &[u8], case: Case) -> usize {
-    let key = |span: &Span, depth: usize| case.fold(span.key(depth, names));
-    let mut end = spans[0].len();
-    for span in &spans[1..] {
-        let mut shared = depth;
-        while shared < end {
-            let shared_bits = (key(&spans[0], shared) ^ key(span, shared)).leading_zeros();
-            shared += (shared_bits / u8::BITS) as usize;
-            if shared_bits < u64::BITS {
-                end = end.min(shared);
-            }
-        }
-    }
-    end
-}
-
-/// Sorts the spans by their keys, from which the shared bits are shifted out. Marks those that tie with the one before, and
-/// returns whether there are any.
-fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
-    match spans.len() {
-        0..=4 => return sort_by_network::<4>(spans, keys, shared_bits),
-        5..=8 => return sort_by_network::<8>(spans, keys, shared_bits),
-        9..=16 => return sort_by_network::<16>(spans, keys, shared_bits),
-        17..=SMALL => return sort_by_network::<SMALL>(spans, keys, shared_bits),
-        _ => {}
-    }
-    let index_mask = u64::MAX >> (spans.len() as u64 - 1).leading_zeros();
-    for (key, index) in keys.iter_mut().zip(0..) {
-        *key = *key << shared_bits & !index_mask | index;
-    }
-    keys.sort_unstable();
-    // Replace each index by its span.
+/// Sorts spans by their keys, and spans with equal keys as they are. Marks those that tie with the one before, and returns
+/// whether there are any.
+///
+/// The place of each is the number of keys that are less, and of equal ones before it. A place is free if it holds the default,
+/// which is no span: at least 8 bytes stand before each name.
+fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
+    let mut sorted = [Span::default(); SMALL];
     let mut any_tied = false;
-    let mut key_before = !keys[0];
+    for (index, (span, key)) in spans.iter().zip(keys).enumerate() {
+        let less = keys.iter().filter(|other| *other < key).count();
+        let is_tied = sorted[less % SMALL] != Span::default();
+        let equal = if is_tied { keys[..index].iter().filter(|other| *other == key).count() } else { 0 };
+        sorted[(less + equal) % SMALL] = span.with_tied(is_tied);
+        any_tied |= is_tied;
+    }
+    spans.copy_from_slice(&sorted[..spans.len()]);
+    any_tied
+}
+
+/// As [`sort_by_rank`], for any number of spans, but some that tie have keys that differ in their lowest bits: the index of each
+/// span replaces these, after the shared bits are shifted out.
+#[inline(never)]
+fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
+    let index_mask = (spans.len() as u64).next_power_of_two() - 1;
+    for (key, index) in keys.iter_mut().zip(0..) {
+        *key = key.wrapping_shl(shared_bits) & !index_mask | index;
+    }
+    keys.sort_unstable_by(|a, b| {
+        #[cfg(test)]
+        tests::count(1);
+        a.cmp(b)
+    });
+    // Replace each index by its span.
+    let (mut any_tied, mut key_before) = (false, !keys[0]);
     for key in &mut *keys {
         let tied = *key ^ key_before <= index_mask;
         any_tied |= tied;
@@ -233,67 +183,67 @@ fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) 
     any_tied
 }
 
-/// [`sort_by_indexed_keys`] for at most `N` spans, a power of two.
-fn sort_by_network<const N: usize>(spans: &mut [Span], keys: &[u64], shared_bits: u32) -> bool {
-    let index_mask = N as u64 - 1;
-    let mut sorted = [u64::MAX; N];
-    for ((indexed, key), index) in sorted.iter_mut().zip(keys).zip(0..) {
-        *indexed = *key << shared_bits & !index_mask | index;
-    }
-    odd_even_merge_sort(&mut sorted);
-    let mut unsorted = [Span::default(); N];
-    unsorted[..spans.len()].copy_from_slice(spans);
-    let mut any_tied = false;
-    let mut key_before = !sorted[0];
-    for (span, key) in spans.iter_mut().zip(&sorted) {
-        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a span")]
-        let index = (*key & index_mask) as usize;
-        *span = unsorted[index];
-        any_tied |= *key ^ key_before <= index_mask;
-        key_before = *key;
-    }
-    if any_tied {
-        for (span, pair) in spans[1..].iter_mut().zip(sorted.windows(2)) {
-            *span = span.with_tied(pair[0] ^ pair[1] <= index_mask);
+/// Sorts the names that tie.
+#[inline(never)]
+fn sort_ties(depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    for run in spans.chunk_by_mut(|_, next| next.is_tied()) {
+        match run.len() {
+            1 => {}
+            2..=FEW => sort_by_comparing(run, names, case),
+            len if turns > 1 => sort_from(depth, turns - 1, run, &mut keys[..len], names, case),
+            _ => sort_by_median(depth, run, names, case),
         }
     }
-    any_tied
 }
 
-/// Batcher's odd-even merge sort, without recursion (Knuth, *The Art of Computer Programming*, 5.3.4). `N` is a power of two.
-///
-/// It merges neighbouring sorted runs of `p` keys in pairs. To merge a pair, it compares keys at a distance of `p`, then of
-/// half as much, down to 1, and exchanges those that are in the wrong order. Which keys it compares does not depend on the
-/// keys, so the compiler unrolls the loops, and leaves no branch.
-fn odd_even_merge_sort<const N: usize>(keys: &mut [u64; N]) {
-    let mut p = 1;
-    while p < N {
-        let mut k = p;
-        while k > 0 {
-            for j in (k % p..N - k).step_by(2 * k) {
-                for i in j..j + k {
-                    if i / (2 * p) == (i + k) / (2 * p) {
-                        let (a, b) = (keys[i], keys[i + k]);
-                        (keys[i], keys[i + k]) = (a.min(b), a.max(b));
-                    }
-                }
-            }
-            k /= 2;
+fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
+    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+}
+
+/// Sorts names that share their first `depth` bytes by what comes after these: those whose next 8 bytes are less than the
+/// median's, those that are greater, which are at most half each, and then those with the same bytes, by the ones after these.
+#[cold]
+fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8], mut case: Case) {
+    while spans.len() > FEW {
+        let key = |span: &Span| case.fold(span.key(depth, names));
+        let median = key(spans.select_nth_unstable_by_key(spans.len() / 2, key).1);
+        spans.sort_unstable_by_key(|span| key(span).cmp(&median));
+        let (less, rest) = spans.split_at_mut(spans.partition_point(|span| key(span) < median));
+        let (same, greater) = rest.split_at_mut(rest.partition_point(|span| key(span) == median));
+        sort_by_median(depth, less, names, case);
+        sort_by_median(depth, greater, names, case);
+        spans = same;
+        if median.to_be_bytes()[7] != 0 {
+            depth += size_of::<u64>();
+        } else if case == Case::Sensitive {
+            return spans.sort_unstable(); // All names are equal.
+        } else {
+            (depth, case) = (0, Case::Sensitive); // The names differ at most in case.
         }
-        p *= 2;
     }
+    sort_by_comparing(spans, names, case);
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Case, FEW, SMALL, Span, odd_even_merge_sort, sort};
+    use super::{Case, FEW, SMALL, Span, sort};
+    use std::cell::Cell;
 
-    /// Sorts the names, and compares the result with a stable sort of `std`.
-    fn check(names: &[Vec<u8>], case: Case) {
+    thread_local! {
+        static COUNTED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts what takes as long as a comparison of two keys: each key that is read or compared, and each 8 bytes of a whole name.
+    pub(crate) fn count(steps: usize) {
+        COUNTED.set(COUNTED.get() + steps);
+    }
+
+    /// Sorts the names, and compares the result with a stable sort of `std`. Returns the steps that it [counts](count).
+    fn check(names: &[Vec<u8>], case: Case) -> usize {
         let mut arena = vec![0xff; 8];
         let mut spans = Vec::new();
-        for (tag, name) in (0..16).cycle().zip(names) {
-            spans.push(Span::new(arena.len(), name.len(), tag));
+        for name in names {
+            spans.push(Span::new(arena.len(), name.len()));
             arena.extend_from_slice(name);
             arena.push(0xff); // Not NUL, so a read past the end of a name changes the order.
         }
@@ -303,13 +253,15 @@ pub(crate) mod tests {
             Case::Sensitive => (None, name),
             Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
         });
-        let mut keys: Vec<_> = spans.iter().map(|span| span.key(0, &arena)).collect();
-        sort(&mut spans, &mut keys, &arena, case);
+        let before_sort = COUNTED.get();
+        sort(&mut spans, &mut vec![0; names.len()], &arena, case);
+        let steps = COUNTED.get() - before_sort;
         assert_eq!(arena, before);
         for ((name, span), sorted) in expected.into_iter().zip(spans) {
             assert_eq!(sorted.name(&arena), name);
-            assert_eq!((sorted.start(), sorted.tag()), (span.start(), span.tag()));
+            assert_eq!(sorted.start(), span.start());
         }
+        steps
     }
 
     fn check_both(names: &[Vec<u8>]) {
@@ -403,23 +355,42 @@ pub(crate) mod tests {
         }
     }
 
-    /// A network that sorts all sequences of 0 and 1 sorts all sequences (Knuth, 5.3.4, theorem Z).
+    /// Sorting takes `n log n` steps, and one for each 8 bytes of the names, times a number that depends on what they share.
     #[test]
-    #[cfg_attr(miri, ignore = "65,536 sequences are too many for Miri")]
-    fn networks_sort_all_sequences_of_0_and_1() {
-        fn check<const N: usize>(sequences: impl Iterator<Item = u32>) {
-            for sequence in sequences {
-                let mut keys: [_; N] = std::array::from_fn(|index| u64::from(sequence >> index & 1));
-                odd_even_merge_sort(&mut keys);
-                assert!(keys.is_sorted(), "{sequence:#b}");
+    #[cfg_attr(miri, ignore = "thousands of long names are too many for Miri")]
+    fn no_names_take_more_than_n_log_n_comparisons() {
+        const LEN: usize = 400;
+        type Shape = (&'static str, usize, fn(&mut Random) -> Vec<u8>);
+        const SHAPES: [Shape; 6] = [
+            ("random", 2, |random| random.name(16, b"0123456789abcdef")),
+            // Whoever compares whole names takes ten times as many steps.
+            ("groups that share a long prefix", 2, |random| {
+                let mut of_group = Random(1 + random.below(16) as u64);
+                [of_group.name(LEN, b"ab"), random.name(9, b"0123456789")].concat()
+            }),
+            // Whoever sorts all names of a group again for each key that they share takes `log n` steps for it.
+            ("a few leave the rest at each key", 8, |random| {
+                let shared = LEN.min(random.below(20 * LEN));
+                [vec![b'a'; shared], random.name(9, b"0123456789")].concat()
+            }),
+            ("two groups of each at each key", 4, |random| {
+                (0..LEN / 8).flat_map(|_| [*b"aaaaaaaa", *b"bbbbbbbb"][random.below(2)]).collect()
+            }),
+            ("names that differ only in case", 4, |random| random.name(LEN, b"aA")),
+            ("equal", 8, |_| vec![b'a'; LEN]),
+        ];
+        let mut random = Random(6);
+        for (shape, limit, name) in SHAPES {
+            for count in [2048_usize, 4 * 2048] {
+                let names: Vec<_> = (0..count).map(|_| name(&mut random)).collect();
+                let words: usize = names.iter().map(|name| name.len().div_ceil(size_of::<u64>())).sum();
+                let at_most = limit * (count * count.ilog2() as usize + words);
+                for case in [Case::Sensitive, Case::AsciiInsensitive] {
+                    let steps = check(&names, case);
+                    assert!(steps <= at_most, "{shape}, {count} names, {case:?}: {steps} steps, at most {at_most}");
+                }
             }
         }
-        check::<4>(0..1 << 4);
-        check::<8>(0..1 << 8);
-        check::<16>(0..1 << 16);
-        // The same network sorts each half of 32. What is left is the last merge.
-        let sorted = |ones: u32| 0xffff << (16 - ones) & 0xffff;
-        check::<SMALL>((0..=16).flat_map(|low| (0..=16).map(move |high| sorted(low) | sorted(high) << 16)));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! `Span`: where a name is, in 8 bytes, and the key that it sorts by.
 
-/// The span of a name in a slice of all names, with a tag of 4 bits that belongs to the caller. At least 8 bytes stand before
-/// each name in the slice.
+/// The span of a name in a slice of all names. At least 8 bytes stand before each name in the slice.
 ///
 /// ```text
-///  63                21   20   19   16 15            0
-/// +--------------------+------+-------+---------------+
-/// |       start        | tied |  tag  |      len      |
-/// +--------------------+------+-------+---------------+
+///  63                17   16   15            0
+/// +--------------------+------+---------------+
+/// |       start        | tied |      len      |
+/// +--------------------+------+---------------+
 /// ```
 ///
 /// The start is at the top, so spans compare as their names were stored.
@@ -17,18 +16,16 @@ pub(crate) struct Span(pub(crate) u64);
 #[allow(clippy::cast_possible_truncation, reason = "`new` put in no more bits than come out")]
 impl Span {
     const LEN_MASK: u64 = 0xffff;
-    const TAG_SHIFT: u32 = 16;
-    const TAG_MASK: u64 = 0xf;
     /// Set by the sort: the key of this name equals the key of the name before it.
-    const TIED: u64 = 1 << 20;
-    const START_SHIFT: u32 = 21;
+    const TIED: u64 = 1 << 16;
+    const START_SHIFT: u32 = 17;
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
 
     /// The excess bits of a part are cut off, so they never spoil another part.
-    pub(crate) fn new(start: usize, len: usize, tag: u8) -> Self {
-        let (start, len, tag) = (start as u64, len as u64, u64::from(tag));
-        debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK && tag <= Self::TAG_MASK);
-        Self(start << Self::START_SHIFT | (tag & Self::TAG_MASK) << Self::TAG_SHIFT | len & Self::LEN_MASK)
+    pub(crate) fn new(start: usize, len: usize) -> Self {
+        let (start, len) = (start as u64, len as u64);
+        debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK);
+        Self(start << Self::START_SHIFT | len & Self::LEN_MASK)
     }
 
     /// The same span, this many bytes further on.
@@ -44,37 +41,29 @@ impl Span {
         (self.0 & Self::LEN_MASK) as usize
     }
 
-    pub(crate) fn tag(self) -> u8 {
-        (self.0 >> Self::TAG_SHIFT & Self::TAG_MASK) as u8
-    }
-
-    /// The same span with this tag. Its own must be 0.
-    pub(crate) fn with_tag(self, tag: u8) -> Self {
-        debug_assert!(self.tag() == 0 && u64::from(tag) <= Self::TAG_MASK);
-        Self(self.0 | u64::from(tag) << Self::TAG_SHIFT)
-    }
-
     pub(crate) fn end(self) -> usize {
         self.start() + self.len()
     }
 
     #[inline]
     pub(crate) fn name(self, names: &[u8]) -> &[u8] {
+        #[cfg(test)]
+        crate::sort::tests::count(self.len().div_ceil(size_of::<u64>()));
         &names[self.start()..self.end()]
     }
 
     /// The 8 bytes of the name from `depth` on, as a big-endian integer, with zeros for bytes after its end.
     #[inline]
     pub(crate) fn key(self, depth: usize, names: &[u8]) -> u64 {
-        if depth < self.len() { self.key_inside(depth, names) } else { 0 }
-    }
-
-    /// [`key`](Self::key) at a depth that is less than the length.
-    #[inline]
-    pub(crate) fn key_inside(self, depth: usize, names: &[u8]) -> u64 {
+        #[cfg(test)]
+        crate::sort::tests::count(1);
+        if depth >= self.len() {
+            return 0;
+        }
         // Never read past the end of a name: read the 8 bytes before its end, and shift out those before `depth`.
         let missing = size_of::<u64>().saturating_sub(self.len() - depth);
-        let bytes = names[self.start() + depth - missing..].first_chunk().expect("BUG: the name ends beyond the slice");
+        let end = self.start() + depth + size_of::<u64>() - missing;
+        let bytes = names[..end].last_chunk().expect("BUG: less than 8 bytes before the end of the name");
         u64::from_be_bytes(*bytes) << (8 * missing % 64)
     }
 
@@ -97,10 +86,10 @@ mod tests {
             clippy::cast_possible_truncation,
             reason = "the start is cut on machines that cannot have so many bytes"
         )]
-        let largest = Span::new(Span::MAX_START as usize, 0xffff, 15).with_tied(true);
+        let largest = Span::new(Span::MAX_START as usize, 0xffff).with_tied(true);
         assert_eq!(largest.start() as u64, Span::MAX_START & usize::MAX as u64);
-        assert_eq!((largest.len(), largest.tag(), largest.is_tied()), (0xffff, 15, true));
+        assert_eq!((largest.len(), largest.is_tied()), (0xffff, true));
         assert!(!largest.with_tied(false).is_tied());
-        assert!(Span::new(8, 255, 4).with_tied(true) < Span::new(9, 0, 0));
+        assert!(Span::new(8, 255).with_tied(true) < Span::new(9, 0));
     }
 }

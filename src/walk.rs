@@ -5,7 +5,8 @@
 //! ```text
 //! options  pending  identity  raw_open
 //! path                    the path of the current name, and what part of it is that of a level
-//! opener  links           how a directory is opened, or why not
+//! opener                  how a directory is opened, or why not
+//! ancestors  links        the links that were followed, and what is a loop
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
 //! stack                   the levels on the way: open, closed or lost
@@ -15,7 +16,7 @@
 //! tree_entry  read_tree   every entry in one loop: what is left to do at a level are entries
 //!
 //! shared_level            a level that several threads walk
-//! said  notes             what the caller says of names, and the names to enter
+//! choices                 what the caller chooses of the names here, and which are entered
 //! traversal               directory by directory: what is left to do at a level are names
 //! work_queue  split       the parts that idle threads wait for; how one is split off
 //! dir                     what is lent
@@ -23,15 +24,16 @@
 //! worker  spread          a thread of several; how they start and end
 //! ```
 //!
-//! Why a directory was entered or not: by what the caller said, `Notes::settle`; by what it is, `Descent::find_child`; by where it
+//! Why a directory was entered or not: by what the caller chose, `Choices::settle`; by what it is, `Descent::find_child`; by where it
 //! is, `Opener`.
 
+mod ancestors;
+mod choices;
 mod descent;
 mod dir;
 mod identity;
 mod lender;
 mod links;
-mod notes;
 mod opener;
 mod options;
 mod path;
@@ -40,7 +42,6 @@ mod raw_open;
 mod read_ahead;
 mod read_tree;
 mod roots;
-mod said;
 mod shared_level;
 mod split;
 mod spread;
@@ -56,8 +57,8 @@ pub use read_tree::{ReadTree, TreeOptions, read_tree};
 pub use tree_entry::TreeEntry;
 pub use worker::Worker;
 
-use crate::error::Error;
-use lender::{Lender, until_ok};
+use crate::error::{Error, until_ok};
+use lender::Lender;
 use opener::Found;
 use options::Options;
 use roots::Roots;
@@ -77,7 +78,7 @@ use traversal::Traversal;
 /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 ///         if entry.name() == b".git" {
-///             dir.skip_entry(); // do not go below it
+///             entry.skip_below(); // do not go below it
 ///         }
 ///         count += 1;
 ///     }
@@ -96,13 +97,16 @@ use traversal::Traversal;
 ///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
 ///   an error of `next`.
 /// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses symbolic
-///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Dir::follow_entry`] and [`Dir::follow_name`] follow one. A
+///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Entry::follow`](crate::Entry::follow) and [`Dir::follow_name`] follow
+///   one. A
 ///   level that was [closed early](WalkOptions::max_open) is found again by `..` or by names, and recognised by device, inode
 ///   number and birth time. Another directory can pass for it only where the birth time does not count, as on servers, or after
 ///   the clock was set back. If the level is not found, that is an error, and what is left of it is skipped.
-/// - **Unknown types are opened**: an entry that then fails with `ENOTDIR` or `ELOOP` is skipped silently. For an entry of type
-///   directory, `ENOTDIR` is an error: it was replaced.
-/// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it.
+/// - **Unknown types are opened**, unless a call such as [`Entry::file_type`](crate::Entry::file_type) told you the type: the walk
+///   [relies on that](crate::Entry::stat). What turns out to be something else, or to be gone, is skipped silently. If the record, or
+///   an answer to you, called it a directory, that is an error: `ENOTDIR`, as it was replaced, or `ENOENT`.
+/// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it. What cannot be opened is no
+///   second error after one of its [`Entry::stat`](crate::Entry::stat).
 /// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
 ///   and two more while it follows a link; on several threads, [some more](Self::spread). Only
 ///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
@@ -124,9 +128,10 @@ use traversal::Traversal;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
-/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes,
-/// only errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next
-/// tree.
+/// level above that has directories left to do, with second visits for each level. A level right below one that was closed early
+/// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
+/// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only
+/// errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -187,9 +192,9 @@ impl<S: Clone> Walk<S> {
     ///
     /// With the path of the directory concerned, and without its state. The next call continues.
     ///
-    /// - `EACCES` if the parent may not be searched, `ENOENT` for a directory that was removed, `ENOTDIR` for one that was
-    ///   replaced, `ELOOP` for a [followed link](Dir::follow_entry) that leads back, or only to links; `EMFILE` or `ENFILE` if no
-    ///   descriptor is left.
+    /// - `ENOENT` for a directory that [is gone](Error::is_gone), or `ESRCH` with its process; `EACCES` if the parent may not be
+    ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads back,
+    ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
     /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
     /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end. At the deepest level that
     ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
@@ -283,13 +288,14 @@ impl<S> WalkOptions<S> {
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
-    /// one for each level above. [Following a link](Dir::follow_entry) and [several threads](Walk::spread) take
+    /// one for each level above. [Following a link](crate::Entry::follow) and [several threads](Walk::spread) take
     /// more.
     ///
     /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
-    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
-    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest
-    ///   level.
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open, and those right above a
+    ///   followed link, which it closes last.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the deepest open
+    ///   level above.
     /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
     ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
     ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.

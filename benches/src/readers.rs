@@ -1,12 +1,14 @@
 //! Contenders that read one directory.
 
-use crate::contender::{Contender, Reader};
+use crate::contender::{Contender, Oracle, Reader, hash};
 use crate::directories::{Answer, Directory};
-use lendir::{Buffer, EndMarker, Entries, Listing, Order};
+use lendir::{Buffer, EndMarker, Entries, ListedEntry, Listing, Order};
 use rustix::fs::{CWD, Dir, Mode, OFlags, RawDir, SeekFrom, seek};
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
 
 pub const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -333,4 +335,45 @@ pub fn rescans(dir: &Directory) -> Vec<Contender<'_>> {
     let mut all = vec![bare_loop(dir), bare_rescan(dir), lendir_rescan(dir)];
     all.extend(lendir_marked_rescan(dir));
     all
+}
+
+/// What only one of the first two directories has: each name of one looked up in the other, and one loop through both.
+pub fn compared(dir: &Directory) -> Vec<Contender<'_>> {
+    let both = Rc::new([0, 1].map(|number| {
+        let mut listing = Listing::new();
+        let path = dir.paths().nth(number).expect("BUG: no two directories");
+        lendir::open(path).and_then(|dir| listing.read(dir)).expect("cannot read the directory");
+        listing
+    }));
+    let looked_up = |both: &[Listing; 2], found: &mut Vec<Vec<u8>>| {
+        for [here, there] in [[0, 1], [1, 0]] {
+            let only_here = both[here].iter().filter(|entry| both[there].by_name(entry.name()).is_none());
+            found.extend(only_here.map(|entry| entry.name().to_vec()));
+        }
+    };
+    let stepped = |both: &[Listing; 2], found: &mut Vec<Vec<u8>>| {
+        let [mut olds, mut news] = both.each_ref().map(|listing| listing.iter().peekable());
+        while let Some(name) = olds.peek().into_iter().chain(news.peek()).map(ListedEntry::name).min() {
+            let sides = [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
+            if sides.iter().any(Option::is_none) {
+                found.push(name.to_vec());
+            }
+        }
+    };
+    let ways: [(_, fn(&_, &mut _)); 2] = [("by_name", looked_up), ("one loop through both", stepped)];
+    let contenders = ways.map(|(name, compare)| {
+        let (both, of_oracle) = (both.clone(), both.clone());
+        let answer = move || {
+            let [old, new] =
+                of_oracle.each_ref().map(|it| it.iter().map(|entry| entry.name()).collect::<BTreeSet<_>>());
+            hash(old.symmetric_difference(&new))
+        };
+        let fill = move |found: &mut Vec<Vec<u8>>| {
+            found.clear();
+            compare(&both, found);
+        };
+        let sorted = |found: &Vec<Vec<u8>>| hash(found.iter().collect::<BTreeSet<_>>());
+        Contender::filling(name, Oracle::new(&dir.label, false, answer), Vec::new(), fill, sorted)
+    });
+    contenders.into()
 }

@@ -10,19 +10,18 @@ use super::opener::{Found, Opener};
 use super::options::Options;
 use super::path::Bounds;
 use super::path::TreePath;
-use super::pending::Kind;
 use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
-use super::way_back::{self, Closed, NotFound, Start};
+use super::way_back::{self, Closed, NotFound, Reached, Start};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
+use crate::mark::Mark;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 
 /// `T` is what is left to do at a level.
 pub(super) struct Descent<T> {
@@ -206,14 +205,14 @@ impl<T> Descent<T> {
 
     /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
     #[inline(always)]
-    pub(super) fn open(&mut self, kind: Kind, name: &CStr) -> Result<Option<Child>, Error> {
+    pub(super) fn open(&mut self, mark: Mark, name: &CStr) -> Result<Option<Child>, Error> {
         debug_assert_eq!(self.path.name(), name);
         // Before it opens another one, so there are never more than `max_open`.
         if self.stack.is_full() {
-            self.stack.close_first();
+            self.stack.close_first(&self.links);
         }
-        if !kind.is_plain() {
-            return self.open_otherwise(kind, None, || false);
+        if !mark.can_be_directory() || mark.is_followed() {
+            return self.open_otherwise(mark, None, || false);
         }
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
@@ -222,7 +221,7 @@ impl<T> Descent<T> {
                 let end_marker = opener.pass_down(top.end_marker);
                 Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(kind, Some(opened), || false),
+            opened => self.open_otherwise(mark, Some(opened), || false),
         }
     }
 
@@ -231,20 +230,20 @@ impl<T> Descent<T> {
     #[cold]
     pub(super) fn open_giving_back(
         &mut self,
-        kind: Kind,
+        mark: Mark,
         give_back: impl FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         if self.stack.is_full() {
-            self.stack.close_first();
+            self.stack.close_first(&self.links);
         }
-        self.open_otherwise(kind, None, give_back)
+        self.open_otherwise(mark, None, give_back)
     }
 
     /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
     #[cold]
     pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
         if self.stack.is_full() {
-            self.stack.close_first();
+            self.stack.close_first(&self.links);
         }
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
@@ -256,47 +255,51 @@ impl<T> Descent<T> {
         self.opener
     }
 
-    /// As [`open`](Self::open), where one call is not enough: for a name that is not plain, below a link, and after an error.
+    /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
     /// `opened` is what [`Opener::open`] answered, if it was called.
     #[cold]
     fn open_otherwise(
         &mut self,
-        kind: Kind,
+        mark: Mark,
         mut opened: Option<Result<OwnedFd, Errno>>,
         mut give_back: impl FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
-            return match self.find_child(kind, opened.take()) {
+            return match self.find_child(mark, opened.take()) {
                 Ok(found) => Ok(found.map(Child)),
-                Err(Refusal::Kernel(Errno::NOTDIR | Errno::LOOP)) if kind == Kind::UNKNOWN => Ok(None),
                 Err(Refusal::Kernel(errno))
-                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit()) =>
+                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit(&self.links)) =>
                 {
                     continue;
                 }
+                // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
+                Err(Refusal::Kernel(errno)) if mark.has_failed() && !raw_open::lacks_descriptor(errno) => Ok(None),
                 Err(refusal) => Err(self.refusal(refusal)),
             };
         }
     }
 
     /// The directory that the name at the end of the path is, or that it leads to. `None` if there is none to enter.
-    fn find_child(&mut self, kind: Kind, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
+    fn find_child(&mut self, mark: Mark, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
         let Self { opener, stack, links, path, .. } = self;
         let (top, name) = (stack.top(), path.name());
-        match kind {
-            Kind::NO_NAME => return Err(Errno::INVAL.into()),
-            Kind::FOLLOWED => {}
-            kind => {
-                let opened = opened.unwrap_or_else(|| opener.open(top.dir(), name));
-                match opener.look_again(opened, (top.dir(), top.end_marker), name) {
-                    Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if kind == Kind::ANY => {}
-                    found => {
-                        let found = found?;
-                        if let Some(found) = &found {
-                            links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
-                        }
-                        return Ok(found);
+        if mark == Mark::NO_NAME {
+            return Err(Errno::INVAL.into());
+        }
+        if mark.can_be_directory() {
+            let opened = opened.unwrap_or_else(|| opener.open(top.dir(), name));
+            match opener.look_again(opened, (top.dir(), top.end_marker), name) {
+                Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => {
+                    if !mark.is_followed() {
+                        return Ok(None); // it is something else, or gone
                     }
+                }
+                found => {
+                    let found = found?;
+                    if let Some(found) = &found {
+                        links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
+                    }
+                    return Ok(found);
                 }
             }
         }
@@ -319,9 +322,7 @@ impl<T> Descent<T> {
         let error = |errno| Error::new(path.as_bytes(), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
-            Refusal::Loop(above) => {
-                error(Errno::LOOP).with_loop_ancestor(OsStr::from_bytes(path.at_depth(above)).into())
-            }
+            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len()),
         }
     }
 
@@ -370,9 +371,12 @@ impl<T> Descent<T> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        let find = || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
+        let find = || way_back::find(closed, below, path, links, options.same_mount, stack.room(), || stack.way_down());
         match until_enough(find, |not_found| not_found.errno, give_back) {
-            Ok(dir) => {
+            Ok(Reached { dir, passed }) => {
+                for (depth, dir) in passed {
+                    stack.found(depth, dir);
+                }
                 stack.found_above_top(dir);
                 Ok(())
             }
@@ -388,18 +392,18 @@ impl<T> Descent<T> {
     pub(super) fn come_up<'t, Way: IntoIterator<Item = Closed>>(
         &mut self,
         above: Closed,
-        way_down: impl FnOnce() -> Option<(Start<'t>, Way)>,
+        way_down: impl Fn() -> Option<(Start<'t>, Way)>,
         left: T,
         lose: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
-        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
-        let (handle, lost) = match found {
-            Ok(dir) => (Handle::Open(dir), None),
+        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, 0, way_down);
+        let (handle, cause) = match found {
+            Ok(Reached { dir, .. }) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
         };
         self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
-        match lost.filter(|_| lose()) {
+        match cause.filter(|_| lose()) {
             Some(errno) => Err(self.error_at(above.bounds, errno)),
             None => Ok(()),
         }
@@ -412,7 +416,7 @@ impl<T> Descent<T> {
 
     /// The shallowest open level between the base and the current directory.
     pub(super) fn shallowest_open(&self) -> Option<usize> {
-        self.stack.first_to_close()
+        self.stack.first_open()
     }
 
     /// Splits off an equal part of the roots for one of the `threads` that wait.

@@ -1,15 +1,16 @@
 //! `Dir`: the current directory, and what the caller says of its entries.
 
+use super::choices::{Choices, Enters, Rest};
 use super::descent::Current;
 use super::links::Links;
-use super::notes::{Enters, Notes, Rest};
-use super::pending::Kind;
 use super::traversal::{Todo, Traversal, Visit};
 use crate::buffer::Buffer;
 use crate::entries::{Entries, find};
 use crate::entry::{Directory, Entry};
 use crate::error::Error;
 use crate::listing::Listing;
+use crate::mark::{Feedback, Mark};
+use crate::name::Name;
 use crate::records::{Phase, Records};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
@@ -22,10 +23,10 @@ use std::{fmt, io};
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
 /// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory again from
-/// the start, which costs one `lseek` and a copy of the names that were lent. To keep it from some of them, call
-/// [`skip_name`](Self::skip_name) before the loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose
-/// first `getdents64` returns nothing is also read once more, because you may have read it [through the descriptor](Self::fd). If
-/// a server lists entries only then, the walk enters them without lending them.
+/// the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the loop; to keep
+/// it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also read once more,
+/// because you may have read it [through the descriptor](Self::fd). If a server lists entries only then, the walk enters them
+/// without lending them.
 ///
 /// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
 /// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
@@ -75,14 +76,16 @@ pub struct Dir<'a, S = ()> {
     /// With its NUL.
     path: &'a [u8],
     links: &'a Links,
-    notes: &'a mut Notes,
+    choices: &'a mut Choices,
+    /// About the entry that was lent last.
+    feedback: &'a Feedback,
 }
 
 impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
     #[inline(always)]
     pub(super) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
-        let Traversal { descent, notes, .. } = traversal;
+        let Traversal { descent, choices, feedback, .. } = traversal;
         let max_depth = descent.options().max_depth;
         let current = descent.visit();
         let is_second_visit = current.left.visit == Visit::Second;
@@ -90,11 +93,12 @@ impl<'a, S> Dir<'a, S> {
         let Current { dir, bounds, end_marker, unreadable, left: Todo { names_at, state, .. }, path, links, .. } =
             current;
         let has_entries = !is_second_visit && bounds.depth < max_depth;
-        notes.unreadable = unreadable.filter(|_| has_entries);
+        let unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
-        notes.lend(if is_dead_end { (Rest::Waived, Enters::Nothing) } else { (Rest::Owed, Enters::Lent) });
-        let phase = if has_entries && notes.unreadable.is_none() { Phase::Reading } else { Phase::Ended };
+        let begin = if is_dead_end { (Rest::Skipped, Enters::Nothing) } else { (Rest::Unread, Enters::Lent) };
+        choices.begin(begin, unreadable);
+        let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
         let path = path.as_bytes_with_nul();
         let directory = Directory { fd: dir, path: bounds.path(path), depth: bounds.depth };
         let entries = Entries { records: Records::new(dir, buffer.memory(), end_marker), phase, directory };
@@ -109,13 +113,13 @@ impl<'a, S> Dir<'a, S> {
             state,
             path,
             links,
-            notes,
+            choices,
+            feedback,
         }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
-    /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop, and call
-    /// [`skip_entry`](Self::skip_entry) after the last use of the entry.
+    /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
     ///
     /// [`Entries::next`] warns of a loop that loses errors.
     ///
@@ -131,13 +135,13 @@ impl<'a, S> Dir<'a, S> {
     ///   `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        let Entries { records, phase, directory } = &mut self.entries;
-        match find(records, phase, || *directory, |_| true) {
+        let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
+        match find(records, phase, || *directory, || Some(*feedback), |_| true) {
             Ok(Some(entry)) => {
-                self.notes.note(&entry);
+                choices.note(&entry);
                 Ok(Some(entry))
             }
-            ended => Self::at_end(ended.err(), *phase, self.notes, *directory).map(|()| None),
+            ended => Self::at_end(ended.err(), *phase, choices, *directory).map(|()| None),
         }
     }
 
@@ -154,15 +158,14 @@ impl<'a, S> Dir<'a, S> {
     /// Those of [`next`](Self::next). With `?`, the first directory that may not be read ends the search of the tree.
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
-        let notes = &mut *self.notes;
-        let Entries { records, phase, directory } = &mut self.entries;
+        let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
         let wanted = |entry: &Entry<'_>| {
-            notes.note(entry);
+            choices.note(entry);
             wanted(entry)
         };
-        match find(records, phase, || *directory, wanted) {
+        match find(records, phase, || *directory, || Some(*feedback), wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            ended => Self::at_end(ended.err(), *phase, self.notes, *directory).map(|()| None),
+            ended => Self::at_end(ended.err(), *phase, choices, *directory).map(|()| None),
         }
     }
 
@@ -182,18 +185,21 @@ impl<'a, S> Dir<'a, S> {
 
     /// No entry is left, or the kernel answered with `error`.
     #[inline]
-    fn at_end(error: Option<Error>, phase: Phase, notes: &mut Notes, directory: Directory<'_>) -> Result<(), Error> {
-        match (error, notes.at_end(phase == Phase::Empty)) {
-            (Some(error), _) => Err(error),
-            (None, Some(errno)) => Err(directory.error(errno)),
-            (None, None) => Ok(()),
-        }
+    fn at_end(
+        error: Option<Error>,
+        phase: Phase,
+        choices: &mut Choices,
+        directory: Directory<'_>,
+    ) -> Result<(), Error> {
+        // If the first batch is empty, the walk reads the directory once more before it goes on.
+        let unreadable = if phase == Phase::Empty { None } else { choices.end_reading() };
+        error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
     }
 
     /// Reads all entries from the first on, to note the directories that were not lent.
     pub(super) fn read_again(&mut self, has_lent: bool) -> Result<(), Error> {
         self.rewind(has_lent)?;
-        self.notes.begin_again(self.names_at);
+        self.choices.begin_again(self.names_at);
         self.count().map(drop)
     }
 
@@ -203,7 +209,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that
-    /// order, and then below what was lent before and is missing from it.
+    /// order, and not below what was lent before and is missing from it.
     ///
     /// ```
     /// use lendir::{Listing, Walk};
@@ -232,14 +238,14 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        self.notes.list();
+        self.choices.take(self.feedback);
         let Entries { records, phase, .. } = &self.entries;
         if (*phase != Phase::Reading || records.has_begun()) && !self.prepare_to_read_again(listing)? {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
-        self.entries.phase = Phase::ended(listing.removed());
-        self.notes.note_all(listing, self.names_at);
+        self.entries.phase = Phase::ended(listing.is_removed());
+        self.choices.note_all(listing, self.names_at);
         result
     }
 
@@ -247,34 +253,19 @@ impl<'a, S> Dir<'a, S> {
     #[cold]
     fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
         listing.clear();
-        if let Some(errno) = self.notes.unreadable {
-            self.notes.done(); // `next` need not report it again
+        if let Some(errno) = self.choices.unreadable() {
+            self.choices.end_reading(); // `next` need not report it again
             return Err(self.error(errno));
         }
         if self.has_entries {
             let rewound = self.rewind(self.entries.phase != Phase::Empty);
-            rewound.inspect_err(|_| self.notes.waive())?; // the walk need not report it again
+            rewound.inspect_err(|_| self.choices.skip_rest())?; // the walk need not report it again
         }
         Ok(self.has_entries)
     }
 
-    /// Keeps the walk from going below the entry just lent. It does nothing before the first entry, after the end, after
-    /// [`skip_all`](Self::skip_all), and for an entry whose [`d_type`](Entry::d_type) says that it is a file. Costs
-    /// nothing; in a directory in which you have named entries, what [`skip_name`](Self::skip_name) costs.
-    ///
-    /// # Panics
-    ///
-    /// After [`read_into`](Self::read_into), where no entry is the one just lent: use [`skip_name`](Self::skip_name).
-    #[doc(alias("hidden", "prune", "filter_entry"))]
-    #[inline]
-    #[track_caller]
-    pub fn skip_entry(&mut self) {
-        assert!(!self.notes.is_listed(), "`skip_entry` after `read_into`, which lends no entry: use `skip_name`");
-        self.notes.say_of_last(Kind::SKIPPED);
-    }
-
-    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is said of a name last counts,
-    /// here and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter).
+    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is chosen of a name last counts,
+    /// here, with [`follow_name`](Self::follow_name) and [`enter`](Self::enter), and by its entry: [`Entry::skip_below`].
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
@@ -288,58 +279,14 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
     /// was lent is looked up among them: log2(n) comparisons.
-    pub fn skip_name(&mut self, name: impl AsRef<[u8]>) {
-        self.notes.say(name.as_ref(), Kind::SKIPPED);
+    pub fn skip_name(&mut self, name: impl Name) {
+        self.choose(name.bytes(), Mark::SKIPPED);
     }
 
-    /// Goes below the entry that was just lent even if it is a symbolic link. A link to a file, or to nothing, is no error. It
-    /// does nothing where [`skip_entry`](Self::skip_entry) does nothing.
-    ///
-    /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
-    /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
-    /// dir.skip_all(); continue }`. Links below it are lent and not followed. Under
-    /// [`same_mount`](super::WalkOptions::same_mount), a link to another mount is not entered.
-    ///
-    /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
-    /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
-    /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
-    /// links is `ELOOP` too, without such a directory.
-    ///
-    /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
-    /// [`max_depth`](super::WalkOptions::max_depth) bounds that.
-    ///
-    /// ```
-    /// let mut walk = lendir::Walk::open("/sys/class/net")?;
-    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
-    ///     let is_root = dir.depth() == 0;
-    ///     while let Some(_entry) = dir.next_ok(|error| eprintln!("{error}")) {
-    ///         if is_root {
-    ///             dir.follow_entry(); // to the devices, and no further; for a file it does nothing
-    ///         }
-    ///     }
-    /// }
-    /// # Ok::<(), lendir::Error>(())
-    /// ```
-    ///
-    /// Panics as [`skip_entry`](Self::skip_entry): after [`read_into`](Self::read_into), use [`follow_name`](Self::follow_name).
-    ///
-    /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
-    /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
-    /// [`max_open`](super::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
-    /// was closed early and is above a link, an `openat` and a `statx` for each level from the shallowest one to there,
-    /// and one `statx` more where that was reached through a link.
-    #[doc(alias = "follow_links")]
-    #[inline]
-    #[track_caller]
-    pub fn follow_entry(&mut self) {
-        assert!(!self.notes.is_listed(), "`follow_entry` after `read_into`, which lends no entry: use `follow_name`");
-        self.notes.say_of_last(Kind::ANY);
-    }
-
-    /// As [`follow_entry`](Self::follow_entry), by name: see [`enter`](Self::enter), also for what it returns and costs. A name
-    /// that is not lent is tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
-    pub fn follow_name(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.say(name.as_ref(), Kind::ANY)
+    /// As [`Entry::follow`], by name: see [`enter`](Self::enter), also for what it returns and costs. A name that is not lent is
+    /// tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
+    pub fn follow_name(&mut self, name: impl Name) -> bool {
+        self.choose(name.bytes(), Mark::FOLLOWED)
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
@@ -362,17 +309,23 @@ impl<'a, S> Dir<'a, S> {
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
     /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
     /// and `ENAMETOOLONG`. Under [`same_mount`](super::WalkOptions::same_mount) a mount point is not entered, without an error.
-    pub fn enter(&mut self, name: impl AsRef<[u8]>) -> bool {
-        self.notes.say(name.as_ref(), Kind::ENTERED)
+    pub fn enter(&mut self, name: impl Name) -> bool {
+        self.choose(name.bytes(), Mark::ENTERED)
     }
 
-    /// Keeps the walk from going below any entry of this directory, and forgets what was said of names before.
+    fn choose(&mut self, name: &[u8], choice: Mark) -> bool {
+        self.choices.take(self.feedback);
+        self.choices.choose(name, choice)
+    }
+
+    /// Keeps the walk from going below any entry of this directory, and forgets what was chosen of names before.
     /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its
     /// end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
-        self.notes.skip_all(self.names_at);
+        self.feedback.take();
+        self.choices.skip_all(self.names_at);
     }
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).
@@ -482,9 +435,9 @@ impl<'a, S> Dir<'a, S> {
         self.parent.map(|parent| (parent, name()))
     }
 
-    /// Whether it turned out to be removed while it was read: see [`Entries::removed`].
-    pub fn removed(&self) -> bool {
-        self.entries.removed()
+    /// Whether it turned out to be removed while it was read: see [`Entries::is_removed`].
+    pub fn is_removed(&self) -> bool {
+        self.entries.is_removed()
     }
 }
 

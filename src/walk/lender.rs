@@ -2,9 +2,8 @@
 //! and `Worker::next` both run this loop. It does not know which directory is next, nor what a part of the work is.
 
 use super::dir::Dir;
-use super::notes::Rest;
 use super::traversal::{Step, Traversal};
-use super::work_queue::WorkQueue;
+use super::work_queue::{Others, WorkQueue};
 use crate::buffer::Buffer;
 use crate::error::Error;
 
@@ -26,16 +25,17 @@ impl<S> Lender<S> {
 
 impl<S: Clone> Lender<S> {
     /// Goes to the next directory. Returns whether there is one. The head of [`traversal`](super::traversal) says what happens on
-    /// the way. `queue` is that of a thread of several.
+    /// the way. `others` are those of a thread of several.
     #[inline(always)]
-    pub(super) fn advance(&mut self, queue: Option<&WorkQueue<Traversal<S>>>) -> Result<bool, Error> {
+    pub(super) fn advance(&mut self, others: Option<&Others<'_, Traversal<S>>>) -> Result<bool, Error> {
+        let queue = others.map(|others| others.queue);
         loop {
-            if self.traversal.notes.is_unfinished() {
+            if self.traversal.is_unfinished() {
                 self.finish(queue)?;
             }
             // Between two directories, when all names of the last one have been noted.
-            if let Some(queue) = queue.filter(|queue| queue.wanted() > 0) {
-                self.traversal.split(queue);
+            if let Some(others) = others.filter(|others| others.queue.wanted() > 0) {
+                self.traversal.split(others);
             }
             loop {
                 match self.traversal.step()? {
@@ -51,36 +51,26 @@ impl<S: Clone> Lender<S> {
         }
     }
 
-    /// Reads what is [owed](Rest::Owed) of the current directory, and settles which of its names are entered. After an error, the
-    /// notes may still be unfinished, and this is called again.
+    /// Reads what is left of the current directory, if it is to be read, and settles which of its names are entered. After an error
+    /// it may still be unfinished, and this is called again.
     #[cold]
     fn finish(&mut self, queue: Option<&WorkQueue<Traversal<S>>>) -> Result<(), Error> {
         if queue.is_some_and(WorkQueue::is_over) {
             self.traversal.clear();
         }
-        let notes = &mut self.traversal.notes;
-        if notes.rest == Rest::Owed {
-            if let Some(errno) = notes.done() {
+        let Traversal { choices, feedback, .. } = &mut self.traversal;
+        choices.take(feedback);
+        if choices.is_unread() {
+            if let Some(errno) = choices.end_reading() {
                 return Err(self.traversal.descent.error(errno));
             }
             // From the first entry on, because a cookie may lead elsewhere.
-            let has_lent = notes.has_lent();
+            let has_lent = choices.has_lent;
             let read = self.lend().read_again(has_lent);
-            self.traversal.notes.rest = Rest::Done; // if it cannot be read, it is not tried again
+            self.traversal.choices.end_reading(); // if it cannot be read, it is not tried again
             read?;
         }
         self.traversal.settle();
         Ok(())
-    }
-}
-
-/// Calls `advance` until it does not fail. `on_error` gets the errors.
-#[inline(always)]
-pub(super) fn until_ok(mut advance: impl FnMut() -> Result<bool, Error>, mut on_error: impl FnMut(Error)) -> bool {
-    loop {
-        match advance() {
-            Ok(is_there) => return is_there,
-            Err(error) => on_error(error),
-        }
     }
 }

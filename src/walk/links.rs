@@ -1,10 +1,10 @@
-//! `Links`: the symbolic links that the walk has followed on its way, and the ancestors by which it recognises a loop.
+//! `Links`: the symbolic links that the walk has followed on its way, and what is a loop.
 
-use super::identity::{FileId, Mount};
-use super::raw_open;
+use super::ancestors::Ancestors;
+use super::identity::FileId;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
 /// Empty in a walk that follows nothing.
@@ -12,17 +12,13 @@ use rustix::io::Errno;
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    /// The directory queried last and its ancestors, indexed by depth: the root first. With their mounts, because a directory
-    /// that is mounted twice has other ancestors there.
-    ancestors: Vec<Ancestor>,
+    ancestors: Ancestors,
     /// Whether any thread has followed one. `None` as long as one thread knows.
     any_followed: Option<Arc<AtomicBool>>,
 }
 
 /// A level on a way by names takes three system calls. They count as this many bytes.
 const NAME: usize = 1024;
-
-type Ancestor = (FileId, Mount);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Followed {
@@ -48,7 +44,7 @@ impl From<Errno> for Refusal {
 impl Links {
     pub(super) fn clear(&mut self) {
         self.followed.clear();
-        self.ancestors.clear();
+        self.ancestors.forget_from(0);
     }
 
     #[inline]
@@ -63,8 +59,7 @@ impl Links {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
         // From the link's target down to `dir` there is no link, so `dir` is none of these. What is above the link remains.
-        let id = FileId::of(dir)?;
-        refuse(self.ancestors.iter().take(link.depth).position(|(above, _)| *above == id))
+        refuse(self.ancestors.depth_of(FileId::of(dir)?).filter(|depth| *depth < link.depth))
     }
 
     /// Forgets the links that led to this depth or deeper.
@@ -72,7 +67,7 @@ impl Links {
         let kept = self.followed.partition_point(|link| link.depth < depth);
         if let Some(link) = self.followed.get(kept) {
             // The walk may come to the same directory again, as deep but not through this link. It has other ancestors then.
-            self.ancestors.truncate(link.depth);
+            self.ancestors.forget_from(link.depth);
             self.followed.truncate(kept);
         }
     }
@@ -85,13 +80,13 @@ impl Links {
         let with_ancestors = self.has_any_followed();
         let any_followed = self.any_followed.get_or_insert_with(|| Arc::new(AtomicBool::new(with_ancestors)));
         let any_followed = Some(Arc::clone(any_followed));
-        // Above a link they are known. An error is left to whoever follows a link there and queries them again.
-        if with_ancestors && self.followed.last().is_none_or(|link| link.depth <= depth) {
-            let _ = self.find_ancestors(dir, depth);
+        // Above a link they are known. An error is left to whoever follows a link there.
+        if with_ancestors && self.last_link() <= depth {
+            let _ = self.ancestors.find(dir, depth, self.last_link());
         }
         let followed = self.followed.partition_point(|link| link.depth <= depth);
-        let ancestors = self.ancestors.len().min(depth + 1);
-        Self { followed: self.followed[..followed].into(), ancestors: self.ancestors[..ancestors].into(), any_followed }
+        let ancestors = if with_ancestors { self.ancestors.copy_until(depth) } else { Ancestors::default() };
+        Self { followed: self.followed[..followed].into(), ancestors, any_followed }
     }
 
     /// What [`copy_until`](Self::copy_until) costs, in bytes: those that it copies, and the way by names to the last link, where the
@@ -100,16 +95,21 @@ impl Links {
         let ancestors = if self.has_any_followed() { depth + 1 } else { 0 };
         let followed = &self.followed[..self.followed.partition_point(|link| link.depth <= depth)];
         let names = followed.last().filter(|_| comes_back).map_or(0, |link| link.depth);
-        ancestors * size_of::<Ancestor>() + size_of_val(followed) + names * NAME
+        ancestors * Ancestors::SIZE + size_of_val(followed) + names * NAME
     }
 
     fn has_any_followed(&self) -> bool {
         self.any_followed.as_ref().map_or(!self.ancestors.is_empty(), |any_followed| any_followed.load(Relaxed))
     }
 
-    /// Whether a link leads from a level of depth `above` to one of depth `below`.
+    /// How many links lead from a level of depth `above` to one of depth `below`.
+    pub(super) fn count_between(&self, above: usize, below: usize) -> usize {
+        let [above, below] = [above, below].map(|depth| self.followed.partition_point(|link| link.depth <= depth));
+        below - above
+    }
+
     pub(super) fn is_between(&self, above: usize, below: usize) -> bool {
-        self.followed.iter().any(|link| above < link.depth && link.depth <= below)
+        self.count_between(above, below) > 0
     }
 
     /// The target of the link through which the walk came to the directory of this depth.
@@ -124,37 +124,17 @@ impl Links {
             any_followed.store(true, Relaxed);
         }
         self.forget_from(depth + 1);
-        self.find_ancestors(dir, depth)?;
-        self.ancestors.truncate(depth + 1);
+        self.ancestors.find(dir, depth, self.last_link())?;
+        self.ancestors.forget_from(depth + 1);
         let target = FileId::of(target)?;
-        refuse(self.ancestors.iter().position(|(above, _)| *above == target))?;
+        refuse(self.ancestors.depth_of(target))?;
         self.followed.push(Followed { depth: depth + 1, target });
         Ok(())
     }
 
-    /// Goes up from `dir` by `..`, until a directory is known already, or was entered through a link, or is the root. If `dir` is
-    /// known, so are those known below it.
-    fn find_ancestors(&mut self, dir: BorrowedFd<'_>, mut depth: usize) -> Result<(), Errno> {
-        let last_link = self.followed.last().map_or(0, |link| link.depth);
-        let mut found = Vec::new();
-        let mut reached: Option<OwnedFd> = None;
-        loop {
-            let here = reached.as_ref().map_or(dir, AsFd::as_fd);
-            let ancestor = FileId::and_mount(here)?;
-            let is_known = self.ancestors.get(depth) == Some(&ancestor);
-            if is_known && found.is_empty() {
-                return Ok(());
-            }
-            found.push(ancestor);
-            if is_known || depth <= last_link {
-                break;
-            }
-            reached = Some(raw_open::path_at(here, c"..", raw_open::DIRECTORY)?);
-            depth -= 1;
-        }
-        self.ancestors.truncate(depth);
-        self.ancestors.extend(found.into_iter().rev());
-        Ok(())
+    /// The depth of the target of the last link, below which `..` leads up. Without a link, that of the root.
+    fn last_link(&self) -> usize {
+        self.followed.last().map_or(0, |link| link.depth)
     }
 }
 
@@ -164,29 +144,9 @@ fn refuse(ancestor: Option<usize>) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileId, Links, NAME, Refusal};
-    use rustix::fd::{AsFd, OwnedFd};
+    use super::{Ancestors, FileId, Links, NAME, Refusal};
+    use rustix::fd::AsFd;
     use std::fs;
-
-    /// The ancestors of a directory are those in its real path, whatever was queried before.
-    #[test]
-    #[cfg_attr(miri, ignore = "queries the kernel")]
-    fn ancestors_are_those_of_the_real_path() {
-        let root = tempfile::tempdir().unwrap();
-        fs::create_dir_all(root.path().join("a/b/c")).unwrap();
-        fs::create_dir_all(root.path().join("a/d/e/f")).unwrap();
-        let mut links = Links::default();
-        for name in ["", "a/b/c", "a/d/e/f", "a/d", "a/b", "a/d/e/f", ""] {
-            let dir = root.path().join(name);
-            let depth = name.split('/').filter(|name| !name.is_empty()).count();
-            let open = |path: &std::path::Path| -> OwnedFd { crate::open(path).unwrap() };
-            links.find_ancestors(open(&dir).as_fd(), depth).unwrap();
-            let mut expected: Vec<_> =
-                dir.ancestors().take(depth + 1).map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
-            expected.reverse();
-            assert_eq!(links.ancestors[..=depth], expected, "{name}");
-        }
-    }
 
     /// The bytes that are copied, and three system calls for each name down to the last link.
     #[test]
@@ -206,8 +166,10 @@ mod tests {
         for (depth, followed, names) in [(3, 0, 0), (4, 0, 0), (5, 1, 5), (6, 1, 5), (7, 2, 7)] {
             let costs = [false, true].map(|comes_back| links.cost_until(depth, comes_back));
             let copy = links.copy_until(open(way[depth]).as_fd(), depth);
-            let copied = size_of_val(&copy.ancestors[..]) + size_of_val(&copy.followed[..]);
-            assert_eq!((copy.ancestors.len(), copy.followed.len()), (depth + 1, followed), "until depth {depth}");
+            let copied = (depth + 1) * Ancestors::SIZE + size_of_val(&copy.followed[..]);
+            assert_eq!(copy.followed.len(), followed, "until depth {depth}");
+            let id = FileId::of(open(way[depth]).as_fd()).unwrap();
+            assert_eq!(copy.ancestors.depth_of(id), Some(depth), "until depth {depth}");
             assert_eq!(costs, [copied, copied + names * NAME], "until depth {depth}");
         }
     }

@@ -55,10 +55,9 @@ impl TreePath {
         &self.bytes[..end]
     }
 
-    /// The path of the directory of this depth.
-    pub(super) fn at_depth(&self, depth: usize) -> &[u8] {
-        let mut slashes = (self.root + 1..self.len()).filter(|at| self.bytes[*at] == b'/');
-        self.until(depth.checked_sub(1).map_or(self.root, |names| slashes.nth(names).unwrap_or(self.len())))
+    /// How long the path of the root is, with which it begins.
+    pub(super) fn root_len(&self) -> usize {
+        self.root
     }
 
     /// The name that was [gone down to](Self::go_down) last, which ends it.
@@ -146,8 +145,8 @@ mod tests {
             assert_eq!((path.as_bytes(), path.name()), (a, c"a"));
             path.go_down(a.len(), b"bc\0");
             assert_eq!((path.as_bytes(), path.name()), (b, c"bc"));
-            assert_eq!([0, 1, 2].map(|depth| path.at_depth(depth)), [root, a, b]);
-            assert_eq!(path.copy_until(a.len()).at_depth(1), a);
+            let copy = path.copy_until(a.len());
+            assert_eq!((copy.as_bytes(), copy.root_len()), (a, root.len()));
             path.come_up(root.len());
             assert_eq!(path.as_bytes_with_nul(), [root, b"\0"].concat());
         }

@@ -1,6 +1,6 @@
 //! `Pending`: the names of directories still to do. It does not know at which levels they are: whoever calls it keeps the positions.
 
-use rustix::fs::FileType;
+use crate::mark::Mark;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
@@ -8,9 +8,9 @@ use std::slice;
 /// The names of directories still to do, in runs: those of a level come after those of the level above it.
 ///
 /// ```text
-/// item            item
-/// kind name    NUL  kind name NUL
-/// d    adduser 0    d    apt  0
+/// item              item
+/// mark name    NUL  mark name NUL
+/// 1    adduser 0    1    apt  0
 /// ```
 #[derive(Debug, Default)]
 pub(super) struct Pending {
@@ -19,65 +19,9 @@ pub(super) struct Pending {
     pub(super) split_until: usize,
 }
 
-/// What the walk is to do about a name. A letter, so the only NULs among the items are those that end names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind(u8);
-
-impl Kind {
-    /// Enter it: its `d_type` is that of a directory.
-    pub(super) const DIRECTORY: Self = Self(b'd');
-    /// Enter it: the caller says that it is a directory.
-    pub(super) const ENTERED: Self = Self(b'e');
-    /// Enter it if it is a directory.
-    pub(super) const UNKNOWN: Self = Self(b'u');
-    /// A symbolic link: enter it if it leads to a directory.
-    pub(super) const FOLLOWED: Self = Self(b'f');
-    /// Enter it if it is a directory, or a symbolic link that leads to one.
-    pub(super) const ANY: Self = Self(b'a');
-    /// A symbolic link that the caller has not followed. None is left once the directory is settled.
-    pub(super) const LINK: Self = Self(b'l');
-    /// The caller does not want to go below it. None is left once the directory is settled.
-    pub(super) const SKIPPED: Self = Self(b's');
-    /// The caller wants to go below it, but no entry can have this name.
-    pub(super) const NO_NAME: Self = Self(b'n');
-
-    /// `None` for an entry that the walk never enters.
-    #[inline]
-    pub(super) fn of(file_type: FileType) -> Option<Self> {
-        match file_type {
-            FileType::Directory => Some(Self::DIRECTORY),
-            FileType::Unknown => Some(Self::UNKNOWN),
-            FileType::Symlink => Some(Self::LINK),
-            _ => None,
-        }
-    }
-
-    /// What it becomes by the caller's word for its name: `SKIPPED`, `ENTERED`, or `ANY` to follow it. Any other word changes
-    /// nothing.
-    pub(super) fn said(self, word: Self) -> Self {
-        match (word, self) {
-            (Self::SKIPPED | Self::ENTERED, _) => word,
-            (Self::ANY | Self::FOLLOWED, Self::LINK) => Self::FOLLOWED,
-            (Self::ANY | Self::FOLLOWED, Self::UNKNOWN | Self::SKIPPED) => Self::ANY,
-            _ => self,
-        }
-    }
-
-    /// Whether the walk is to enter it, or to look whether it can.
-    pub(super) fn is_entered(self) -> bool {
-        !matches!(self, Self::LINK | Self::SKIPPED)
-    }
-
-    /// Whether it is entered without another look.
-    #[inline]
-    pub(super) fn is_plain(self) -> bool {
-        matches!(self, Self::DIRECTORY | Self::ENTERED | Self::UNKNOWN)
-    }
-}
-
 /// An item of [`Pending`].
 pub(super) struct Item<'p> {
-    pub(super) kind: Kind,
+    pub(super) mark: Mark,
     pub(super) name: &'p CStr,
     /// Where the next one begins.
     pub(super) end: usize,
@@ -99,18 +43,18 @@ impl Pending {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, kind: Kind, name: &CStr) {
+    pub(super) fn push(&mut self, mark: Mark, name: &CStr) {
         let name = name.to_bytes_with_nul();
         if self.items.capacity() - self.items.len() <= name.len() {
             self.items.reserve(AT_ONCE.max(1 + name.len()));
         }
-        self.items.push(kind.0);
+        self.items.push(mark.to_byte());
         self.items.extend_from_slice(name);
     }
 
     /// As [`push`](Self::push), for a name that the caller gives. A NUL in it becomes `\\0`.
-    pub(super) fn push_named(&mut self, kind: Kind, name: &[u8]) {
-        self.items.push(kind.0);
+    pub(super) fn push_named(&mut self, mark: Mark, name: &[u8]) {
+        self.items.push(mark.to_byte());
         for byte in name {
             self.items.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });
         }
@@ -120,9 +64,9 @@ impl Pending {
     /// The item that begins at `at`.
     #[inline]
     pub(super) fn at(&self, at: usize) -> Item<'_> {
-        let (kind, name) = self.items[at..].split_first().expect("BUG: no name is left");
+        let (mark, name) = self.items[at..].split_first().expect("BUG: no name is left");
         let name = CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL");
-        Item { kind: Kind(*kind), name, end: at + 1 + name.to_bytes_with_nul().len() }
+        Item { mark: Mark::from_byte(*mark), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
 
     /// Splits the names in `run` into this many parts of about equal size. Returns where the first one, of at least one name,
@@ -151,23 +95,21 @@ impl Pending {
         names_at
     }
 
-    /// The caller says something of the item that begins at `at`.
-    #[inline]
-    pub(super) fn say(&mut self, at: usize, word: Kind) {
-        let kind = &mut self.items[at];
-        *kind = Kind(*kind).said(word).0;
+    /// Changes the mark of the item that begins at `at`. Returns it.
+    pub(super) fn change(&mut self, at: usize, change: impl FnOnce(Mark) -> Mark) -> Mark {
+        let mark = change(Mark::from_byte(self.items[at]));
+        self.items[at] = mark.to_byte();
+        mark
     }
 
-    /// Gives each item from the one that begins at `at` on the kind that `change` returns, and drops those that are not
-    /// [entered](Kind::is_entered).
-    pub(super) fn rewrite(&mut self, mut at: usize, mut change: impl FnMut(Kind, &[u8]) -> Kind) {
+    /// Gives each item from the one that begins at `at` on the mark that `change` returns, and drops those without one.
+    pub(super) fn rewrite(&mut self, mut at: usize, mut change: impl FnMut(Mark, &[u8]) -> Option<Mark>) {
         let mut kept = at;
         while at < self.items.len() {
-            let Item { kind, name, end } = self.at(at);
-            let kind = change(kind, name.to_bytes());
-            if kind.is_entered() {
+            let Item { mark, name, end } = self.at(at);
+            if let Some(mark) = change(mark, name.to_bytes()) {
                 self.items.copy_within(at..end, kept);
-                self.items[kept] = kind.0;
+                self.items[kept] = mark.to_byte();
                 kept += end - at;
             }
             at = end;
@@ -178,14 +120,14 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Pending};
+    use super::{Mark, Pending};
     use std::ffi::CString;
     use std::ops::Range;
 
     fn pending(names: &[&str]) -> Pending {
         let mut pending = Pending::default();
         for name in names {
-            pending.push(Kind::DIRECTORY, &CString::new(*name).unwrap());
+            pending.push(Mark::DIRECTORY, &CString::new(*name).unwrap());
         }
         pending
     }
@@ -220,7 +162,7 @@ mod tests {
                 let end = pending.len();
                 let half = pending.part(start..end, 2);
                 let (first, second) = (names(&pending, start..half), names(&pending, half..end));
-                assert!([first.clone(), second.clone()].concat() == all[index..], "{first:?} {second:?}");
+                assert_eq!([first.clone(), second.clone()].concat(), all[index..]);
                 assert!(!first.is_empty() && second.is_empty() == (index + 1 == all.len()), "{first:?} {second:?}");
                 assert_eq!(names(&pending.copy(start..half), 0..half - start), first);
                 start += name.len() + 2;

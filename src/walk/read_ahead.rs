@@ -14,10 +14,10 @@
 
 use super::opener::{Found, Opener};
 use super::options::Options;
-use super::pending::Kind;
 use super::raw_open;
 use crate::end_marker::EndMarker;
 use crate::listing::{Content, Extent, Listing, Order};
+use crate::mark::Mark;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -338,7 +338,7 @@ impl Shared {
             self.lower_limit();
         }
         let Found { dir, end_marker, .. } = found.ok()??;
-        listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok().filter(|()| !listing.removed())?;
+        listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok().filter(|()| !listing.is_removed())?;
         let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
         let below = self.items(listing, 0..listing.len(), depth + 1, || Some(Arc::clone(&parent)));
         Some((Read { parent, content: listing.content() }, below))
@@ -366,7 +366,7 @@ impl Shared {
         let end = range.end;
         let entered = |at| {
             let entry = listing.get(at).expect("BUG: an entry is missing");
-            Kind::of(entry.d_type()).is_some_and(Kind::is_entered).then_some((at, entry))
+            Mark::of(entry.d_type()).is_some_and(Mark::can_be_directory).then_some((at, entry))
         };
         let mut entered = range.filter_map(entered).take(MAX_ITEMS).peekable();
         let is_any = depth < self.max_depth && entered.peek().is_some();

@@ -8,25 +8,26 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](super::Walk). The steps through the tree are those of the walk: see [`descent`](super::descent).
+//! its place, as in a [`Walk`](super::Walk). If it must stay, for an error that waits or because the level above is closed, it has
+//! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent).
 
-use super::descent::{Current, Descent};
-use super::lender::until_ok;
+use super::descent::{Child, Current, Descent};
 use super::opener::Found;
 use super::options::Options;
-use super::pending::Kind;
 use super::read_ahead::{Place, ReadAhead, Rest};
 use super::roots::Roots;
-use super::tree_entry::{Then, TreeEntry};
+use super::stack::Level;
+use super::tree_entry::TreeEntry;
 use crate::entry::Directory;
-use crate::error::Error;
+use crate::error::{Error, until_ok};
 use crate::listing::{Content, Extent, Listing, Order};
+use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;
-use std::cell::Cell;
 use std::ffi::OsStr;
+use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, io, iter};
+use std::{fmt, io};
 
 /// Reads the tree at `path` in one loop, with the default options.
 ///
@@ -97,7 +98,9 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
+/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. A level that stays
+/// without entries, because an error of reading it waits, or, as in a [`Walk`](super::Walk#what-it-costs), the level above was
+/// closed early, takes 104 bytes. [Following a link](TreeEntry::follow) takes memory for the directories above it. Ten million files in one
 /// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
 /// reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
@@ -106,16 +109,19 @@ pub struct ReadTree {
     descent: Descent<Left>,
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
-    /// What the tree does next about the entry lent last.
-    then: Cell<Then>,
-    /// Few trees have any, so the step below an entry asks for both at once.
+    /// Of the entry lent last, if there may be something below it.
+    mark: Option<Mark>,
+    /// About the same entry.
+    feedback: Feedback,
+    /// In one box, so a step below an entry asks for all of it at once.
     aside: Option<Box<Aside>>,
 }
 
+/// What few trees have.
 #[derive(Default)]
 struct Aside {
     /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    owed: Vec<(usize, io::Error)>,
+    late_errors: Vec<(usize, io::Error)>,
     ahead: Option<ReadAhead>,
 }
 
@@ -126,6 +132,15 @@ struct Left {
     next: usize,
     /// Where they end there.
     end: Extent,
+}
+
+impl Left {
+    /// No entries, behind those of the levels above the last of `levels`.
+    #[inline]
+    fn behind(levels: &[Level<Self>]) -> Self {
+        let end = if let [.., above, _] = levels { above.left.end } else { Extent::default() };
+        Self { next: end.entries, end }
+    }
 }
 
 impl ReadTree {
@@ -209,17 +224,21 @@ impl ReadTree {
     /// If the closure can fail too, put its error into the same place by `.map(|made| made.and_then(|made| made))`:
     ///
     /// ```
-    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| Some(entry.stat().map(|stat| stat.st_size)));
+    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| match entry.stat() {
+    ///     Err(error) if error.is_gone() => None, // removed since it was listed
+    ///     stat => Some(stat.map(|stat| stat.st_size)),
+    /// });
     /// let bytes: i64 = sizes.map(|size| size.and_then(|size| size)).sum::<Result<_, _>>()?;
     /// # assert!(bytes > 100_000);
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
     /// Costs and errors are those of [`next`](Self::next).
+    #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
         mut f: impl FnMut(TreeEntry<'_>) -> Option<T>,
-    ) -> impl Iterator<Item = Result<T, Error>> {
+    ) -> impl FusedIterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
             while let Some(entry) = self.next().transpose() {
                 if let Some(made) = entry.map(&mut f).transpose() {
@@ -228,6 +247,7 @@ impl ReadTree {
             }
             None
         })
+        .fuse()
     }
 
     /// An iterator of owned paths, with the errors between them.
@@ -240,7 +260,7 @@ impl ReadTree {
     /// ```
     ///
     /// It is `Send`, so rayon's `par_bridge` takes it. Costs: an allocation for each entry.
-    pub fn paths(self) -> impl Iterator<Item = Result<PathBuf, Error>> {
+    pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
 
@@ -254,18 +274,18 @@ impl ReadTree {
             directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
             path,
             is_last: next == end.entries,
-            may_enter: self.descent.may_enter(),
-            then: &self.then,
+            feedback: &self.feedback,
         }
     }
 
     /// Goes to the next entry. Returns whether there is one.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        match self.then.take() {
-            Then::Next => {}
-            Then::Below(kind) => self.go_below(kind)?,
-            Then::Leave => self.leave(),
+        let (mark, of_caller) = (self.mark.take(), self.feedback.take());
+        if of_caller.choice() == Mark::LAST {
+            self.leave();
+        } else if let Some(mark) = mark.and_then(|mark| mark.then(of_caller).settled()) {
+            self.go_below(mark)?;
         }
         while !self.go_on() {
             if !self.go_up()? {
@@ -278,7 +298,7 @@ impl ReadTree {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn go_on(&mut self) -> bool {
-        let Self { descent, listing, then, .. } = self;
+        let Self { descent, listing, mark, .. } = self;
         let d_type = descent.go_on(|Left { next, end }| {
             if *next == end.entries {
                 return None;
@@ -287,63 +307,71 @@ impl ReadTree {
             *next += 1;
             Some((entry.name_with_nul(), entry.d_type()))
         });
-        d_type.inspect(|d_type| then.set(Then::after(*d_type, descent.may_enter()))).is_some()
+        *mark = d_type.and_then(Mark::of).filter(|_| descent.may_enter());
+        d_type.is_some()
     }
 
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
-    fn go_below(&mut self, kind: Kind) -> Result<(), Error> {
+    fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
         if self.aside.is_some() {
-            return self.go_below_otherwise(kind);
+            return self.go_below_otherwise(mark);
         }
-        let Self { descent, listing, .. } = self;
-        let Left { next, end } = descent.top().left;
-        let entry = listing.get(next - 1).expect("BUG: no entry was lent");
-        let Some(child) = descent.open(kind, entry.name_cstr())? else { return Ok(()) };
-        if next == end.entries && descent.may_replace_top() {
-            descent.replace_top(child);
-        } else {
-            descent.push(child, Left::default());
+        let entry = self.listing.get(self.descent.top().left.next - 1).expect("BUG: no entry was lent");
+        match self.descent.open(mark, entry.name_cstr())? {
+            Some(child) => self.enter(child, None),
+            None => Ok(()),
         }
-        self.read(None)
     }
 
-    /// As [`go_below`](Self::go_below), where an error may be owed, and directories may have been read ahead.
+    /// As [`go_below`](Self::go_below), where an error may wait, and directories may have been read ahead.
     #[cold]
-    fn go_below_otherwise(&mut self, kind: Kind) -> Result<(), Error> {
+    fn go_below_otherwise(&mut self, mark: Mark) -> Result<(), Error> {
         let Self { descent, listing, aside, .. } = self;
         let opener = descent.opener();
         let level = descent.top();
         let Left { next, end } = level.left;
         let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
-        let rest = kind.is_plain().then(|| Rest {
-            listing,
-            range: next..end.entries,
-            dir: level.dir(),
-            end_marker: level.end_marker,
-            opener,
-        });
-        let (child, content) = match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
-            Some((found, content)) => (Some(descent.take_over(found)?), Some(content)),
-            None => (descent.open_giving_back(kind, || give_back(aside))?, None),
-        };
-        let Some(child) = child else { return Ok(()) };
-        if next == end.entries && !self.is_owed() && self.descent.may_replace_top() {
-            self.descent.replace_top(child);
-        } else {
-            self.descent.push(child, Left::default());
+        let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
+        let rest = Some(rest).filter(|_| mark.can_be_directory() && !mark.is_followed());
+        match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
+            Some((found, content)) => {
+                let child = descent.take_over(found)?;
+                self.enter(child, Some(&content))
+            }
+            None => match descent.open_giving_back(mark, || give_back(aside))? {
+                Some(child) => self.enter(child, None),
+                None => Ok(()),
+            },
         }
-        self.read(content.as_ref())
     }
 
-    /// Reads the directory that was just opened, behind the entries of those above, unless its `content` was read ahead.
+    /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.
+    #[inline(always)]
+    fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
+        let has_late_error = self.has_late_error();
+        let descent = &mut self.descent;
+        let Left { next, end } = descent.top().left;
+        let is_last = next == end.entries;
+        if is_last && !has_late_error && descent.may_replace_top() {
+            descent.replace_top(child);
+        } else {
+            if is_last {
+                *descent.left_mut() = Left::behind(descent.levels());
+            }
+            descent.push(child, Left::default());
+        }
+        self.read(content)
+    }
+
+    /// Reads the directory that was just entered.
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
         let Self { descent, listing, aside, .. } = self;
-        let above = if let [.., above, _] = descent.levels() { above.left.end } else { Extent::default() };
+        let nothing = Left::behind(descent.levels());
         let max_depth = descent.options().max_depth;
         let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
-        *left = Left { next: above.entries, end: above };
+        *left = nothing;
         if bounds.depth >= max_depth {
             return Ok(());
         }
@@ -351,21 +379,21 @@ impl ReadTree {
             return Err(descent.error(errno));
         }
         let result = match content {
-            Some(content) => listing.append(above, content),
-            None => listing.read_behind(above, dir, end_marker),
+            Some(content) => listing.append(nothing.end, content),
+            None => listing.read_behind(nothing.end, dir, end_marker),
         };
         left.end = listing.extent();
         if let Err(error) = result {
-            owe(aside, (bounds.depth, error)); // without the path: those of all levels would take memory with its square
+            keep_for_later(aside, (bounds.depth, error)); // without the path: those of all levels would take memory with its square
         }
         Ok(())
     }
 
-    /// Whether an error of the current directory is still to be told.
+    /// Whether an error of the current directory waits.
     #[inline]
-    fn is_owed(&self) -> bool {
-        let owed = self.aside.as_ref().and_then(|aside| aside.owed.last());
-        owed.is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
+    fn has_late_error(&self) -> bool {
+        let late = self.aside.as_ref().and_then(|aside| aside.late_errors.last());
+        late.is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
@@ -378,8 +406,9 @@ impl ReadTree {
             let is_there = self.descent.open_root(Left::default(), || give_back(&mut self.aside))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        let owed = self.is_owed().then(|| self.aside.as_mut()?.owed.pop()).flatten();
-        if let Some((_, error)) = owed {
+        let late =
+            if self.has_late_error() { self.aside.as_mut().and_then(|aside| aside.late_errors.pop()) } else { None };
+        if let Some((_, error)) = late {
             return Err(self.descent.error(error));
         }
         self.descent.come_back(|_| true, || give_back(&mut self.aside))?;
@@ -406,8 +435,8 @@ fn give_back(aside: &mut Option<Box<Aside>>) -> bool {
 }
 
 #[cold]
-fn owe(aside: &mut Option<Box<Aside>>, error: (usize, io::Error)) {
-    aside.get_or_insert_default().owed.push(error);
+fn keep_for_later(aside: &mut Option<Box<Aside>>, error: (usize, io::Error)) {
+    aside.get_or_insert_default().late_errors.push(error);
 }
 
 fn ahead(aside: &mut Option<Box<Aside>>) -> Option<&mut ReadAhead> {
@@ -571,6 +600,51 @@ impl TreeOptions {
         descent.begin(roots, path);
         let ahead = || ReadAhead::new(read_ahead, order, &options);
         let aside = (read_ahead > 0).then(|| Box::new(Aside { ahead: Some(ahead()), ..Aside::default() }));
-        ReadTree { descent, listing: Listing::with_order(order), then: Cell::default(), aside }
+        let (listing, feedback) = (Listing::with_order(order), Feedback::default());
+        ReadTree { descent, listing, mark: None, feedback, aside }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Order, ReadTree, keep_for_later};
+    use std::fs;
+    use std::io::Error;
+
+    /// An error of each directory waits until all below it has been lent.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens directories")]
+    fn a_level_that_stays_for_its_error_gives_up_its_entries() {
+        const LEVELS: usize = 20;
+        let root = tempfile::tempdir().unwrap();
+        for level in 0..LEVELS {
+            let at = root.path().join("m/".repeat(level));
+            fs::create_dir(at.join("m")).unwrap();
+            for name in ["a", "b", "c"] {
+                fs::write(at.join(name), "").unwrap();
+            }
+        }
+        let mut tree = ReadTree::options().order(Order::Bytes).open(root.path()).unwrap();
+        let (mut entries, mut errors) = (0, 0);
+        loop {
+            let is_first = match tree.next() {
+                Ok(None) => break,
+                Ok(Some(entry)) => {
+                    entries += 1;
+                    entry.name() == b"a"
+                }
+                Err(error) => {
+                    errors += 1;
+                    assert_eq!(error.depth(), LEVELS - errors, "{error}");
+                    false
+                }
+            };
+            if is_first {
+                let depth = tree.descent.top().bounds.depth;
+                keep_for_later(&mut tree.aside, (depth, Error::other("read")));
+            }
+            assert!(tree.listing.len() <= 4, "{} entries are kept", tree.listing.len());
+        }
+        assert_eq!((entries, errors), (4 * LEVELS, LEVELS));
     }
 }

@@ -5,7 +5,7 @@ use super::raw_open;
 use super::shared_level::SharedLevel;
 use super::traversal::{Todo, Traversal};
 use super::way_back::Closed;
-use super::work_queue::WorkQueue;
+use super::work_queue::Others;
 use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
@@ -18,11 +18,11 @@ const PATH_CREDIT: usize = 4096;
 impl<S: Clone> Traversal<S> {
     /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
     #[cold]
-    pub(super) fn split(&mut self, queue: &WorkQueue<Self>) {
+    pub(super) fn split(&mut self, others: &Others<'_, Self>) {
         self.earn_path_credit();
-        while !queue.is_over() {
-            let Some(part) = self.split_off(queue.wanted()) else { return };
-            queue.push(part);
+        while !others.queue.is_over() {
+            let Some(part) = self.split_off(others.queue.wanted()) else { return };
+            others.push(part);
         }
         self.clear();
     }
@@ -40,12 +40,12 @@ impl<S: Clone> Traversal<S> {
         }
         // Levels before `split_until` have no names to split off. In a deep tree whose levels were split off one by one, looking
         // at each of them again for every directory would take time quadratic in the depth.
-        let shallowest = self.names_from(self.notes.pending.split_until);
+        let shallowest = self.names_from(self.choices.pending.split_until);
         let split_until = match &shallowest {
             Some((index, _)) => self.descent.levels()[*index].left.names_at,
-            None => self.notes.pending.len(),
+            None => self.choices.pending.len(),
         };
-        self.notes.pending.split_until = split_until;
+        self.choices.pending.split_until = split_until;
         // Roots first: each is a whole tree, and takes no descriptor.
         if self.descent.has_roots() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
@@ -70,7 +70,7 @@ impl<S: Clone> Traversal<S> {
         };
         let level = &levels[index];
         let dir = level.open_dir()?;
-        let end = self.notes.pending.part(names.clone(), threads + 1);
+        let end = self.choices.pending.part(names.clone(), threads + 1);
         // A last name is not split off if this thread would have nothing left: the two would pass it to and fro.
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
@@ -81,7 +81,7 @@ impl<S: Clone> Traversal<S> {
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
         if self.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {
-                self.notes.pending.split_until = names.end; // what is below it may be split off
+                self.choices.pending.split_until = names.end; // what is below it may be split off
             }
             return None;
         }
@@ -95,7 +95,7 @@ impl<S: Clone> Traversal<S> {
         self.descent.left_at_mut(index).next_at = end; // last: if `clone` panics, nothing is lost
         self.path_credit = path_credit;
         let mut part = Self { descent, ..self.without_work(root_state) };
-        part.notes.pending = self.notes.pending.copy(names.start..end);
+        part.choices.pending = self.choices.pending.copy(names.start..end);
         Some(part)
     }
 
@@ -103,9 +103,9 @@ impl<S: Clone> Traversal<S> {
     /// chain with second visits has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
         let levels = self.descent.levels();
-        while at < self.notes.pending.len() {
+        while at < self.choices.pending.len() {
             let below = levels.partition_point(|level| level.left.names_at <= at);
-            let end = levels.get(below).map_or(self.notes.pending.len(), |level| level.left.names_at);
+            let end = levels.get(below).map_or(self.choices.pending.len(), |level| level.left.names_at);
             let next_at = levels[below - 1].left.next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
@@ -162,7 +162,7 @@ mod tests {
             while traversal.split_off(1).is_some() {
                 parts += 1;
             }
-            let (searched_from, levels) = (traversal.notes.pending.split_until, traversal.descent.levels());
+            let (searched_from, levels) = (traversal.choices.pending.split_until, traversal.descent.levels());
             let searched = levels.iter().filter(|level| level.left.names_at >= searched_from).count();
             assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
         }

@@ -7,13 +7,14 @@
 //! ```
 //!
 //! The shallowest level is the base. When as many levels are open as may be, the shallowest open one between the base and the top
-//! is closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that
-//! level is lost: this thread does nothing more there, and goes up past it. A shared level that this thread leaves to others is
-//! lost to it in the same way.
+//! is closed. Those right above a followed link are the last to be closed, because `..` does not lead back to them. The walk comes
+//! back to a closed level when it has nothing left to do below it. If it does not find the level, that level is lost: this thread
+//! does nothing more there, and goes up past it. A shared level that this thread leaves to others is lost to it in the same way.
 //!
 //! The stack opens nothing, and does not know what is left to do at a level.
 
 use super::identity::Identity;
+use super::links::Links;
 use super::options::MIN_OPEN;
 use super::path::Bounds;
 use super::way_back::{Below, Broken, Closed, Start};
@@ -30,6 +31,8 @@ pub(super) struct Stack<T> {
     limit: usize,
     /// Of the levels before this one, only the base is open.
     closed_until: usize,
+    /// Of the levels before this one, only the base is open, and those right above a followed link. Not less than `closed_until`.
+    links_until: usize,
 }
 
 pub(super) struct Level<T> {
@@ -99,12 +102,12 @@ impl<T> Level<T> {
 
 impl<T> Stack<T> {
     pub(super) const fn new(limit: usize) -> Self {
-        Self { levels: Vec::new(), open: 0, limit, closed_until: 0 }
+        Self { levels: Vec::new(), open: 0, limit, closed_until: 0, links_until: 0 }
     }
 
     /// The memory stays. A state may panic when it is dropped: that comes last.
     pub(super) fn clear(&mut self, limit: usize) {
-        (self.open, self.limit, self.closed_until) = (0, limit, 0);
+        (self.open, self.limit, self.closed_until, self.links_until) = (0, limit, 0, 0);
         self.levels.clear();
     }
 
@@ -147,14 +150,18 @@ impl<T> Stack<T> {
     pub(super) fn pop(&mut self) -> Level<T> {
         let level = self.levels.pop().expect("BUG: there is no level");
         self.open -= usize::from(level.is_open());
-        self.closed_until = self.closed_until.min(self.levels.len());
+        if self.links_until >= self.levels.len() {
+            // What is below the new top may change, so it may be closed before others.
+            self.links_until = self.levels.len().saturating_sub(1);
+            self.closed_until = self.closed_until.min(self.links_until);
+        }
         level
     }
 
     /// Makes `level`, which is above the base, the new base.
     pub(super) fn put_base(&mut self, level: Level<T>) {
         self.open += usize::from(level.is_open());
-        self.closed_until = 0;
+        (self.closed_until, self.links_until) = (0, 0);
         self.levels.insert(0, level);
     }
 
@@ -165,26 +172,36 @@ impl<T> Stack<T> {
     }
 
     /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
-    pub(super) fn lower_limit(&mut self) -> bool {
-        let is_closed = self.close_first();
+    pub(super) fn lower_limit(&mut self, links: &Links) -> bool {
+        let is_closed = self.close_first(links);
         self.limit = (self.open + 1).max(MIN_OPEN);
         is_closed
     }
 
     /// The shallowest open level that the walk may close, or share: neither the base nor the top.
-    pub(super) fn first_to_close(&self) -> Option<usize> {
+    pub(super) fn first_open(&self) -> Option<usize> {
         let top = self.levels.len().checked_sub(1)?;
         (self.closed_until.max(1)..top).find(|index| self.levels[*index].is_open())
     }
 
-    /// Closes the shallowest level that may be. Returns whether there was one.
+    /// The level to close first.
+    fn first_to_close(&mut self, links: &Links) -> Option<usize> {
+        let first = self.first_open()?;
+        let top = self.levels.len() - 1;
+        let is_above_link =
+            |at: usize| links.is_between(self.levels[at].bounds.depth, self.levels[at + 1].bounds.depth);
+        let other = (self.links_until.max(first)..top).find(|at| self.levels[*at].is_open() && !is_above_link(*at));
+        (self.closed_until, self.links_until) = (first, other.unwrap_or(top));
+        Some(other.unwrap_or(first))
+    }
+
+    /// Closes one level, if there is one that may be closed. Returns whether there was.
     #[cold]
-    pub(super) fn close_first(&mut self) -> bool {
+    pub(super) fn close_first(&mut self, links: &Links) -> bool {
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        let shallowest = self.first_to_close().and_then(|index| Some((index, self.levels[index].identity()?)));
-        let Some((index, identity)) = shallowest else { return false };
+        let first = self.first_to_close(links).and_then(|index| Some((index, self.levels[index].identity()?)));
+        let Some((index, identity)) = first else { return false };
         self.set(index, Handle::Closed(identity));
-        self.closed_until = index + 1;
         true
     }
 
@@ -200,15 +217,29 @@ impl<T> Stack<T> {
         Some(Closed { bounds: *bounds, identity: *identity })
     }
 
-    /// The way down by names to the level right above the top: its start, and the levels on it. `None` if the base is lost.
+    /// The way down by names to the level right above the top: its start, which is the deepest open level above that, and the
+    /// levels on it. `None` if there is no such level.
     pub(super) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
-        let [base, way @ .., _] = &self.levels[..] else { return None };
-        let start = Start { dir: base.open_dir()?, bounds: base.bounds };
+        let [above @ .., goal, _] = &self.levels[..] else { return None };
+        let at = above.iter().rposition(Level::is_open)?;
+        let start = Start { dir: above[at].dir(), bounds: above[at].bounds };
         let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
             Closed { bounds: level.bounds, identity }
         };
-        Some((start, way.iter().map(closed)))
+        Some((start, above[at + 1..].iter().chain([goal]).map(closed)))
+    }
+
+    /// How many more levels may be open, besides the two on a way by names.
+    pub(super) fn room(&self) -> usize {
+        self.limit.saturating_sub(self.open + 2)
+    }
+
+    /// The level of this depth is open again.
+    pub(super) fn found(&mut self, depth: usize, dir: OwnedFd) {
+        if let Ok(index) = self.levels.binary_search_by_key(&depth, |level| level.bounds.depth) {
+            self.set(index, Handle::Open(dir));
+        }
     }
 
     /// The level right above the top is open again.
@@ -233,7 +264,7 @@ impl<T> Stack<T> {
         self.open -= usize::from(level.is_open());
         level.handle = handle;
         self.open += usize::from(level.is_open());
-        self.closed_until = self.closed_until.min(index);
+        (self.closed_until, self.links_until) = (self.closed_until.min(index), self.links_until.min(index));
     }
 
     /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few.
@@ -248,6 +279,7 @@ impl<T> Stack<T> {
             !few || levels.iter().take(self.closed_until).skip(1).all(|level| !level.is_open()),
             "a level is open, and would never be closed"
         );
+        assert!(self.closed_until <= self.links_until, "a level above a link would be closed before others");
         if let Some(top) = levels.last() {
             assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
         }

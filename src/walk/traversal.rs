@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! finish  reads the entries that were not lent, in case they are directories       lender, dir
-//! settle  decides which of the names that were noted are entered                   notes, said
+//! settle  decides which of the names that were noted are entered                   choices
 //! share   splits off a part of the names for each thread that waits                split, work_queue
 //! step    takes the next name that is pending:                                     pending
 //!           opens that directory, and puts its level on the stack                  descent, opener, links, stack
@@ -25,12 +25,13 @@
 //! lend    lends the directory, to be read                                          dir
 //! ```
 
+use super::choices::Choices;
 use super::descent::Descent;
-use super::notes::Notes;
 use super::options::Options;
 use super::pending::{Item, Pending};
 use super::shared_level::SharedLevel;
 use crate::error::Error;
+use crate::mark::Feedback;
 use crate::sync::Arc;
 
 pub(super) struct Traversal<S> {
@@ -38,7 +39,9 @@ pub(super) struct Traversal<S> {
     pub(super) second_visits: bool,
     /// What each root begins with.
     pub(super) root_state: S,
-    pub(super) notes: Notes,
+    pub(super) choices: Choices,
+    /// About the entry that was lent last.
+    pub(super) feedback: Feedback,
     /// How many bytes of its path this thread may copy for others.
     pub(super) path_credit: usize,
 }
@@ -89,8 +92,8 @@ impl<S> Todo<S> {
 impl<S> Traversal<S> {
     /// No levels, and no roots.
     pub(super) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
-        let (descent, notes) = (Descent::new(options), Notes::default());
-        Self { descent, second_visits, root_state, notes, path_credit: 0 }
+        let (descent, choices, feedback) = (Descent::new(options), Choices::default(), Feedback::default());
+        Self { descent, second_visits, root_state, choices, feedback, path_credit: 0 }
     }
 
     /// The same, for another thread.
@@ -100,15 +103,22 @@ impl<S> Traversal<S> {
 
     /// Abandons what is left. The memory stays for the next tree.
     pub(super) fn clear(&mut self) {
-        self.notes.clear();
+        self.choices.clear();
+        self.feedback.take();
         self.descent.clear(); // last: a state may panic
+    }
+
+    /// Whether there is something to do in the current directory before the next step.
+    #[inline]
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.choices.is_unread() || self.choices.is_unsettled() || !self.feedback.is_empty()
     }
 
     /// Settles which names in the current directory are entered.
     #[cold]
     pub(super) fn settle(&mut self) {
-        if self.notes.is_unsettled {
-            self.notes.settle(self.descent.top().left.names_at);
+        if self.choices.is_unsettled() {
+            self.choices.settle(self.descent.top().left.names_at);
         }
     }
 
@@ -116,13 +126,13 @@ impl<S> Traversal<S> {
     #[inline]
     fn pop(&mut self) {
         let left = self.descent.pop();
-        self.notes.pending.truncate(left.names_at);
+        self.choices.pending.truncate(left.names_at);
     }
 
     /// What holds between two steps.
     fn check(&self) {
         self.descent.check();
-        let (levels, names) = (self.descent.levels(), self.notes.pending.len());
+        let (levels, names) = (self.descent.levels(), self.choices.pending.len());
         let Some(top) = levels.last() else { return assert!(names == 0, "nothing is left, but there are names") };
         let Todo { names_at, next_at, .. } = top.left;
         assert!(names_at <= next_at && next_at <= names, "the top's next name is elsewhere");
@@ -140,7 +150,7 @@ impl<S: Clone> Traversal<S> {
             self.check();
         }
         let Some(top) = self.descent.levels().last() else { return self.open_root() };
-        if top.left.next_at < self.notes.pending.len() {
+        if top.left.next_at < self.choices.pending.len() {
             self.descend()
         } else if top.left.visit == Visit::First {
             self.visit_again()
@@ -164,12 +174,12 @@ impl<S: Clone> Traversal<S> {
     /// Opens the first directory that is pending in the current one.
     #[inline(always)]
     fn descend(&mut self) -> Result<Step, Error> {
-        let Self { descent, second_visits, notes, .. } = self;
-        let pending = &mut notes.pending;
-        let Item { kind, name, end } = pending.at(descent.top().left.next_at);
+        let Self { descent, second_visits, choices, .. } = self;
+        let pending = &mut choices.pending;
+        let Item { mark, name, end } = pending.at(descent.top().left.next_at);
         descent.go_to(name.to_bytes_with_nul());
         // The name stays pending until the directory is open and on the stack: whatever panics on the way, it is not lost.
-        let child = match descent.open(kind, name) {
+        let child = match descent.open(mark, name) {
             Ok(Some(child)) => child,
             none => {
                 Self::done(descent.left_mut(), pending, end);
@@ -200,10 +210,10 @@ impl<S: Clone> Traversal<S> {
     /// The current directory is done: reopens the level right above it. If that is lost, its names cannot be opened any more, and
     /// those of the current directory are done.
     fn come_back(&mut self) -> Result<(), Error> {
-        let Self { descent, notes, .. } = self;
+        let Self { descent, choices, .. } = self;
         let lose = |[above, top]: [&mut Todo<S>; 2]| {
             let names_at = above.names_at;
-            notes.pending.truncate(names_at);
+            choices.pending.truncate(names_at);
             (above.next_at, top.names_at, top.next_at) = (names_at, names_at, names_at);
             above.shared.as_ref().is_none_or(|shared| shared.lose())
         };
@@ -226,7 +236,7 @@ impl<S: Clone> Traversal<S> {
         let left = self.descent.left_mut();
         // Names that were split off may still be there.
         (left.visit, left.next_at) = (Visit::Second, left.names_at);
-        self.notes.pending.truncate(left.names_at);
+        self.choices.pending.truncate(left.names_at);
         self.descent.go_back();
         Ok(Step::Lend)
     }

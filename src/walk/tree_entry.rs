@@ -1,16 +1,15 @@
 //! `TreeEntry`: what a `ReadTree` lends, and what its caller says of it.
 
 use super::path::TreePath;
-use super::pending::Kind;
 use crate::entry::{Directory, canonical_decimal};
 use crate::error::Error;
 use crate::listed_entry::ListedEntry;
+use crate::mark::{Feedback, Mark};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
-use std::cell::Cell;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 /// An entry of a [`ReadTree`](super::ReadTree), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
@@ -27,29 +26,7 @@ pub struct TreeEntry<'a> {
     /// Of the entry.
     pub(super) path: &'a TreePath,
     pub(super) is_last: bool,
-    /// Whether it is above the maximum depth.
-    pub(super) may_enter: bool,
-    pub(super) then: &'a Cell<Then>,
-}
-
-/// What comes after an entry.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Then {
-    /// The next one of its directory.
-    #[default]
-    Next,
-    /// What is below it.
-    Below(Kind),
-    /// What comes after its directory.
-    Leave,
-}
-
-impl Then {
-    /// Unless the caller says otherwise.
-    #[inline]
-    pub(super) fn after(d_type: FileType, may_enter: bool) -> Self {
-        Kind::of(d_type).filter(|kind| may_enter && kind.is_entered()).map_or(Self::Next, Self::Below)
-    }
+    pub(super) feedback: &'a Feedback,
 }
 
 impl<'a> TreeEntry<'a> {
@@ -116,13 +93,12 @@ impl<'a> TreeEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// As [`Entry::file_type`](crate::Entry::file_type). Where the record has no type, the tree relies on the answer: it does not
-    /// open what is no directory, and after an error it does not try, so that the error comes once.
+    /// As [`Entry::file_type`](crate::Entry::file_type).
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.learn(self.directory.type_of(self.name_cstr()), |file_type| *file_type),
+            FileType::Unknown => self.directory.type_of(self.name_cstr(), Some(self.feedback)),
             known => Ok(known),
         }
     }
@@ -141,16 +117,21 @@ impl<'a> TreeEntry<'a> {
         self.directory.fd
     }
 
-    /// As [`Entry::stat`](crate::Entry::stat). Where the record has no type, the tree relies on the answer, as on that of
-    /// [`file_type`](Self::file_type).
+    /// As [`Entry::stat`](crate::Entry::stat): the tree relies on the answer, as a walk does.
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.learn(self.directory.stat(self.name_cstr()), |stat| FileType::from_raw_mode(stat.st_mode))
+        self.directory.stat(self.name_cstr(), Some(self.feedback))
     }
 
     /// As [`Entry::statx`](crate::Entry::statx).
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask)
+        self.directory.statx(self.name_cstr(), mask, Some(self.feedback))
+    }
+
+    /// As [`Entry::read_link`](crate::Entry::read_link).
+    #[doc(alias("readlink", "readlinkat"))]
+    pub fn read_link(&self) -> Result<PathBuf, Error> {
+        self.directory.read_link(self.name_cstr())
     }
 
     /// As [`Entry::open`](crate::Entry::open).
@@ -165,17 +146,6 @@ impl<'a> TreeEntry<'a> {
         self.directory.error_of(self.name_cstr(), cause)
     }
 
-    /// What the caller was answered says whether there is anything below an entry of unknown type.
-    #[inline]
-    fn learn<T>(&self, answer: Result<T, Error>, file_type: impl FnOnce(&T) -> FileType) -> Result<T, Error> {
-        if let Then::Below(unknown @ (Kind::UNKNOWN | Kind::ANY)) = self.then.get() {
-            let kind = answer.as_ref().ok().and_then(|answer| Kind::of(file_type(answer)));
-            let kind = kind.map(|kind| if unknown == Kind::ANY { kind.said(Kind::ANY) } else { kind });
-            self.then.set(kind.filter(|kind| kind.is_entered()).map_or(Then::Next, Then::Below));
-        }
-        answer
-    }
-
     /// As [`Entry::ino`](crate::Entry::ino).
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
@@ -188,7 +158,7 @@ impl<'a> TreeEntry<'a> {
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_below(&self) {
-        self.then.set(Then::Next);
+        self.feedback.choose(Mark::SKIPPED);
     }
 
     /// Leaves its directory: nothing below it comes, and no entry of its directory after it.
@@ -197,7 +167,7 @@ impl<'a> TreeEntry<'a> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest(&self) {
-        self.then.set(Then::Leave);
+        self.feedback.choose(Mark::LAST);
     }
 
     /// What is below it comes even if it is a symbolic link. A link to a file, or to nothing, is no error. For an entry that is no
@@ -205,7 +175,7 @@ impl<'a> TreeEntry<'a> {
     /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself.
     ///
     /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
-    /// [`Dir::follow_entry`](crate::Dir::follow_entry) says what is a loop, what it costs, and how to limit it.
+    /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.
     ///
     /// ```
     /// let mut tree = lendir::read_tree("/sys/class/net")?;
@@ -219,8 +189,7 @@ impl<'a> TreeEntry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        let kind = Kind::of(self.d_type()).filter(|_| self.may_enter);
-        self.then.set(kind.map_or(Then::Next, |kind| Then::Below(kind.said(Kind::ANY))));
+        self.feedback.choose(Mark::FOLLOWED);
     }
 }
 

@@ -24,7 +24,7 @@ fn end_holds_until_rewind() {
     for _ in 0..3 {
         assert!(entries.next().unwrap().is_none());
     }
-    assert!(!entries.removed());
+    assert!(!entries.is_removed());
     entries.rewind().unwrap();
     assert_eq!(all(&mut entries).len(), 4);
 }
@@ -40,7 +40,7 @@ fn error_comes_once_until_rewind() {
         for _ in 0..3 {
             assert!(entries.next().unwrap().is_none());
         }
-        assert!(!entries.removed());
+        assert!(!entries.is_removed());
         entries.rewind().unwrap();
     }
 }
@@ -54,14 +54,14 @@ fn removed_directory_ends_and_is_reported() {
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&fd, &mut buffer);
     assert!(entries.next().unwrap().is_none());
-    assert!(!entries.removed(), "an empty directory is not a removed one");
+    assert!(!entries.is_removed(), "an empty directory is not a removed one");
 
     std::fs::remove_dir(&path).unwrap();
     for _ in 0..2 {
         entries.rewind().unwrap();
-        assert!(!entries.removed(), "removed before anything was read");
+        assert!(!entries.is_removed(), "removed before anything was read");
         assert!(entries.next().unwrap().is_none());
-        assert!(entries.removed());
+        assert!(entries.is_removed());
     }
 }
 
@@ -204,5 +204,5 @@ fn debug_shows_what_there_is() {
     assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
     assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
-    walk.spread(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
+    let _ = walk.spread(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
 }

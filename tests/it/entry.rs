@@ -12,12 +12,14 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 #[test]
-fn stat_and_statx_are_those_of_the_entry_itself() {
+fn what_it_answers_is_of_the_entry_itself() {
     let made = mixed();
+    symlink("x/".repeat(2047), made.path().join("long")).unwrap(); // the kernel's limit is 4095
     let mut dir = lendir::read_dir(made.path()).unwrap();
-    let mut checked = 0;
+    let (mut checked, mut links) = (0, 0);
     while let Some(entry) = dir.next().unwrap() {
         let expected = fs::symlink_metadata(entry.path()).unwrap();
         let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
@@ -25,9 +27,13 @@ fn stat_and_statx_are_those_of_the_entry_itself() {
         assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (expected.ino(), expected.mode()));
         assert_eq!((u64::try_from(stat.st_size), statx.stx_size), (Ok(expected.len()), expected.len()));
         assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(expected.mode()));
+        let target = entry.read_link().map_err(|error| (error.path().to_owned(), error.raw_os_error()));
+        let expected = fs::read_link(entry.path()).map_err(|error| (entry.path(), error.raw_os_error()));
+        assert_eq!(target, expected);
+        links += usize::from(target.is_ok());
         checked += 1;
     }
-    assert!(checked > 20);
+    assert!(checked > 20 && links > 1 && links < checked, "{links} links of {checked}");
 }
 
 #[test]
@@ -48,11 +54,12 @@ fn a_listing_answers_the_same_by_the_same_names() {
         assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));
         assert_eq!(sorted.statx(&fd, StatxFlags::INO).unwrap().stx_ino, b.st_ino);
         assert_eq!(sorted.open(&fd, OFlags::PATH).is_ok(), entry.open(OFlags::PATH).is_ok());
+        assert_eq!(sorted.read_link(&fd).ok(), entry.read_link().ok());
     }
     fs::remove_file(made.path().join("plain")).unwrap();
     let gone = listing.by_name("plain").unwrap();
     let errors = [gone.stat(&fd).err(), gone.statx(&fd, StatxFlags::INO).err(), gone.open(&fd, OFlags::RDONLY).err()];
-    for error in errors {
+    for error in errors.into_iter().chain([gone.read_link(&fd).err()]) {
         let error = error.expect("it did not fail");
         assert_eq!((error.path(), error.raw_os_error()), (&*made.path().join("plain"), Some(libc::ENOENT)));
     }
@@ -86,9 +93,9 @@ fn open_follows_no_link_and_closes_on_exec() {
 }
 
 /// The error of each call that can fail, on an entry that is gone by now.
-fn errors(entry: &Entry<'_>) -> [Error; 3] {
+fn errors(entry: &Entry<'_>) -> [Error; 4] {
     let mask = StatxFlags::BASIC_STATS;
-    [entry.stat().err(), entry.statx(mask).err(), entry.open(OFlags::RDONLY).err()]
+    [entry.stat().err(), entry.statx(mask).err(), entry.open(OFlags::RDONLY).err(), entry.read_link().err()]
         .map(|error| error.expect("it did not fail"))
 }
 
@@ -139,6 +146,37 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
     check(&bare, Path::new("gone"), 1);
 }
 
+/// A path answers `ENOENT`, and a name in its directory, which is open, `ESRCH`.
+#[test]
+fn what_a_process_had_is_gone_with_it() {
+    let mut process = Command::new("sleep").arg("60").spawn().unwrap();
+    let proc = Path::new("/proc").join(process.id().to_string());
+    let (mut walk, mut names) = (Walk::open(&proc).unwrap(), 0);
+    let mut tree = lendir::read_tree(&proc).unwrap();
+    let in_tree = tree.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
+    let mut dir = walk.next().unwrap().unwrap();
+    let first = dir.next().unwrap().unwrap(); // all of them are read
+    let mut unasked = usize::from(first.d_type() == FileType::Directory);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    while let Some(entry) = dir.next().unwrap() {
+        names += 1;
+        if entry.d_type() == FileType::Directory && names % 2 == 0 {
+            unasked += 1;
+            continue;
+        }
+        for error in errors(&entry) {
+            assert!(error.is_gone() && error.raw_os_error() == Some(libc::ESRCH), "{error}");
+        }
+    }
+    assert!(names > 20 && unasked > 1, "{names} names, {unasked} unasked");
+    assert!(in_tree.open(OFlags::PATH).unwrap_err().is_gone() && lendir::open(&proc).unwrap_err().is_gone());
+    let mut errors = 0;
+    while walk.next_ok(|error| errors += usize::from(error.is_gone())).is_some() {}
+    assert_eq!(errors, unasked, "those that were asked have had theirs");
+    assert!(tree.next().unwrap_err().is_gone());
+}
+
 #[test]
 fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
     let made = Tree::of(&["closed/file"]);
@@ -150,7 +188,7 @@ fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
         let denied = |error: &Error| error.raw_os_error() == Some(libc::EACCES);
         errors(&entry).into_iter().filter(denied).map(|error| error.path().to_owned()).collect()
     });
-    assert_eq!(denied, [const { "closed/file" }; 3].map(|name| made.path().join(name)));
+    assert_eq!(denied, ["closed/file"; 4].map(|name| made.path().join(name)));
 }
 
 #[test]

@@ -106,26 +106,6 @@ pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     Some((String::from_utf8(shown).unwrap(), errors))
 }
 
-/// Checks that the example ends quietly and with success if nobody reads its standard output.
-#[allow(clippy::incompatible_msrv, reason = "only the crate and its examples keep to the oldest Rust")]
-pub fn check_broken_pipe(name: &str, args: &[&str]) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let output = run_into(example(name).args(args), writer);
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-}
-
-/// Checks that the example reports that its standard output cannot be written to.
-pub fn check_full_device(name: &str, args: &[&str]) {
-    let output = run_into(example(name).args(args), full_device());
-    assert!(matches!(output.status.code(), Some(1 | 2)), "{output:?}");
-    assert!(output.stderr.starts_with(format!("{name}: No space left on device").as_bytes()), "{output:?}");
-}
-
-fn full_device() -> File {
-    File::options().write(true).open("/dev/full").unwrap()
-}
-
-fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
+pub fn run_into(command: &mut Command, stdout: impl Into<Stdio>) -> Output {
     command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
 }

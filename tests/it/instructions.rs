@@ -5,7 +5,7 @@
 //! as many if the compiler does not inline what is called for each entry.
 
 use crate::fixture::make_file;
-use crate::machine::{passed, runs_long, skip};
+use crate::machine::{runs_long, skip};
 use lendir::EndMarker;
 use std::fmt::Write;
 use std::path::Path;
@@ -20,11 +20,11 @@ const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
 const AT_MOST: f64 = 1.06;
 /// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `Walk` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
-/// The same for a `ReadTree`, which puts each directory into a listing first: some 230 for an entry, 50 by hand, and 80000 for its
+/// The same for a `ReadTree`, which puts each directory into a listing first: some 215 for an entry, 50 by hand, and 80000 for its
 /// memory.
-const READ_TREE_AT_MOST: f64 = 5.0;
+const READ_TREE_AT_MOST: f64 = 4.6;
 /// The functions of `lendir` on the way to a system call.
-const INLINED: [&str; 6] = ["next", "find", "lend", "advance", "step", "descend"];
+const INLINED: [&str; 7] = ["next", "next_record", "find", "lend", "advance", "step", "descend"];
 
 #[test]
 fn one_frame_with_the_callers_loop() {
@@ -53,7 +53,7 @@ fn one_frame_with_the_callers_loop() {
     });
 
     let mut report = String::new();
-    let (mut compared, mut all_hold) = (0, true);
+    let mut all_hold = true;
     for (profile, counts) in profiles.iter().zip(&of_profiles) {
         let (raw_dir, lendir): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.reader == "RawDir");
         for Count { reader, name, instructions, called } in lendir {
@@ -69,7 +69,6 @@ fn one_frame_with_the_callers_loop() {
             let base = raw_dir.iter().find(|count| count.name == same).expect("`RawDir` has no such loop").instructions;
             let ratio = f64::from(*instructions) / f64::from(base);
             writeln!(report, "{profile:8}{name:13} {instructions:7} of {base:7}: {ratio:.3} {called:?}").unwrap();
-            compared += 1;
             all_hold &= ratio <= at_most && called.is_empty();
         }
     }
@@ -80,8 +79,6 @@ fn one_frame_with_the_callers_loop() {
     if !has_marker {
         skip(TEST, "a file system with an `EndMarker`, for the loop that uses one");
     }
-    let what = "loops compiled as users compile theirs: instructions, at most 1.06 of `RawDir`'s, 1.30 for a walk, 5 for `read_tree`";
-    passed("one frame with the caller's loop", compared, what);
 }
 
 /// Whether valgrind is installed; if not, reports that `test` is skipped.

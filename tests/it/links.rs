@@ -4,9 +4,10 @@ use crate::follow::{WAYS, followed, followed_by_std, made};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use crate::support::way::Way;
-use crate::visits::{Plan, What, errors, walked};
+use crate::visits::{Lent, Plan, What, assert_nothing_is_lost_silently, errors, walked};
 use crate::walk_bounds::leave_room;
 use lendir::{FileType, Walk};
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -34,14 +35,13 @@ fn only_links_that_the_caller_follows_are_entered() {
     let tree = linked();
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
-    root.follow_entry();
     while let Some(entry) = root.next().unwrap() {
         let name = entry.name().to_vec();
         match &name[..] {
-            b"1" | b"to_file" => root.follow_entry(),
+            b"1" | b"to_file" => entry.follow(),
             b"2" => {
-                root.follow_entry();
-                root.skip_entry();
+                entry.follow();
+                entry.skip_below();
             }
             b"3" => {
                 root.skip_name("3");
@@ -51,7 +51,6 @@ fn only_links_that_the_caller_follows_are_entered() {
             _ => {}
         }
     }
-    root.follow_entry(); // after the end
     let (mut names, errors) = rest(&mut walk);
     names.sort();
     assert_eq!((&names[..], errors.len()), (&["1", "3", "a", "b"].map(str::to_owned)[..], 0));
@@ -63,9 +62,9 @@ fn link_is_followed_though_its_directory_is_dropped_midway() {
     let mut walk = Walk::open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     let link = root.find(|entry| entry.file_type().unwrap() == FileType::Symlink && entry.name() != b"to_file");
-    let mut expected =
-        vec!["a".to_owned(), "b".to_owned(), link.unwrap().unwrap().name_os().to_str().unwrap().to_owned()];
-    root.follow_entry();
+    let link = link.unwrap().unwrap();
+    link.follow();
+    let mut expected = vec!["a".to_owned(), "b".to_owned(), link.name_os().to_str().unwrap().to_owned()];
     expected.sort();
     let (mut names, errors) = rest(&mut walk);
     names.sort();
@@ -80,8 +79,8 @@ fn name_that_is_not_noted_is_followed() {
         let mut walk = Walk::open(tree.path()).unwrap();
         let mut root = walk.next().unwrap().unwrap();
         root.skip_all();
-        while is_lent && root.next().unwrap().is_some() {
-            root.follow_entry(); // nothing
+        while let Some(entry) = if is_lent { root.next().unwrap() } else { None } {
+            entry.follow(); // nothing
         }
         for name in ["3", "b", "missing", "to_file", "a/below", "1"] {
             assert!(root.follow_name(name), "{name}");
@@ -125,21 +124,60 @@ fn ancestors_through_a_link_are_forgotten_with_it() {
     }
 }
 
-/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
+/// Levels with a directory `a` and a directory `z`, each below a link `m` of the one above: `0`, `1`, and so on.
+pub fn nest(at: &Path, levels: usize) {
+    for level in 0..levels {
+        tree::make(at, &[format!("{level}/a/"), format!("{level}/z/")]);
+        if level > 0 {
+            symlink(at.join(level.to_string()), at.join(format!("{}/m", level - 1))).unwrap();
+        }
+    }
+}
+
+/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names. With some descriptors to
+/// spare, some of these are left open.
 #[test]
 fn levels_above_links_are_closed_and_found() {
     const LEVELS: usize = 19; // The model opens paths, and twice as many links in one may be too many for the kernel.
-    let parts = Tree::new(|_| ());
-    for level in 0..LEVELS {
-        tree::make(parts.path(), &[format!("{level}/a/"), format!("{level}/z/")]);
-        if level > 0 {
-            symlink(parts.path().join(level.to_string()), parts.path().join(format!("{}/m", level - 1))).unwrap();
-        }
-    }
+    let parts = Tree::new(|at| nest(at, LEVELS));
     let root = parts.path().join("0");
-    for way in WAYS {
+    for (way, max_open) in WAYS.into_iter().flat_map(|way| [4, 5, 6, 7, 9, 12, 32].map(|max_open| (way, max_open))) {
+        let way = Way { max_open, ..way };
         assert_eq!(followed(way, &root), followed_by_std(way, &root), "{way:?}");
     }
+    let mut lost = 0;
+    // Once the walk is below them all, one of the links leads elsewhere.
+    let is_at = |at: &Path, level: usize| at == root.join("m/".repeat(level).trim_end_matches('/'));
+    for (way, max_open) in WAYS[..6].iter().flat_map(|way| [4, 6, 9, 12].map(|max_open| (way, max_open))) {
+        let way = Way { max_open, is_sorted: true, ..*way };
+        let expected = followed_by_std(way, &root);
+        for changed in [1, 5, 10, 17] {
+            let link = parts.path().join(format!("{changed}/m"));
+            let target = fs::read_link(&link).unwrap();
+            let change = |target: &Path| {
+                fs::remove_file(&link).unwrap();
+                symlink(target, &link).unwrap();
+            };
+            tree::make(parts.path(), &["twin/a/"]);
+            let (mut walk, mut lent) = (way.options().open(&root).unwrap(), Lent::default());
+            let plan = |at: &Path| {
+                if is_at(at, LEVELS - 1) {
+                    change(&parts.path().join("twin"));
+                }
+                Plan { follows: true, ..way.plan() }
+            };
+            while lent.take(&mut walk, |_| (), plan) {}
+            change(&target);
+            fs::remove_dir_all(parts.path().join("twin")).unwrap();
+            let what = format!("{way:?}, changed {changed}");
+            assert_nothing_is_lost_silently(&lent.visits, &expected, &what);
+            let errors = errors(&lent.visits);
+            assert!(errors.iter().all(|(_, errno)| *errno == libc::ENOENT), "{what}: {errors:?}");
+            assert!(errors.len() <= LEVELS - changed, "{what}: {errors:?}");
+            lost += errors.len();
+        }
+    }
+    assert!(lost > 50, "{lost} levels lost");
 }
 
 /// The way up through the ancestors takes two descriptors at a time. The first level, the current one and the link's target take

@@ -95,10 +95,10 @@ fn order_path_is_the_order_of_git() {
         all.extend(path);
     });
     git(&["add", "--all"]);
-    assert!(git(&["ls-files", "-z"]).unwrap() == files, "`git ls-files` has another order");
+    assert_eq!(git(&["ls-files", "-z"]).unwrap(), files, "`git ls-files` has another order");
     let tree = String::from_utf8(git(&["write-tree"]).unwrap()).unwrap();
     let tree = git(&["ls-tree", "-r", "-t", "-z", "--name-only", tree.trim()]);
-    assert!(tree.unwrap() == all, "`git ls-tree` has another order");
+    assert_eq!(tree.unwrap(), all, "`git ls-tree` has another order");
 }
 
 /// Calls `see` with each path below `dir`, in `Order::Path`. What is below a directory comes right after it.
@@ -174,9 +174,11 @@ fn iterators_and_get_agree() {
     let all = names(&listing);
     assert_eq!((listing.len(), listing.is_empty()), (all.len(), false));
     assert_eq!(listing.iter().len(), all.len());
-    assert!(listing.iter().map(|entry| entry.name()).eq(&all));
-    assert!((&listing).into_iter().rev().map(|entry| entry.name()).eq(all.iter().rev()));
-    assert!((0..).map_while(|index| listing.get(index)).map(|entry| entry.name()).eq(&all));
+    let mut reversed: Vec<_> = (&listing).into_iter().rev().map(|entry| entry.name()).collect();
+    reversed.reverse();
+    assert_eq!(reversed, all);
+    let got: Vec<_> = (0..).map_while(|index| listing.get(index)).map(|entry| entry.name()).collect();
+    assert_eq!(got, all);
     assert!(listing.get(all.len()).is_none() && listing.get(usize::MAX).is_none());
 
     assert_eq!(listing.iter().nth(3).unwrap().name(), all[3]);
@@ -229,7 +231,7 @@ fn read_is_of_the_whole_directory_wherever_the_descriptor_stands() {
             for time in 1..=2 {
                 listing.read(&fd).unwrap();
                 let expected = sorted(found.clone(), Order::Unsorted);
-                assert!(listed(&listing) == expected, "after {at}, {marker:?}, time {time}");
+                assert_eq!(listed(&listing), expected, "after {at}, {marker:?}, time {time}");
             }
         }
     }

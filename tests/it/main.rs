@@ -15,7 +15,7 @@
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that a walk keeps;
-//! - `examples`: what all examples have in common; `du`, `find`, `grep`, `pids`, `rm`, `watch`: one example, run as a program.
+//! - `examples`: the examples, run as programs; `rm`: the one that must remove nothing else.
 //!
 //! `fixture` makes directories to read, and runs the examples; `stamps` says when a walk lends what; `strace` shows system calls.
 //! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, finds the examples,
@@ -27,22 +27,19 @@ mod attack_costs;
 mod clone_panics;
 mod contract;
 mod costs;
-mod du;
 mod enter;
 mod entry;
 mod errors;
 mod examples;
-mod find;
 mod fixture;
 mod follow;
-mod grep;
 mod instructions;
 mod kept_open;
+mod link_costs;
 mod links;
 mod listing;
 mod model;
 mod oracle;
-mod pids;
 mod plain;
 mod read_dir;
 mod read_tree;
@@ -68,6 +65,5 @@ mod walk_costs;
 mod walk_errors;
 mod walk_options;
 mod walk_system_calls;
-mod watch;
 
 use support::{machine, visits};

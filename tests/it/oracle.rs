@@ -108,7 +108,7 @@ fn agrees_on_names_of_any_length_and_bytes() {
     for name in &names {
         make_file(&dir.path().join(OsStr::from_bytes(name)));
     }
-    assert!(scan::names(&agree(dir.path()).unwrap()).into_iter().eq(&names));
+    assert_eq!(scan::names(&agree(dir.path()).unwrap()), names.iter().collect::<Vec<_>>());
 }
 
 #[test]

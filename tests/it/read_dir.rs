@@ -38,7 +38,7 @@ fn reads_as_entries_do_again_and_again() {
         let mut dir = read_dir(made.path()).unwrap();
         for _ in 0..3 {
             assert_eq!(all(&mut dir), expected);
-            assert!(!dir.removed());
+            assert!(!dir.is_removed());
             dir.rewind().unwrap();
         }
         assert_eq!(dir.count().unwrap(), expected.len() as u64);
@@ -91,9 +91,9 @@ fn read_into_gives_the_whole_directory() {
         let mut check = |mut dir: ReadDir| {
             for _ in 0..2 {
                 dir.read_into(&mut listing).unwrap();
-                assert!(scan::listed(&listing) == expected);
+                assert_eq!(scan::listed(&listing), expected);
                 assert!(listing.iter().all(|entry| entry.path() == dir.path().join(entry.name_os())));
-                assert!(dir.next().unwrap().is_none() && !dir.removed());
+                assert!(dir.next().unwrap().is_none() && !dir.is_removed());
             }
             dir.rewind().unwrap();
             assert_eq!(dir.count().unwrap(), expected.len() as u64);
@@ -153,12 +153,12 @@ fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
     let mut dir = read_dir(&path).unwrap();
     std::fs::remove_dir(&path).unwrap();
     dir.read_into(&mut listing).unwrap();
-    assert!(listing.is_empty() && listing.removed() && dir.removed());
+    assert!(listing.is_empty() && listing.is_removed() && dir.is_removed());
     dir.rewind().unwrap();
-    assert!(!dir.removed());
-    assert!(dir.next().unwrap().is_none() && dir.removed());
+    assert!(!dir.is_removed());
+    assert!(dir.next().unwrap().is_none() && dir.is_removed());
     listing.read(lendir::open(made.path()).unwrap()).unwrap();
-    assert!(!listing.removed());
+    assert!(!listing.is_removed());
 }
 
 #[test]

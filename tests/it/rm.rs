@@ -8,7 +8,6 @@ use crate::visits::{Plan, Visit, walked};
 use lendir::Walk;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};
-use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +41,7 @@ fn removes_what_the_system_removes() {
         return;
     }
     let make = |at: &Path| {
-        tree::make(at, &["dir/below/empty/", "dir/file", "dir/.hidden", "other/file", "new\nline/file", "file", "-f"]);
+        tree::make(at, &["dir/below/empty/", "dir/file", "dir/.hidden", "other/file", "new\nline/file", "file"]);
         for (target, link) in [("other", "link"), ("other/file", "link to a file"), ("../other", "dir/link")] {
             symlink(target, at.join(link)).unwrap();
         }
@@ -52,13 +51,9 @@ fn removes_what_the_system_removes() {
         (&["-r", "dir//", "dir"][..], 6),
         (&["-r", "./dir/below", "dir/../dir/below/"], 2),
         (&["-r", "dir", "missing", "other", "new\nline"], 10),
-        (&["-rf", "dir", "missing", "file", "file", "file/", "file/below", "missing/below", ""], 7),
-        (&["-R", "--", "-f", "link", "link to a file", "file/", "file/below", ""], 3),
+        (&["-r", "link", "link to a file", "file/", "file/below", ""], 2),
         (&["-r", ".", "..", "dir/.", "dir/..", "dir/../", "other"], 2),
-        (&["dir", "-r", "-f", "link/file", "dir/.hidden"], 7),
         (&["dir/", "other/.", "dir/below/empty", "link to a file/", "file/", "missing", "", "dir/..", "file"], 1),
-        (&["-f", "dir", "missing", "file"], 1),
-        (&["-f"], 0),
     ] {
         assert_eq!(assert_same(make, args).len(), all - removed, "{args:?}");
     }
@@ -84,11 +79,11 @@ fn error_has_its_path() {
     symlink("dir", tree.path().join("link")).unwrap();
     fs::set_permissions(tree.path().join("dir/locked/below"), Permissions::from_mode(0o500)).unwrap();
     for (args, report) in [
-        (["-r", "dir"], "dir/locked/below/file: Permission denied (os error 13)"),
-        (["-r", "./dir/..//"], "./dir/..//: Operation not permitted (os error 1)"),
-        (["--", "dir//"], "dir//: Is a directory (os error 21)"),
-        (["-r", "link/"], "link/: Not a directory (os error 20)"), // GNU rm 9.1 follows it
-        (["--", "link/"], "link/: Not a directory (os error 20)"),
+        (&["-r", "dir"][..], "dir/locked/below/file: Permission denied (os error 13)"),
+        (&["-r", "./dir/..//"], "./dir/..//: Operation not permitted (os error 1)"),
+        (&["dir//"], "dir//: Is a directory (os error 21)"),
+        (&["-r", "link/"], "link/: Not a directory (os error 20)"), // GNU rm 9.1 follows it
+        (&["link/"], "link/: Not a directory (os error 20)"),
     ] {
         let output = run_unprivileged(example("rm").current_dir(tree.path()).args(args));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("rm: {report}\n"));
@@ -110,19 +105,6 @@ fn root_directory_is_refused() {
     assert_eq!((str::from_utf8(&output.stderr), str::from_utf8(&output.stdout)), (Ok(&*expected), Ok("dir/rm\n")));
 }
 
-#[test]
-fn mounts_are_left() {
-    let tree = Tree::of(&["a/b/mount/", "a/b/file", "a/file"]);
-    let script = r#"mount -t tmpfs none a/b/mount && touch a/b/mount/file || exit
-        "$0" -rx a; echo $?; ls a/b/mount; "$0" -r a; echo $?; ls a a/b a/b/mount"#;
-    let Some(output) = in_mount_namespace(tree.path(), "rm", script) else {
-        return skip("mounts_are_left", "user namespaces");
-    };
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "1\nfile\n1\na:\nb\n\na/b:\nmount\n\na/b/mount:\n");
-    let busy = format!("rm: a/b/mount: {}\n", io::Error::from_raw_os_error(libc::EBUSY));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), busy.repeat(2));
-}
-
 /// Nothing outside is ever removed, and success means that all inside is gone.
 #[test]
 fn others_swap_directories_for_links_to_the_outside() {
@@ -134,7 +116,7 @@ fn others_swap_directories_for_links_to_the_outside() {
     let all = all_below(&outside);
     let (mut swaps, done) = (0, AtomicBool::new(false));
     let mut rm = example("rm"); // a panic in the scope would leave the other thread without an end
-    rm.current_dir(at.path()).args(["-rf", "tree"]);
+    rm.current_dir(at.path()).args(["-r", "tree"]);
     thread::scope(|scope| {
         scope.spawn(|| {
             let dirs = paths.iter().flat_map(|path| [1, 3, 5].map(|depth| at.path().join("tree").join(&path[..depth])));

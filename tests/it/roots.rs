@@ -72,14 +72,14 @@ fn all_are_open_to_all_threads() {
         let expected = in_one_order(expected);
         for threads in THREADS {
             let parts = way.options().open_all(&roots).spread(threads, |worker| walked(worker, |_| Plan::ALL));
-            assert!(in_one_order(parts.into_iter().flatten()) == expected, "{way:?}, {threads} threads");
+            assert_eq!(in_one_order(parts.into_iter().flatten()), expected, "{way:?}, {threads} threads");
         }
         // The first thread leaves with some of them before the others have begun.
         let parts = way
             .options()
             .open_all(&roots)
             .spread(3, |worker| if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) });
-        assert!(in_one_order(parts.into_iter().flatten()) == expected, "{way:?}, one thread leaves");
+        assert_eq!(in_one_order(parts.into_iter().flatten()), expected, "{way:?}, one thread leaves");
     }
 }
 
@@ -171,7 +171,7 @@ fn unreadable_root_is_lent() {
             let error = walk.next().unwrap().unwrap().next().unwrap_err();
             assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
             let again = walk.next().unwrap().unwrap();
-            assert!(again.path() == secret && again.is_second_visit());
+            assert_eq!((again.path(), again.is_second_visit()), (&*secret, true));
             walk.reopen(&z).unwrap();
             assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2);
         }

@@ -3,9 +3,7 @@
 use crate::support::scan::errno;
 use crate::support::tree::Tree;
 use lendir::{Buffer, Dir, Entries, Listing, Walk};
-use std::fs;
 use std::os::unix::fs::symlink;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// The names of the directories below the root, in the order in which the walk comes to them. `say` is called in the root.
@@ -101,50 +99,6 @@ fn what_is_entered_comes_in_the_order_in_which_it_was_lent_or_said() {
         lent.iter().rev().for_each(|name| assert!(dir.follow_name(name)));
     });
     assert_eq!(seen, lent, "in the order of the directory");
-}
-
-/// Also those that a listing after that does not have, whatever was said of them before.
-#[test]
-fn what_does_not_come_again_is_entered_in_the_order_in_which_it_was_lent() {
-    let tree = Tree::of(&["root/a/", "root/b/", "root/c/", "root/d/", "aside/"]);
-    let [root, aside] = ["root", "aside"].map(|name| tree.path().join(name));
-    let mut lent = Vec::new();
-    for entry in fs::read_dir(&root).unwrap() {
-        lent.push(entry.unwrap().file_name().into_string().unwrap());
-    }
-    let move_all = |from: &Path, to: &Path| {
-        for name in &lent {
-            fs::rename(from.join(name), to.join(name)).unwrap();
-        }
-    };
-    let seen = in_order(&root, |dir| {
-        assert!(dir.enter("not lent"));
-        lent.iter().rev().for_each(|name| assert!(dir.enter(name)));
-        while dir.next().unwrap().is_some() {}
-        move_all(&root, &aside);
-        dir.read_into(&mut Listing::new()).unwrap();
-        move_all(&aside, &root);
-        fs::create_dir(root.join("not lent")).unwrap();
-    });
-    let (last, first) = seen.split_last().unwrap();
-    assert_eq!((first, &**last), (&lent[..], "not lent"));
-}
-
-#[test]
-fn after_a_listing_no_entry_is_the_one_just_lent() {
-    let tree = Tree::of(&["a/"]);
-    let sayings: [fn(&mut Dir<'_>); 2] = [|dir| dir.skip_entry(), |dir| dir.follow_entry()];
-    for (say, instead) in sayings.into_iter().zip(["skip_name", "follow_name"]) {
-        let mut walk = Walk::open(tree.path()).unwrap();
-        let mut dir = walk.next().unwrap().unwrap();
-        say(&mut dir); // before the first entry
-        dir.read_into(&mut Listing::new()).unwrap();
-        for _ in 0..2 {
-            let panic = catch_unwind(AssertUnwindSafe(|| say(&mut dir))).unwrap_err();
-            assert!(panic.downcast::<&str>().unwrap().contains(instead));
-            assert!(dir.next().unwrap().is_none());
-        }
-    }
 }
 
 /// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.

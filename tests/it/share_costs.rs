@@ -2,7 +2,7 @@
 
 use crate::costs::bytes_so_far;
 use crate::strace::total;
-use crate::support::machine::{self, passed};
+use crate::support::machine::{self};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, Walk};
@@ -97,7 +97,6 @@ fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
             }
         }
     });
-    passed("spread: memory of what is split off", 2, "orders: at most 6 KiB a directory, however deep the tree");
 }
 
 /// The most memory that this process has had since it was last asked, in bytes.
@@ -165,7 +164,6 @@ fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
         let few = few.max(2 << 20);
         assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
     });
-    passed("spread: memory of lost levels", 1, "tree 4 times as deep takes 5 times as much at most");
 }
 
 /// A chain below a followed link, with a link at each level. Whoever takes one of these has the ancestors from whoever gave it.
@@ -202,5 +200,4 @@ fn ancestors_are_not_asked_for_again_by_each_thread() {
     let Some(asked) = asked else { return };
     let most = 3 * OF_ONE * 2 * LEVELS.into_iter().sum::<usize>();
     assert!(asked <= most, "8 threads take {asked} `statx`, three times what one takes is {most}");
-    passed("spread: ancestors that are known", 2, "orders: 8 threads ask at most 3 times as often as one does");
 }

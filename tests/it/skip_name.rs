@@ -18,7 +18,6 @@ const STEPS: [usize; 3] = [1, 2, 7];
 mod instructions {
     use super::{STEPS, make};
     use crate::instructions::{callgrind, has_valgrind, of_call};
-    use crate::support::machine::passed;
     use crate::support::process;
     use crate::support::scratch::Scratch;
     use crate::support::tree::Tree;
@@ -93,7 +92,5 @@ mod instructions {
             let [few, many] = [(); 2].map(|()| of_call(&file, calls.next().expect("calls without end")).1);
             assert!(many < 6 * few, "{names:?}, step {step}: {few} instructions, {many} for 4 times as many names");
         }
-        let what = "ways: 4 times the names take less than 6 times as many";
-        passed("walk: instructions of `skip_name`", cases().count(), what);
     }
 }

@@ -2,7 +2,7 @@
 //! knows nothing of orders and threads.
 
 use crate::spread::THREADS;
-use crate::support::machine::{Watchdog, passed, runs_long};
+use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Next, Plan, Visit, by_std, directories};
@@ -87,7 +87,7 @@ fn begin(root: &Path, way: Way) -> Walk<Value> {
 
 fn assert_all(mut paths: Vec<PathBuf>, expected: &[Visit]) {
     paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    assert!(paths.iter().eq(directories(expected)));
+    assert_eq!(paths, directories(expected));
 }
 
 fn trees() -> impl Iterator<Item = Tree> {
@@ -99,7 +99,6 @@ const WAYS: [Way; 4] = [PLAIN, POST, Way { max_open: 4, ..PLAIN }, Way { max_ope
 
 #[test]
 fn directory_begins_with_what_the_one_above_was_left_in() {
-    let mut cases = 0;
     for tree in trees() {
         let root = tree.path();
         let expected = by_std(root, false, |_| Plan::ALL);
@@ -112,35 +111,31 @@ fn directory_begins_with_what_the_one_above_was_left_in() {
                 walk.reopen(root).unwrap();
                 model.walk(&mut walk, 50);
                 walk.reopen(root).unwrap();
-                cases += 1;
             }
         }
     }
-    passed("walk: a value for each directory", cases, "walks in which each begins with the value of its parent");
 }
 
 /// Some closures return early: their directories go to the others, with their values.
 #[test]
 fn values_go_along_to_other_threads() {
     let _watchdog = Watchdog::new(300);
-    let mut cases = 0;
+    let mut seeds = 0..;
     for tree in trees() {
         let root = tree.path();
         let expected = by_std(root, false, |_| Plan::ALL);
         for way in WAYS {
             for threads in THREADS {
                 for leaves in [false, true] {
-                    let model = Model { root, seed: cases as u64 };
+                    let model = Model { root, seed: seeds.next().expect("BUG: seeds without end") };
                     let stays = AtomicUsize::new(0);
                     let parts = begin(root, way).spread(threads, |worker| {
                         let stays = !leaves || stays.fetch_add(1, Relaxed) == 0;
                         model.walk(worker, if stays { usize::MAX } else { 5 })
                     });
                     assert_all(parts.into_iter().flatten().collect(), &expected);
-                    cases += 1;
                 }
             }
         }
     }
-    passed("spread: a value for each directory", cases, "walks by 1 to 8 threads, some of which return early");
 }

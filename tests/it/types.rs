@@ -2,12 +2,15 @@
 //! belongs to one thread, so it is neither `Send` nor `Sync`: its docs have what does not compile. `ReadTree` keeps what is said
 //! of an entry in a `Cell`: it is not `Sync`, and a `TreeEntry` stays in its thread.
 
+use crate::support::tree::Tree;
+use lendir::rustix::fs::fstat;
 use lendir::{
-    Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Order, ReadDir, ReadTree,
-    TreeEntry, Walk, WalkOptions, Worker,
+    Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, ReadTree,
+    TreeEntry, TreeOptions, Walk, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
+use std::iter::FusedIterator;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 macro_rules! check {
@@ -18,7 +21,7 @@ macro_rules! check {
 fn all_are_send_sync_unpin_and_debug() {
     fn holds<T: Send + Sync + Unpin + Debug>() {}
     check!(holds: Buffer, EndMarker, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, ListedEntries<'_>);
-    check!(holds: ListedEntry<'_>, Walk, WalkOptions, Dir<'_>);
+    check!(holds: ListedEntry<'_>, Walk, TreeOptions, WalkOptions, Dir<'_>);
 }
 
 #[test]
@@ -28,13 +31,14 @@ fn one_of_one_thread_is_unpin_and_debug() {
 }
 
 #[test]
-fn a_tree_and_its_iterators_are_send() {
+fn a_tree_and_its_iterators_are_send_and_these_are_fused() {
     fn holds<T: Send + Unpin + Debug>() {}
-    fn is_send(_: impl Send) {}
+    fn is_fused(_: impl Send + FusedIterator) {}
     check!(holds: ReadTree);
     let tree = || lendir::read_tree("src").unwrap();
-    is_send(tree().paths());
-    is_send(tree().filter_map(|entry| entry.numeric_name()));
+    is_fused(tree().paths());
+    is_fused(tree().filter_map(|entry| entry.numeric_name()));
+    is_fused(lendir::read_dir("src").unwrap().filter_map(|entry| entry.numeric_name()));
     let mut tree = tree();
     assert!(format!("{tree:?}").contains("\"src\""), "{tree:?}");
     let entry = tree.next().unwrap().unwrap();
@@ -46,7 +50,7 @@ fn a_tree_and_its_iterators_are_send() {
 fn options_are_cloned_and_states_need_not_be_shared() {
     fn is_clone<T: Clone>() {}
     fn is_send<T: Send>() {}
-    is_clone::<WalkOptions<String>>();
+    check!(is_clone: TreeOptions, WalkOptions<String>);
     check!(is_send: Walk<Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 
@@ -55,7 +59,37 @@ fn options_are_cloned_and_states_need_not_be_shared() {
 fn what_holds_no_mutable_borrow_is_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
     check!(holds: Buffer, EndMarker, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
-    check!(holds: Walk, WalkOptions);
+    check!(holds: Walk, TreeOptions, WalkOptions);
+}
+
+#[test]
+fn names_are_taken_as_what_they_are_returned_as() {
+    fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl Name + Clone) {
+        assert_eq!(listing.by_name(name.clone()).unwrap().name(), b"a");
+        dir.skip_name(name.clone());
+        assert!(dir.follow_name(name.clone()) && dir.enter(name));
+    }
+    macro_rules! check {
+        ($listing:ident, $dir:ident: $($name:expr),*) => { $(check(&$listing, &mut $dir, $name);)* };
+    }
+    let (tree, mut listing) = (Tree::of(&["a/"]), Listing::new());
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut dir = walk.next().unwrap().unwrap();
+    dir.read_into(&mut listing).unwrap();
+    let entry = listing.get(0).unwrap();
+    let (bytes, c, os) = (entry.name(), entry.name_cstr(), entry.name_os());
+    check!(listing, dir: bytes, c, os, "a", b"a", [b'a'], &"a");
+    check!(listing, dir: bytes.to_vec(), c.to_owned(), os.to_owned(), String::from("a"));
+    check!(listing, dir: &bytes.to_vec(), &c.to_owned(), &os.to_owned(), &String::from("a"));
+    assert_eq!(walk.next().unwrap().unwrap().name(), b"a");
+}
+
+/// This compiles only if what is lent for its directory does.
+#[test]
+fn directory_outlives_its_entry() {
+    let mut dir = lendir::read_dir("src").unwrap();
+    let fd = dir.next().unwrap().map(|entry| entry.dir_fd());
+    assert!(fd.is_some_and(|fd| fstat(fd).is_ok()));
 }
 
 /// This compiles only if a value with a long lifetime can stand for one with a shorter lifetime.

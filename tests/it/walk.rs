@@ -3,7 +3,7 @@
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Prune, Visit, What, by_std, walk, walked};
-use lendir::{Dir, FileType, Order, Walk};
+use lendir::{Dir, Entry, FileType, Order, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 use std::io;
@@ -19,11 +19,11 @@ fn for_each(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>)) {
 }
 
 /// Takes the root, and calls `work` with each of its entries.
-fn at_root(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>, &str)) {
+fn at_root(walk: &mut Walk, mut work: impl FnMut(&Entry<'_>, &str)) {
     let mut root = walk.next().unwrap().unwrap();
     while let Some(entry) = root.next().unwrap() {
         let name = String::from_utf8(entry.name().to_vec()).unwrap();
-        work(&mut root, &name);
+        work(&entry, &name);
     }
 }
 
@@ -37,7 +37,7 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
                 let options = Walk::options().same_mount(same_mount).max_open(max_open).second_visits(second_visits);
                 let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
                 let how = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
-                assert!(visits == expected, "{what}, {how}");
+                assert_eq!(visits, expected, "{what}, {how}");
             }
         }
     }
@@ -91,7 +91,7 @@ fn find_skips_entries_and_hides_none() {
             while let Some(entry) = dir.find(|entry| entry.name() == b"z").unwrap() {
                 assert_eq!(entry.name(), b"z");
                 found += 1;
-                dir.skip_entry();
+                entry.skip_below();
             }
         });
         assert_eq!((found, visits), (20, 41));
@@ -117,11 +117,11 @@ fn removed_directory_is_one_error_unless_it_is_skipped() {
     for is_skipped in [false, true] {
         let tree = Tree::of(&["gone/", "a/", "z/"]);
         let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
-        at_root(&mut walk, |root, name| {
+        at_root(&mut walk, |entry, name| {
             if name == "gone" {
                 fs::remove_dir(tree.path().join(name)).unwrap();
                 if is_skipped {
-                    root.skip_entry();
+                    entry.skip_below();
                 }
             }
         });
@@ -143,7 +143,7 @@ fn directory_removed_while_it_is_open_says_so() {
             fs::remove_dir(dir.path()).unwrap();
         }
         while dir.next().unwrap().is_some() {}
-        assert_eq!(dir.removed(), is_gone, "{dir:?}");
+        assert_eq!(dir.is_removed(), is_gone, "{dir:?}");
     });
 }
 
@@ -178,9 +178,9 @@ fn removing_on_the_second_visit_removes_a_tree() {
 fn directory_on_another_mount_is_entered_only_if_it_may_be() {
     for same_mount in [false, true] {
         let mut walk = Walk::options().same_mount(same_mount).max_depth(2).open("/").unwrap();
-        at_root(&mut walk, |root, name| {
+        at_root(&mut walk, |entry, name| {
             if name != "proc" {
-                root.skip_entry();
+                entry.skip_below();
             }
         });
         let mut below = Vec::new();

@@ -1,10 +1,11 @@
 //! Deep trees, and how few descriptors and how little stack their walk takes.
 
+use crate::links;
 use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, by_std, errors, walk, walked};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
 use lendir::{Dir, Listing, Order, Walk};
 use rustix::fs::{AtFlags, OFlags, fcntl_getfl, statat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -53,7 +54,7 @@ fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
                         fs::rename(&first, &moved).unwrap();
                     }
                 });
-                assert!(found == expected, "{max_open} open");
+                assert_eq!(found, expected, "{max_open} open");
                 fs::rename(&moved, &first).unwrap();
             }
         }
@@ -131,8 +132,9 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 #[test]
 fn no_more_descriptors_are_open_at_any_time_than_stated() {
     const TEST: &str = "walk_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
+    const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
     let cases =
-        || [false, true].into_iter().flat_map(|second_visits| (0..4).map(move |change| (second_visits, change)));
+        || [false, true].into_iter().flat_map(|second_visits| (0..5).map(move |change| (second_visits, change)));
     let most = most_open(TEST, || {
         for (second_visits, change) in cases() {
             let aside = Tree::new(|_| ());
@@ -141,10 +143,13 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
                 combs_far_apart(at, if change == 0 { 4096 / "../".len() } else { 0 });
                 tree::comb(&at.join("z"), COMB_DEPTH);
                 symlink(aside.path(), at.join("m/m/m/link")).unwrap();
+                links::nest(at, 30);
             });
             let path = |levels| tree.path().join("m/".repeat(levels));
             let _counted = Counted::begin();
-            let mut walk = walk(tree.path(), 4, second_visits);
+            let nested = tree.path().join("0");
+            let (root, max_open) = if change == 4 { (&*nested, WITH_ROOM) } else { (tree.path(), 4) };
+            let mut walk = walk(root, max_open, second_visits);
             walked(&mut walk, |at| {
                 match change {
                     1 if at.ends_with("m/z") => move_aside(at.parent().unwrap(), aside.path()).unwrap(),
@@ -155,12 +160,12 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
                     }
                     _ => (),
                 }
-                Plan { follows: change == 3, ..Plan::sorted(Order::Bytes) }
+                Plan { follows: change >= 3, ..Plan::sorted(Order::Bytes) }
             });
         }
     });
     for ((second_visits, change), most) in cases().zip(most.into_iter().flatten()) {
-        let stated = if change == 3 { 4 + 2 } else { 4 };
+        let stated = [4, 4, 4, 4 + 2, WITH_ROOM][change];
         assert_eq!(most, stated, "change {change}, second visits {second_visits}");
     }
 }
@@ -183,7 +188,7 @@ fn process_with_few_descriptors_walks_all() {
             for descriptors in 3..16 {
                 let _others = leave_room(descriptors);
                 let visits = walked(&mut walk(tree.path(), 1000, second_visits), |_| Plan::ALL);
-                assert!(visits == expected, "{descriptors} descriptors, second visits {second_visits}");
+                assert_eq!(visits, expected, "{descriptors} descriptors, second visits {second_visits}");
             }
         }
     });
@@ -247,7 +252,7 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
                     Plan::sorted(Order::Bytes)
                 });
                 let what = format!("change {number}, second visits {second_visits}, {max_open} open");
-                assert!(visits == expected, "{what}: {:?}", errors(&visits));
+                assert_eq!(visits, expected, "{what}");
             }
         }
     });
@@ -304,7 +309,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                 }
                 Plan::sorted(Order::Bytes)
             });
-            assert!(visits == expected, "cut {is_cut}, second visits {second_visits}: {visits:#?}");
+            assert_eq!(visits, expected, "cut {is_cut}, second visits {second_visits}");
         }
     }
 }

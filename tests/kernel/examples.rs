@@ -15,27 +15,20 @@ use std::path::Path;
 use std::process::Command;
 
 /// One after another, in the same tree.
-const RUNS: [&[&str]; 21] = [
+const RUNS: [&[&str]; 14] = [
     &["count"],
-    &["sorted"],
     &["sorted", "a/b"],
     &["find"],
-    &["find", "-type", "f"],
-    &["find", "-type", "d", "-j3"],
-    &["find", "link", "a", "-type", "l"],
-    &["find", "-maxdepth", "2", "-name", "*e*"],
-    &["du", "-s"],
-    &["du", "-j1"],
-    &["du", "-j1", "a", "link", "twice"],
+    &["find", "-j", "3", "link", "a"],
+    &["du", "-j", "1", "a", "link", "twice"],
     &["grep", "needle"],
-    &["grep", "-j1", "needle", "a", "link", "pipe"],
+    &["grep", "needle", "a", "link", "pipe"],
     &["rm", "a", "a/b/deep/needle", "missing"],
     &["find"],
     &["rm", "-r", "a/b", "link"],
     &["find"],
-    &["rm", "-rfx", "a", "other", "missing"],
+    &["rm", "-r", "a", "other", "missing"],
     &["find"],
-    &["rm", "-r", "all"],
     &["count"],
 ];
 
@@ -48,15 +41,9 @@ fn tell_and_remove_the_same_where_directories_list_no_types() {
         for ((typed, untyped), run) in typed.iter().zip(&untyped).zip(RUNS) {
             assert_eq!(untyped, typed, "{run:?}");
         }
-        assert_eq!(typed.first().unwrap().0, ["23\n"]);
-        assert_eq!(typed.last().unwrap().0, ["3\n"]);
-        RUNS.len()
+        assert_eq!([&typed[0].0, &typed[RUNS.len() - 1].0], [&["19\n"], &["5\n"]]);
     });
-    machine::report(
-        "examples without types",
-        compared,
-        "runs of the examples that tell and do what they do where types are listed",
-    );
+    machine::skip_unless("examples without types", compared);
 }
 
 /// In the directory `tree`, which belongs to nobody, as all in it does.
@@ -65,13 +52,11 @@ fn fill(at: &Path, _: Part) {
     fs::create_dir(tree).unwrap();
     chown(tree, Some(NOBODY), Some(NOBODY)).unwrap();
     as_nobody(|| {
-        tree::make(tree, &["a/b/deep/below/", "a/b/empty/", "a/.hidden/", "other/new\nline/", "all/deep/", "all/file"]);
-        for file in ["needle", "a/needle", "a/b/deep/needle", "a/.hidden/needle", "other/new\nline/needle"] {
-            fs::write(tree.join(file), format!("a needle\nnothing\n{}needle\n", "x".repeat(2000))).unwrap();
+        tree::make(tree, &["a/b/deep/below/", "a/b/empty/", "other/new\nline/", "deep/er/"]);
+        for file in ["needle", "a/needle", "a/b/deep/needle", "other/new\nline/needle"] {
+            fs::write(tree.join(file), "a needle\nnothing\nneedle\n").unwrap();
         }
-        for (target, link) in
-            [("a", "link"), ("../../other", "a/b/link"), ("needle", "a/needle link"), ("x", "other/x")]
-        {
+        for (target, link) in [("a", "link"), ("../../other", "a/b/link"), ("x", "other/x")] {
             symlink(target, tree.join(link)).unwrap();
         }
         fs::hard_link(tree.join("a/needle"), tree.join("twice")).unwrap();
@@ -96,10 +81,11 @@ fn outcomes(mounted: &Mounted) -> Vec<(Vec<String>, Vec<String>, Option<i32>)> {
         lines.sort_unstable();
         lines
     };
-    let outcome = |run: &[&str]| {
-        let output =
-            Command::new(here.join(run[0])).args(&run[1..]).current_dir(&tree).env("LC_ALL", "C").output().unwrap();
-        (lines(&output.stdout), lines(&output.stderr), output.status.code())
-    };
-    as_nobody(|| RUNS.map(outcome).into())
+    as_nobody(|| {
+        let outcomes = RUNS.map(|run| {
+            let output = Command::new(here.join(run[0])).args(&run[1..]).current_dir(&tree).output().unwrap();
+            (lines(&output.stdout), lines(&output.stderr), output.status.code())
+        });
+        outcomes.into()
+    })
 }

@@ -11,10 +11,9 @@
 //! A new file system is a line of `file_systems`.
 //!
 //! Support: `mounted` mounts file systems in a namespace of one test, `fuse` is the hostile server, `trap` makes system calls
-//! fail, `errnos` has their errors, `signals` interrupts them, `readers` are other programs to compare with, and `support` is
-//! shared with the other test binaries. All tests run as threads of one process: whatever changes the whole process, or counts
-//! its descriptors or its memory, goes into another one by `support::process`. A test that any machine can run belongs in
-//! `tests/it`.
+//! fail, `errnos` has their errors, `signals` interrupts them, and `support` is shared with the other test binaries. All tests run
+//! as threads of one process: whatever changes the whole process, or counts its descriptors or its memory, goes into another one
+//! by `support::process`. A test that any machine can run belongs in `tests/it`.
 
 mod errnos;
 mod examples;
@@ -25,7 +24,6 @@ mod fuse;
 mod hostile;
 mod mounted;
 mod procfs;
-mod readers;
 mod signals;
 mod suite;
 #[path = "../support/mod.rs"]

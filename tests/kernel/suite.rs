@@ -9,7 +9,6 @@ mod walks;
 
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem};
 use crate::mounted::Mounted;
-use crate::readers::{READERS, WALKERS};
 use crate::support::machine;
 use contents::Doomed;
 use std::fmt::Write as _;
@@ -27,8 +26,6 @@ struct Case {
 enum Asks {
     /// Directories that do not change.
     Reading,
-    /// The same, and the time to run other programs: the long form.
-    Others,
     /// Our contents.
     OurContents,
     /// Our contents, and that they can be changed.
@@ -37,17 +34,15 @@ enum Asks {
     Removing,
 }
 
-const CASES: [Case; 20] = [
+const CASES: [Case; 18] = [
     case("all types", Asks::OurContents, reading::types_are_told_or_resolved),
     case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_come_back_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
-    case("beside Go, Python and find", Asks::Others, reading::other_readers_read_the_same),
     case("sorted", Asks::Reading, reading::listing_is_sorted),
     case("sorted, from the middle", Asks::Reading, reading::listing_begins_where_the_descriptor_stands),
     case("buffers, marker", Asks::Reading, reading::every_buffer_reads_the_same_with_and_without_a_marker),
     case("seek, rewind", Asks::Reading, reading::seek_resumes_after_each_cookie_and_rewind_begins_again),
     case("walk beside `std`", Asks::Reading, walks::walks_tell_what_std_tells),
-    case("walk beside Python and find", Asks::Others, walks::other_walkers_tell_the_same),
     case("walk, half read", Asks::Reading, walks::half_read_directories_hide_nothing),
     case("walk, half removed", Asks::Removing, removing::half_removed_directories_hide_nothing),
     case("one call less with a marker", Asks::Removing, removing::end_marker_saves_the_last_call),
@@ -67,16 +62,13 @@ const fn case(name: &'static str, asks: Asks, run: fn(&Mounted)) -> Case {
 #[test]
 fn every_file_system_passes_every_case() {
     let _watchdog = machine::watchdog();
-    if machine::runs_long() {
-        for (name, missing) in READERS.iter().chain(WALKERS.iter()).filter_map(|reader| reader.as_ref().err()) {
-            machine::skip(&format!("{name} on every file system"), missing);
-        }
-    }
     let rows: Vec<Row> = thread::scope(|scope| {
         let rows: Vec<_> = FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
         rows.into_iter().map(|row| row.join().expect("BUG: a case panicked outside of its guard")).collect()
     });
-    machine::table("file systems", &table_of(&rows));
+    if let Some(scoreboard) = std::env::var_os("LENDIR_SCOREBOARD") {
+        std::fs::write(scoreboard, table_of(&rows)).unwrap();
+    }
     for row in &rows {
         if let Err(missing) = &row.outcome {
             machine::skip(&format!("suite on {}", row.system.name), missing);
@@ -105,7 +97,6 @@ impl Row {
             let verdicts = CASES.iter().map(|case| {
                 let applies = match case.asks {
                     Asks::Reading => true,
-                    Asks::Others => machine::runs_long(),
                     Asks::OurContents => system.is_ours(),
                     Asks::Changing => system.is_ours() && system.contents != Contents::Packed,
                     Asks::Removing => doomed.is_some(),

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 #[test]
 fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
-    explore("all return early", 1000, move || {
+    explore(1000, move || {
         let (second_visits, max_open) = any_way();
-        begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+        let _ = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
             (0..thread_rng().gen_range(0..8)).take_while(|_| worker.next().unwrap().is_some()).count()
         });
     });
@@ -23,22 +23,22 @@ fn it_ends_when_all_return_early() {
 #[test]
 fn stop_ends_it_for_all() {
     let tree = Tree::new(make);
-    explore("stopped", 1000, move || {
+    explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let (stop_at, returns) = (thread_rng().gen_range(0..20), thread_rng().gen_bool(0.5));
         let walk = begin(&tree, second_visits, max_open);
-        endings::stop(walk, thread_rng().gen_range(1..5), stop_at, returns, |_| ());
+        endings::stop(walk, thread_rng().gen_range(1..5), stop_at, returns, &|_, _| ());
     });
 }
 
 #[test]
 fn panic_is_passed_on_when_all_have_returned() {
     let tree = Tree::new(make);
-    explore("panics", 1000, move || {
+    explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let panic_at = thread_rng().gen_range(0..DIRECTORIES);
         let panics = panic_at..panic_at + thread_rng().gen_range(1..3);
-        endings::panic(begin(&tree, second_visits, max_open), thread_rng().gen_range(1..5), panics, |_| ());
+        endings::panic(begin(&tree, second_visits, max_open), thread_rng().gen_range(1..5), panics, &|_, _| ());
     });
 }
 
@@ -58,7 +58,7 @@ impl Clone for Fuse {
 #[test]
 fn state_whose_clone_panics_hangs_nothing() {
     let tree = Tree::new(make);
-    explore("the clone of a state panics", 1000, move || {
+    explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
         let options = Walk::options().second_visits(second_visits).max_open(max_open).with_state(fuse);

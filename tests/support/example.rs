@@ -1,27 +1,24 @@
 //! The examples, which tests run as programs.
 
-use std::fs;
-use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
-/// The example that cargo built next to this program.
-///
-/// `cargo test --test it` does not build it, so this fails if a source has changed since. To build it from here would take the
-/// profile, target and flags of this program.
 pub fn example(name: &str) -> Command {
-    let tests = std::env::current_exe().unwrap();
-    let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
-    let is_fresh = is_newer_than_its_sources(&path).unwrap_or(false);
-    assert!(is_fresh, "{} is missing or stale: `cargo test` and `cargo build --examples` build it", path.display());
-    Command::new(path)
+    let program = BUILT.iter().find(|program| Path::new(program).ends_with(name));
+    Command::new(program.unwrap_or_else(|| panic!("cargo built no example {name}: {:?}", *BUILT)))
 }
 
-/// Next to what it builds, cargo lists the sources: `program: source source`, with a backslash before a space in a path.
-fn is_newer_than_its_sources(program: &Path) -> io::Result<bool> {
-    let modified = |path: &Path| fs::metadata(path)?.modified();
-    let built = modified(program)?;
-    let paths = fs::read_to_string(program.with_extension("d"))?.trim_end().replace("\\ ", "\0");
-    let mut sources = paths.split(' ').skip(1).map(|path| modified(Path::new(&path.replace('\0', " "))));
-    sources.try_fold(true, |is_newer, source| Ok(is_newer && source? <= built))
-}
+/// The programs. `cargo test --test it` alone builds none, so this does: for the target, and with the flags, that the environment
+/// says, as in `CARGO_BUILD_TARGET`.
+static BUILT: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--examples", "--package", env!("CARGO_PKG_NAME")]);
+    cargo.args(["--profile", if cfg!(debug_assertions) { "dev" } else { "release" }]);
+    cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
+    let output = cargo.output().unwrap();
+    assert!(output.status.success(), "{cargo:?}");
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let programs = messages.lines().filter_map(|message| message.split_once("\"executable\":\"")?.1.split('"').next());
+    programs.map(str::to_owned).collect()
+});

@@ -1,13 +1,9 @@
-//! The machine and the test run: which tests are skipped, which form of them runs, how long they may take, which passed.
+//! The machine and the test run: which tests are skipped, which form of them runs, how long they may take.
 //!
-//! A skipped test prints one line, which `cargo test` does not capture. `LENDIR_SCOREBOARD=FILE` appends rows to a file,
-//! from which `.ci/trust` makes `tests/SCOREBOARD.md`. Each row begins with its kind: `passed`, `skipped`, or the name of a
-//! table.
+//! A skipped test prints one line, which `cargo test` does not capture.
 
-use std::fs::File;
 use std::io::Write;
 use std::process::{Command, exit};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -16,56 +12,18 @@ use std::time::{Duration, Instant};
 /// Reports that `test` is skipped because this machine lacks `missing`.
 pub fn skip(test: &str, missing: &str) {
     say(&format!("\nSKIPPED {test}: needs {missing}"));
-    score("skipped", &format!("| {test} | {missing} |"));
 }
 
-/// Puts on the scoreboard how many `cases` a test has passed. The scoreboard adds up those of the same name.
-pub fn passed(test: &str, cases: usize, what: &str) {
-    score("passed", &format!("{test}\t{cases}\t{what}"));
-}
-
-/// Puts a test on the scoreboard: its cases, or what this machine lacks.
-pub fn report(test: &str, outcome: Result<usize, String>, what: &str) {
-    match outcome {
-        Ok(cases) => passed(test, cases, what),
-        Err(missing) => skip(test, &missing),
-    }
-}
-
-/// Puts a table on the scoreboard.
-pub fn table(name: &str, text: &str) {
-    for line in text.lines() {
-        score(name, line);
+/// Reports a test that could not run: the outcome is what this machine lacks.
+pub fn skip_unless<T>(test: &str, outcome: Result<T, String>) {
+    if let Err(missing) = outcome {
+        skip(test, &missing);
     }
 }
 
 /// Prints past libtest, which captures only the `print` macros.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-fn score(kind: &str, line: &str) {
-    if let Some(mut file) = SCOREBOARD.as_ref() {
-        // One write, because tests run in parallel.
-        file.write_all(format!("{kind}\t{line}\n").as_bytes()).expect("cannot write to the scoreboard");
-    }
-}
-
-/// Opened at its first use, or by [`open_scoreboard`].
-static SCOREBOARD: LazyLock<Option<File>> = LazyLock::new(|| {
-    let path = std::env::var_os("LENDIR_SCOREBOARD")?;
-    Some(
-        File::options()
-            .append(true)
-            .create(true)
-            .open(path)
-            .expect("cannot open the file that LENDIR_SCOREBOARD names"),
-    )
-});
-
-/// Opens it now, because this thread is about to lose the right to.
-pub fn open_scoreboard() {
-    LazyLock::force(&SCOREBOARD);
 }
 
 /// Whether strace is installed and may trace; if not, reports that `test` is skipped.

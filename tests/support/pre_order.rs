@@ -24,6 +24,8 @@ enum Word {
     SkipBelow,
     SkipRest,
     Follow,
+    /// No word: a question.
+    Stat,
 }
 
 /// What a caller says of each entry.
@@ -56,7 +58,9 @@ impl PreOrder {
             Says::Any(seed) => {
                 let mut random = Random::of(&(seed, path));
                 let count = random.below(8).saturating_sub(4);
-                (0..count).map(|_| [Word::SkipBelow, Word::SkipRest, Word::Follow][random.below(3)]).collect()
+                (0..count)
+                    .map(|_| [Word::SkipBelow, Word::SkipRest, Word::Follow, Word::Stat][random.below(4)])
+                    .collect()
             }
         }
     }
@@ -67,6 +71,7 @@ impl PreOrder {
                 Word::SkipBelow => entry.skip_below(),
                 Word::SkipRest => entry.skip_rest(),
                 Word::Follow => entry.follow(),
+                Word::Stat => drop(entry.stat().unwrap()),
             }
         }
     }
@@ -114,11 +119,11 @@ impl PreOrder {
         for (at, Found { name, file_type, .. }) in found.iter().enumerate() {
             let (path, depth) = (dir.join(OsStr::from_bytes(name)), depth + 1);
             answers.push(answer(&path, depth, Ok(at + 1 == found.len())));
-            let is_to_enter = match self.words(&path).pop() {
+            let is_to_enter = match self.words(&path).into_iter().rfind(|word| *word != Word::Stat) {
                 Some(Word::SkipRest) => break,
                 Some(Word::SkipBelow) => false,
                 Some(Word::Follow) => matches!(file_type, FileType::Directory | FileType::Symlink),
-                None => *file_type == FileType::Directory,
+                _ => *file_type == FileType::Directory,
             };
             if is_to_enter && depth < self.max_depth {
                 // Below a followed link a directory can be a loop, too.

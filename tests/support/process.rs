@@ -1,6 +1,6 @@
 //! Processes that run a part of a test or end with the test, and threads with fewer rights.
 
-use super::machine::{self, Watchdog};
+use super::machine::Watchdog;
 use rustix::fs::{Gid, Uid};
 use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -78,7 +78,6 @@ pub const NOBODY: u32 = 65534;
 /// Runs `test` in a thread without privileges: as nobody if this process is root's, otherwise as its user. Processes that the
 /// thread starts have no privileges either.
 pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
-    machine::open_scoreboard();
     in_thread(|| {
         if geteuid().is_root() {
             // The functions of the C library would change all threads.

@@ -27,7 +27,7 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Complete,
-    /// `ENOENT`, which [`Entries::removed`] reports.
+    /// `ENOENT`, which [`Entries::is_removed`] reports.
     Removed,
     Error(c_int),
 }
@@ -47,10 +47,10 @@ impl Scan {
                 Err(error) => break End::Error(errno(&error)),
             }
         };
-        let end = if entries.removed() { End::Removed } else { end };
+        let end = if entries.is_removed() { End::Removed } else { end };
         for _ in 0..3 {
             assert!(entries.next().expect("an error came twice").is_none());
-            assert_eq!(entries.removed(), end == End::Removed);
+            assert_eq!(entries.is_removed(), end == End::Removed);
         }
         Self { found, end }
     }
@@ -59,7 +59,7 @@ impl Scan {
     pub fn by_listing(listing: &mut Listing, dir: impl AsFd) -> Self {
         let end = match listing.read(dir) {
             Err(error) => End::Error(errno(&error)),
-            Ok(()) if listing.removed() => End::Removed,
+            Ok(()) if listing.is_removed() => End::Removed,
             Ok(()) => End::Complete,
         };
         Self { found: listed(listing), end }

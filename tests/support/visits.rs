@@ -202,7 +202,6 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
         assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
     }
     assert!(dir.parent_and_name().is_none());
-    dir.skip_entry(); // no effect: before the first entry there is nothing to skip
     let mut found = Vec::new();
     let mut error = None;
     while found.len() < plan.lend {
@@ -211,26 +210,26 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
         }
         match dir.next() {
             Ok(None) => {
-                dir.skip_entry(); // nor after the last one
                 dir.skip_name("no such name");
                 break;
             }
             Err(answer) => assert!(error.replace(answer).is_none(), "{} has two errors", path.display()),
             Ok(Some(entry)) => {
-                let entry = Found::from(&entry);
+                let lent = entry;
+                let entry = Found::from(&lent);
                 if plan.follows {
-                    dir.follow_entry(); // whatever it is
+                    lent.follow(); // whatever it is
                 }
                 match plan.prune(&entry.name) {
                     Prune::No => {}
-                    Prune::Skip => dir.skip_entry(),
+                    Prune::Skip => lent.skip_below(),
                     Prune::SkipName => {
                         dir.skip_name(&entry.name);
                     }
-                    Prune::Both => (0..2).for_each(|_| {
-                        dir.skip_name(&entry.name);
-                        dir.skip_entry();
-                    }),
+                    Prune::Both => {
+                        lent.skip_below();
+                        (0..2).for_each(|_| dir.skip_name(&entry.name));
+                    }
                 }
                 found.push(entry);
             }

@@ -88,13 +88,13 @@ impl Picture {
             for (name, ratio) in bars {
                 y += 1.0;
                 let ours = is_ours(name);
-                let (added, color, style) =
-                    if ours { (OURS, OURS, FontStyle::Bold) } else { (ADDED, TEXT, FontStyle::Normal) };
+                let (kernel, color, style) =
+                    if ours { (OURS, OURS, FontStyle::Bold) } else { (KERNEL, TEXT, FontStyle::Normal) };
                 let bar =
                     |from, to, color: RGBColor| Rectangle::new([(from, y - 0.36), (to, y + 0.36)], color.filled());
-                chart.draw_series([bar(0.0, ratio.min(1.0), if ours { OURS } else { KERNEL })])?;
+                chart.draw_series([bar(0.0, ratio.min(1.0), kernel)])?;
                 if *ratio > 1.0 {
-                    chart.draw_series([bar(1.0, *ratio, added)])?;
+                    chart.draw_series([bar(1.0, *ratio, ADDED)])?;
                 }
                 let [begin, end] = [0.0, ratio.max(1.0)].map(|x| chart.backend_coord(&(x, y)));
                 write(name, (begin.0 - 10, begin.1), color, 17, style, HPos::Right)?;

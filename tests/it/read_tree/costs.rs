@@ -3,9 +3,12 @@
 use crate::costs::allocated;
 use crate::strace::{Counted, totals};
 use crate::support::machine::runs_long;
+use crate::support::process;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Tree};
-use lendir::{Listing, Order, ReadTree, Walk};
+use crate::walk_bounds::leave_room;
+use lendir::{FileType, Listing, Order, ReadTree, Walk};
+use rustix::fs::{Mode, mkdirat, mknodat};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -63,6 +66,30 @@ fn memory_grows_with_what_is_left() {
         let taken = costs.bytes - costs.freed;
         assert!(taken <= promised && costs.bytes <= 3 * promised, "{shape}: {taken} of {costs:?}, {promised} promised");
     }
+}
+
+/// A process with three descriptors cannot do without the level right above the current one, though it has no entries left.
+#[test]
+fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
+    process::run("read_tree::costs::level_that_stays_without_entries_takes_no_memory_for_those_it_had", 60, || {
+        const LEVELS: usize = 300;
+        const FILES: usize = 100;
+        let tree = Tree::new(|at| {
+            let mut dir = lendir::open(at).unwrap();
+            for _ in 0..LEVELS {
+                let make = |name: String| mknodat(&dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
+                (0..FILES).for_each(|number| make(format!("{number:03}")));
+                mkdirat(&dir, "m", Mode::RWXU).unwrap();
+                dir = lendir::openat(&dir, "m").unwrap();
+            }
+        });
+        let mut read_all = ReadTree::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
+        let others = leave_room(2); // the root is open
+        let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
+        drop(others);
+        let promised = (37 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
+        assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
+    });
 }
 
 /// The calls of a `Walk` that reads each directory into a listing, where nothing but directories is in it; those of twice as many

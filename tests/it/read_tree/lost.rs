@@ -104,9 +104,9 @@ fn few_descriptors_give_the_same_and_no_more_are_open_than_stated() {
             while let Some(answer) = next(&mut read, |_| most = most.max(open_descriptors() - before)) {
                 answers.push(answer);
             }
-            assert!(answers == all, "{max_open} open");
+            assert_eq!(answers, all, "{max_open} open");
             // The deepest directory is empty.
-            assert!(most == max_open.clamp(4, 50), "{most} open, {max_open} allowed");
+            assert_eq!(most, max_open.clamp(4, 50), "{max_open} allowed");
             assert_eq!(open_descriptors(), before, "a descriptor was left open at the end");
             let mut read = way.begin(tree.path());
             go_down(&mut read, 20);

@@ -78,7 +78,7 @@ fn fewer_threads_walk_where_the_system_refuses_them() {
                 for threads in [2, usize::MAX] {
                     let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, |_| way.plan()));
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
-                    assert!(in_one_order(visits) == way.by_std(tree.path()));
+                    assert_eq!(in_one_order(visits), way.by_std(tree.path()));
                 }
             }
         });

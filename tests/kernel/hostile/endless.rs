@@ -28,7 +28,6 @@ fn endless_directory_takes_constant_memory() {
         for (number, entry) in (0..count / 10).zip(fs::read_dir(server.path(0)).unwrap()) {
             assert_eq!(entry.unwrap().file_name(), *number.to_string());
         }
-        machine::passed("hostile server: an endless directory", count as usize, "entries in constant memory");
     });
 }
 
@@ -53,8 +52,6 @@ fn listing_of_millions_takes_the_memory_it_promises() {
         for place in (0..count).step_by(9973) {
             assert_eq!(listing.by_name(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
         }
-        let what = format!("entries with names of {NAME} bytes, listed in {} bytes an entry", grown.div_ceil(count));
-        machine::passed("hostile server: a listing of millions", listing.len(), &what);
     });
 }
 

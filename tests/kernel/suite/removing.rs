@@ -24,7 +24,7 @@ pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
     }
     remove_directories(&path);
     assert!(entries.next().unwrap().is_none());
-    assert_eq!(entries.removed(), mounted.system.end_cookie().is_none());
+    assert_eq!(entries.is_removed(), mounted.system.end_cookie().is_none());
 }
 
 /// A directory is removed before it is read, midway, after its end, and together with its parents.
@@ -52,7 +52,7 @@ pub fn removed_directory_says_so(mounted: &Mounted) {
     let mut entries = Entries::new(&dir, &mut buffer);
     while entries.next().unwrap().is_some() {}
     remove_directories(&path);
-    assert!(entries.next().unwrap().is_none() && !entries.removed(), "an end before the removal counts as removed");
+    assert!(entries.next().unwrap().is_none() && !entries.is_removed(), "an end before the removal counts as removed");
     entries.rewind().unwrap();
     assert_gone(&mut entries);
 
@@ -67,9 +67,9 @@ pub fn removed_directory_says_so(mounted: &Mounted) {
 fn assert_gone(entries: &mut Entries<'_>) {
     for _ in 0..2 {
         assert!(entries.next().unwrap().is_none());
-        assert!(entries.removed());
+        assert!(entries.is_removed());
         entries.rewind().unwrap();
-        assert!(!entries.removed());
+        assert!(!entries.is_removed());
     }
 }
 
@@ -89,7 +89,7 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
             // cgroup2 creates files there.
             if entry.file_type().unwrap() == FileType::Directory {
                 unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
-                root.skip_entry();
+                entry.skip_below();
                 left -= 1;
             }
         }

@@ -122,7 +122,7 @@ fn scenarios() -> Vec<Scenario> {
             ]),
             &["a", "a/file", "b", "c", "d", "d/file"],
             &["", "a", "d"],
-            &[("c", ENOENT)],
+            &[],
         ),
         scenario("not even dots", Directory::of_files(|_| Answer::End), &[], &[""], &[]),
         scenario(
@@ -183,10 +183,9 @@ fn lies_and_errors_lose_nothing_else() {
     served("walk::hostile::lies_and_errors_lose_nothing_else", 120, || {
         let table = scenarios();
         let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
-        let checks = table.iter().enumerate();
-        let cases = checks.map(|(number, one)| check_ways(&server.path(number), |_| &one.told, &one.what)).sum();
-        let what = "walks by one thread and by three: false types, names twice, an error at each operation";
-        machine::passed("walk, hostile server: lies and errors", cases, what);
+        for (number, one) in table.iter().enumerate() {
+            check_ways(&server.path(number), |_| &one.told, &one.what);
+        }
     });
 }
 
@@ -232,11 +231,6 @@ fn name_that_comes_twice_is_skipped_or_entered_both_times() {
             );
             assert_eq!(walked(&read), ["a", "a", "b"]);
         }
-        machine::passed(
-            "walk, hostile server: a name twice",
-            4 * reads.len(),
-            "walks that skip or enter it: both times",
-        );
     });
 }
 
@@ -256,7 +250,6 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
             .iter()
             .map(|(_, change)| comb(DEPTH, &leaf(), |level, here| if level == CLOSED { change(here) } else { here }));
         let server = Server::mount(combs.collect()).unwrap();
-        let mut cases = 0;
         for (number, (errno, _)) in changes.iter().enumerate() {
             let tree = server.path(number);
             let all = PLAIN.walk(&tree).sorted();
@@ -266,11 +259,8 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
                 let expected = all.clone().without(&[lost.join("z")]).with_errors([(lost, *errno)]);
                 let way = Way { second_visits, ..SORTED };
                 assert_eq!(way.walk(&tree).sorted(), expected, "{}, {way:?}", name_of(*errno));
-                cases += 1;
             }
         }
-        let what = "walks with another inode number each time, or an error instead: one error, the rest complete";
-        machine::passed("walk, hostile server: levels in disguise", cases, what);
     });
 }
 
@@ -289,7 +279,6 @@ fn births_that_change_lose_no_level() {
         }
         let row = "walk, hostile server: births that change";
         if births[0].is_some() && births[0] != births[1] {
-            machine::passed(row, WAYS.len(), "walks with another birth time each time: complete");
         } else {
             machine::skip(row, "births on FUSE (Linux 6.6)");
         }
@@ -317,6 +306,5 @@ fn names_as_long_as_paths_are_walked() {
             let longest = told.entries.iter().map(|path| path.as_os_str().len()).max();
             assert_eq!(longest, Some(10 * 4096 + "file".len()), "{way:?}");
         }
-        machine::passed(row, WAYS.len(), "walks ten levels deep, with paths of 40,964 bytes");
     });
 }

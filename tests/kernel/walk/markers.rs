@@ -86,14 +86,14 @@ fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     points.into_iter().chain([deep]).collect()
 }
 
-/// Walks in every way, on one thread and on several. Returns the number of walks.
-fn check(tree: &Path, points: &[PathBuf], what: &str) -> usize {
+/// Walks in every way, on one thread and on several.
+fn check(tree: &Path, points: &[PathBuf], what: &str) {
     let all = Told::by_std(tree).unwrap();
     let on_one = all.clone().without(points);
     assert!(all.visited.len() > on_one.visited.len() + 50);
     let last = format!("f{}", FILES - 1);
     assert!(all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50, "the server's files are missing");
-    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, what)
+    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, what);
 }
 
 const OPENAT2: c_long = libc::SYS_openat2;
@@ -127,16 +127,15 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                 let scratch = mounted.at.parent().unwrap().join("overlay");
                 let points = mount_all(&mounted.at.join("tree"), &scratch, &server);
                 let _trap = set_trap()?;
-                let cases = REFUSED.map(|refused| {
+                for refused in REFUSED {
                     refuse(refused);
-                    check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"))
-                });
+                    check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"));
+                }
                 unmount(&mounted.at, UnmountFlags::DETACH).unwrap(); // and the server with it, which ends then
-                Ok(cases.into_iter().sum())
+                Ok(())
             },
         );
-        let what = "walks through FUSE, tmpfs, ramfs, proc, overlay and bind mounts, `openat2` refused or not";
-        machine::report(row, outcome.and_then(|outcome| outcome), what);
+        machine::skip_unless(row, outcome.and_then(|outcome| outcome));
     });
 }
 
@@ -184,8 +183,7 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
             names.sort_unstable();
             assert_eq!(names, expected, "second visits {second_visits}");
         }
-        Ok(2)
+        Ok(())
     });
-    let what = "walks from tmpfs through debugfs to tracefs, mounted as the walk comes";
-    machine::report(row, outcome.and_then(|outcome| outcome), what);
+    machine::skip_unless(row, outcome.and_then(|outcome| outcome));
 }

@@ -35,7 +35,6 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
             }
             let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
             let all = Told::by_std(&tree).unwrap().without(&mount_points);
-            let mut cases = 0;
             for second_visits in [false, true] {
                 let way = Way { is_on_one_mount: true, second_visits, ..SORTED };
                 let run = way.begin(&tree);
@@ -65,12 +64,13 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                                     assert!(call == STATX || !mount_points.contains(path), "{told:?}");
                                     // A directory that cannot be read, or one that the walk cannot come back to.
                                     let is_level = call == STATX && rest == all.clone().without(&[path.join("z")]);
-                                    assert!(is_level || rest == all.clone().unread(path), "{told:?}");
+                                    if !is_level {
+                                        assert_eq!(rest, all.clone().unread(path));
+                                    }
                                 }
                                 several => panic!("more than one error: {several:?}"),
                             }
                         }
-                        cases += calls as usize;
                     }
 
                     let (told, reads) = walk(GETDENTS64, EIO, None);
@@ -78,14 +78,11 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                     let saved = usize::from(has_marker); // of the root, which is read first
                     let expected = 2 * all.visited.len() - saved;
                     assert_eq!(reads as usize, expected, "a directory below the root is read with a marker");
-                    cases += 3;
                     trap::count(GETDENTS64);
                 }
             }
-            cases
         });
-        let what = "walks under `ENOSYS` and `EPERM`: the same tree, bind mounts distinguished, without an end marker";
-        machine::report("walk: `openat2` is refused", outcome, what);
+        machine::skip_unless("walk: `openat2` is refused", outcome);
     });
 }
 
@@ -114,8 +111,6 @@ fn names_that_were_not_lent_are_followed_whatever_comes_first() {
             trap::count(OPENAT2);
             assert_eq!(followed, ["a/b/c/d/link", "a/b/c/d/link/in"], "errno {errno}");
         }
-        let what = "names of links, files and nothing, where the first `openat2` fails";
-        machine::passed("walk: names that were not lent", 3 * errnos.len(), what);
     });
 }
 
@@ -151,9 +146,8 @@ fn mount_point_takes_two_calls_more() {
                 assert_eq!(run.finish().sorted(), all);
                 assert_eq!(trap::made(), expected, "call {call}");
             }
-            Ok(MOUNT_CALLS.len())
+            Ok(())
         });
-        let what = "calls counted: one `openat` and one `fstatfs` for each of 5 mounts";
-        machine::report("walk: what a mount point costs", outcome.and_then(|outcome| outcome), what);
+        machine::skip_unless("walk: what a mount point costs", outcome.and_then(|outcome| outcome));
     });
 }

@@ -1,0 +1,60 @@
+//! `Name`: what users give the name of an entry as.
+
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// The name of an entry, as calls take it: what any `name`, `name_os` and `name_cstr` of this crate return, a `&str`, `b"bytes"`,
+/// the owned ones of these, and references to all of them. Nothing else is a name, nor can be made one.
+///
+/// ```
+/// # let mut walk = lendir::Walk::open("/sys/class")?;
+/// # let mut dir = walk.next()?.unwrap();
+/// let entry = dir.next()?.expect("an entry");
+/// let (bytes, string) = (entry.name().to_vec(), entry.name_os().to_owned());
+/// dir.skip_name(bytes);
+/// dir.skip_name(&string);
+/// dir.skip_name("net");
+/// # Ok::<(), lendir::Error>(())
+/// ```
+pub trait Name: sealed::Bytes {}
+
+impl<N: sealed::Bytes + ?Sized> Name for N {}
+
+mod sealed {
+    pub trait Bytes {
+        fn bytes(&self) -> &[u8];
+    }
+}
+
+impl<N: sealed::Bytes + ?Sized> sealed::Bytes for &N {
+    fn bytes(&self) -> &[u8] {
+        (**self).bytes()
+    }
+}
+
+impl<const LEN: usize> sealed::Bytes for [u8; LEN] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+macro_rules! names {
+    ($($name:ty: $bytes:path;)*) => {
+        $(impl sealed::Bytes for $name {
+            fn bytes(&self) -> &[u8] {
+                $bytes(self)
+            }
+        })*
+    };
+}
+
+names! {
+    [u8]: AsRef::as_ref;
+    Vec<u8>: AsRef::as_ref;
+    str: str::as_bytes;
+    String: str::as_bytes;
+    OsStr: OsStr::as_bytes;
+    OsString: OsStr::as_bytes;
+    CStr: CStr::to_bytes;
+    CString: CStr::to_bytes;
+}

@@ -1,0 +1,256 @@
+//! What links that are followed cost, wherever they stand and wherever they lead: it grows with the tree, not with its square.
+
+use crate::instructions::{callgrind, has_valgrind, of_call};
+use crate::strace::{Counted, totals};
+use crate::support::process::{as_nobody, run_under};
+use crate::support::scratch::Scratch;
+use crate::support::tree::{self, Tree};
+use lendir::{ReadTree, Walk};
+use rustix::fd::OwnedFd;
+use rustix::fs::AtFlags;
+use rustix::fs::{Mode, chmodat, mkdirat, symlinkat};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Stdio;
+
+const TEST: &str = "link_costs::links_cost_the_same_each_however_deep_the_tree_is";
+
+/// The size of the smaller of two trees. The other one is 4 times as large.
+const SIZE: usize = 40;
+
+/// Where links stand, and where they lead.
+struct Shape {
+    what: &'static str,
+    /// Makes `root`, the tree, of this size. `empty` is beside it.
+    make: fn(&Path, usize),
+    /// Whether `root/cut` is forbidden to everyone once the walk is below.
+    is_cut_off: bool,
+    /// How many directories are lent, and how many errors come.
+    comes_to: fn(usize) -> (usize, usize),
+}
+
+/// A chain of directories `m`. In each of them, `make` is called before and after the next one is made.
+fn chain(at: &Path, depth: usize, make: impl Fn(&OwnedFd, usize, &str)) {
+    let mut dir = lendir::open(at).unwrap();
+    for level in 0..=depth {
+        make(&dir, level, "before");
+        let above = dir.try_clone().unwrap();
+        if level < depth {
+            mkdirat(&above, "m", Mode::RWXU).unwrap();
+            dir = lendir::openat(&above, "m").unwrap();
+        }
+        make(&above, level, "behind");
+    }
+}
+
+/// A chain with two links at each level.
+fn linked_chain(at: &Path, depth: usize, target: impl AsRef<Path>) {
+    chain(at, depth, |dir, _, name| symlinkat(target.as_ref(), dir, name).unwrap());
+}
+
+/// A chain with links at its end.
+fn links_at_the_end(at: &Path, depth: usize, count: usize, target: &Path) {
+    let links = |dir: &OwnedFd| (0..count).for_each(|number| symlinkat(target, dir, number.to_string()).unwrap());
+    chain(at, depth, |dir, level, name| {
+        if level == depth && name == "behind" {
+            links(dir);
+        }
+    });
+}
+
+const SHAPES: &[Shape] = &[
+    Shape {
+        what: "links at each level",
+        make: |at, size| linked_chain(&at.join("root"), size, at.join("empty")),
+        is_cut_off: false,
+        comes_to: |size| (3 * (size + 1), 0),
+    },
+    Shape {
+        what: "links at each level, one of them to the other",
+        make: |at, size| {
+            chain(&at.join("root"), size, |dir, _, name| {
+                let target = if name == "before" { at.join("empty") } else { "before".into() };
+                symlinkat(target, dir, name).unwrap();
+            });
+        },
+        is_cut_off: false,
+        comes_to: |size| (3 * (size + 1), 0),
+    },
+    Shape {
+        what: "links at each level, that lead back there",
+        make: |at, size| linked_chain(&at.join("root"), size, "."),
+        is_cut_off: false,
+        comes_to: |size| (size + 1, 2 * (size + 1)),
+    },
+    Shape {
+        what: "links at each level, below a link",
+        make: |at, size| {
+            fs::create_dir(at.join("chain")).unwrap();
+            symlink("../chain", at.join("root/l")).unwrap();
+            linked_chain(&at.join("chain"), size, at.join("empty"));
+        },
+        is_cut_off: false,
+        comes_to: |size| (1 + 3 * (size + 1), 0),
+    },
+    Shape {
+        what: "a link at the end, to many directories",
+        make: |at, size| {
+            let many = at.join("many");
+            fs::create_dir(&many).unwrap();
+            tree::wide(&many, size, 4);
+            links_at_the_end(&at.join("root"), size, 1, &many);
+        },
+        is_cut_off: false,
+        comes_to: |size| (size + 1 + 1 + size, 0),
+    },
+    Shape {
+        what: "many links at the end",
+        make: |at, size| links_at_the_end(&at.join("root"), size, size, &at.join("empty")),
+        is_cut_off: false,
+        comes_to: |size| (2 * size + 1, 0),
+    },
+    Shape {
+        what: "each level a link to the next",
+        make: |at, size| {
+            symlink("../0", at.join("root/l")).unwrap();
+            fs::create_dir(at.join(size.to_string())).unwrap();
+            for level in 0..size {
+                fs::create_dir(at.join(level.to_string())).unwrap();
+                symlink(format!("../{}", level + 1), at.join(level.to_string()).join("l")).unwrap();
+            }
+        },
+        is_cut_off: false,
+        comes_to: |size| (1 + size + 1, 0),
+    },
+    Shape {
+        what: "links at the end of levels that are closed, to as many as are open",
+        make: |at, size| {
+            let (root, below) = (at.join("root"), at.join("below"));
+            fs::create_dir(&below).unwrap();
+            tree::comb(&below, 12);
+            tree::comb(&root, size);
+            let end = root.join("m/".repeat(size));
+            (0..size / 4).for_each(|number| symlink(&below, end.join(number.to_string())).unwrap());
+        },
+        is_cut_off: false,
+        comes_to: |size| (1 + 3 * size + size / 4 * (1 + 3 * 12), 0),
+    },
+    Shape {
+        what: "links at each level, and no way up",
+        make: |at, size| {
+            tree::make(at, &["root/cut/m/", "root/beside/"]);
+            symlink(at.join("empty"), at.join("root/beside/l")).unwrap();
+            linked_chain(&at.join("root/cut/m"), size, at.join("empty"));
+        },
+        is_cut_off: true,
+        comes_to: |size| (2 + size + 1 + 2, 2 * (size + 1)),
+    },
+    Shape {
+        what: "many links at the end, and no way up",
+        make: |at, size| {
+            tree::make(at, &["root/cut/m/", "root/beside/"]);
+            symlink(at.join("empty"), at.join("root/beside/l")).unwrap();
+            links_at_the_end(&at.join("root/cut/m"), size, size, &at.join("empty"));
+        },
+        is_cut_off: true,
+        comes_to: |size| (2 + size + 1 + 2, size),
+    },
+];
+
+/// How a tree is read: returns how many directories were lent, and how many errors came. Calls `below` in each directory.
+type Read = fn(Given, &Path, &dyn Fn()) -> (usize, usize);
+
+/// Second visits, and how many descriptors.
+type Given = (bool, usize);
+
+const READS: [Read; 2] = [
+    |(second_visits, max_open), root, below| {
+        let options = Walk::options().second_visits(second_visits).max_open(max_open);
+        let (mut walk, mut lent, mut errors) = (options.open(root).unwrap(), 0, 0);
+        while let Some(mut dir) = walk.next_ok(|_| errors += 1) {
+            lent += usize::from(!dir.is_second_visit());
+            while let Some(entry) = dir.next().unwrap() {
+                entry.follow();
+            }
+            if dir.name() == b"m" {
+                below();
+            }
+        }
+        (lent, errors)
+    },
+    |(_, max_open), root, below| {
+        let options = ReadTree::options().max_open(max_open);
+        let (mut tree, mut lent, mut errors) = (options.open(root).unwrap(), 1, 0);
+        while let Some(entry) = tree.next_ok(|_| errors += 1) {
+            if entry.depth() > 2 {
+                below();
+            }
+            entry.follow();
+            lent += 1;
+        }
+        (lent - errors, errors)
+    },
+];
+
+/// Alone, so callgrind can count its instructions.
+#[inline(never)]
+fn measured(read: Read, given: Given, root: &Path, below: &dyn Fn()) -> (usize, usize) {
+    let _counted = Counted::begin();
+    read(given, root, below)
+}
+
+/// How: `READS`, second visits, descriptors.
+const WAYS: [(usize, bool, usize); 3] = [(0, false, 32), (0, true, 12), (1, false, 12)];
+
+/// Reads trees of both sizes, in each of the ways.
+fn read_all() {
+    for Shape { what, make, is_cut_off, comes_to } in SHAPES {
+        let trees = [SIZE, 4 * SIZE].map(|size| {
+            let make = |at: &Path| {
+                tree::make(at, &["root/", "empty/"]);
+                make(at, size);
+            };
+            (size, Tree::new(make))
+        });
+        for (read, second_visits, max_open) in WAYS {
+            for (size, tree) in &trees {
+                let top = lendir::open(tree.path()).unwrap();
+                let allow = |mode| {
+                    if *is_cut_off {
+                        chmodat(&top, "root/cut", mode, AtFlags::empty()).unwrap();
+                    }
+                };
+                let given = (second_visits, max_open);
+                let root = tree.path().join("root");
+                let came_to = measured(READS[read], given, &root, &|| allow(Mode::empty()));
+                allow(Mode::RWXU);
+                assert_eq!(came_to, comes_to(*size), "{what}, {read}, second visits {second_visits}, {max_open} open");
+            }
+        }
+    }
+}
+
+#[test]
+fn links_cost_the_same_each_however_deep_the_tree_is() {
+    let Some(parts) = totals(TEST, || as_nobody(read_all)) else { return };
+    let cases = || SHAPES.iter().flat_map(|shape| WAYS.map(|way| (shape.what, way)));
+    let assert_linear = |what: &str, counts: &[usize]| {
+        for (case, counts) in cases().zip(counts.chunks(2)) {
+            let [few, many] = [counts[0], counts[1]];
+            assert!(2 * many <= 11 * few, "{case:?}: {few} {what}, {many} for a tree 4 times as large");
+        }
+    };
+    assert_linear("system calls", &parts.iter().map(|totals| totals.values().sum()).collect::<Vec<_>>());
+    if !has_valgrind(TEST) {
+        return;
+    }
+    let counts = Scratch::new();
+    fs::set_permissions(counts.path(), Permissions::from_mode(0o777)).unwrap(); // callgrind writes as nobody
+    let file = counts.path().join("out");
+    let mut callgrind = callgrind(&file);
+    callgrind.stderr(Stdio::null()); // a warning for each walk: valgrind does not know `openat2`
+    run_under(callgrind, TEST);
+    let instructions = (1..=parts.len()).map(|call| of_call(&file, call).1.try_into().unwrap());
+    assert_linear("instructions", &instructions.collect::<Vec<_>>());
+}
