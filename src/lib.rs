@@ -50,7 +50,7 @@
 //! | loops | one, over all entries | two, over directories and their entries |
 //! | what is below an entry comes | right after it, as with walkdir, `fts` and `find` | after all entries of its directory |
 //! | path of an entry | lent | made by [`Entry::path`] |
-//! | threads | one | any number: [`Walk::spread`] |
+//! | threads | one, and others that [read ahead](TreeOptions::read_ahead) | any number: [`Walk::spread`] |
 //! | a value for each level | in a `Vec` of yours, cut to [`depth`](TreeEntry::depth) | [`with_state`](WalkOptions::with_state), on any thread |
 //! | after all that is below | the next entry that is no deeper | [second visits](WalkOptions::second_visits), the shorter way to sums and removal |
 //! | what is entered | [`skip_below`](TreeEntry::skip_below), [`follow`](TreeEntry::follow) | by name too, before or without reading: [`Dir::skip_name`], [`Dir::enter`] |
@@ -85,6 +85,7 @@
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
+//! | have a tree in order, as fast as many threads, from a server or a cold disk | [`TreeOptions::read_ahead`] |
 //! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.

@@ -162,7 +162,7 @@ impl<T> Descent<T> {
     /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
     /// [`open_giving_back`](Self::open_giving_back).
     #[cold]
-    pub(super) fn open_root(&mut self, left: T, give_back: impl FnMut() -> bool) -> Result<bool, Error> {
+    pub(super) fn open_root(&mut self, left: T, give_back: &mut dyn FnMut() -> bool) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
@@ -212,7 +212,7 @@ impl<T> Descent<T> {
             self.stack.close_first(&self.links);
         }
         if !mark.can_be_directory() || mark.is_followed() {
-            return self.open_otherwise(mark, None, || false);
+            return self.open_otherwise(mark, None, &mut || false);
         }
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
@@ -221,7 +221,7 @@ impl<T> Descent<T> {
                 let end_marker = opener.pass_down(top.end_marker);
                 Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(mark, Some(opened), || false),
+            opened => self.open_otherwise(mark, Some(opened), &mut || false),
         }
     }
 
@@ -231,7 +231,7 @@ impl<T> Descent<T> {
     pub(super) fn open_giving_back(
         &mut self,
         mark: Mark,
-        give_back: impl FnMut() -> bool,
+        give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         if self.stack.is_full() {
             self.stack.close_first(&self.links);
@@ -262,7 +262,7 @@ impl<T> Descent<T> {
         &mut self,
         mark: Mark,
         mut opened: Option<Result<OwnedFd, Errno>>,
-        mut give_back: impl FnMut() -> bool,
+        give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
             return match self.find_child(mark, opened.take()) {
@@ -366,7 +366,7 @@ impl<T> Descent<T> {
     pub(super) fn come_back(
         &mut self,
         lose: impl FnOnce([&mut T; 2]) -> bool,
-        give_back: impl FnMut() -> bool,
+        give_back: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
@@ -453,7 +453,7 @@ impl<T> Descent<T> {
 fn until_enough<R, E>(
     mut open: impl FnMut() -> Result<R, E>,
     errno: impl Fn(&E) -> Errno,
-    mut give_back: impl FnMut() -> bool,
+    give_back: &mut dyn FnMut() -> bool,
 ) -> Result<R, E> {
     loop {
         match open() {

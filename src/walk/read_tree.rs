@@ -339,7 +339,7 @@ impl ReadTree {
                 let child = descent.take_over(found)?;
                 self.enter(child, Some(&content))
             }
-            None => match descent.open_giving_back(mark, || give_back(aside))? {
+            None => match descent.open_giving_back(mark, &mut || give_back(aside))? {
                 Some(child) => self.enter(child, None),
                 None => Ok(()),
             },
@@ -403,7 +403,7 @@ impl ReadTree {
             if let Some(ahead) = ahead(&mut self.aside) {
                 ahead.clear();
             }
-            let is_there = self.descent.open_root(Left::default(), || give_back(&mut self.aside))?;
+            let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.aside))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
         let late =
@@ -411,7 +411,7 @@ impl ReadTree {
         if let Some((_, error)) = late {
             return Err(self.descent.error(error));
         }
-        self.descent.come_back(|_| true, || give_back(&mut self.aside))?;
+        self.descent.come_back(|_| true, &mut || give_back(&mut self.aside))?;
         self.descent.pop();
         Ok(true)
     }
@@ -525,7 +525,8 @@ impl TreeOptions {
     }
 
     /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
-    /// a cold disk; where they do not, it gains nothing. 0, the default, is none. For a server, pass as many as it answers at once.
+    /// a cold disk: on warm caches it takes as long as without, and half as much processor time more. 0, the default, is none. For a
+    /// server, pass as many as it answers at once.
     ///
     /// ```
     /// use lendir::{Order, ReadTree};

@@ -168,7 +168,7 @@ impl<S: Clone> Traversal<S> {
             return Ok(Step::Done);
         }
         let left = Todo::new(self.second_visits, 0, self.root_state.clone()); // first: if it panics, nothing is lost
-        self.descent.open_root(left, || false).map(|_| Step::Lend)
+        self.descent.open_root(left, &mut || false).map(|_| Step::Lend)
     }
 
     /// Opens the first directory that is pending in the current one.
@@ -217,7 +217,7 @@ impl<S: Clone> Traversal<S> {
             (above.next_at, top.names_at, top.next_at) = (names_at, names_at, names_at);
             above.shared.as_ref().is_none_or(|shared| shared.lose())
         };
-        descent.come_back(lose, || false)
+        descent.come_back(lose, &mut || false)
     }
 
     /// The current directory is done for its first visit: makes it ready for its second one, with its parent open. If other

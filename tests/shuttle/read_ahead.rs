@@ -30,7 +30,7 @@ fn read(tree: &mut ReadTree, words: u64, calls: usize) -> Vec<Result<PathBuf, Pa
 #[test]
 fn threads_that_read_ahead_change_nothing() {
     let tree = Tree::new(make);
-    explore("read ahead", 2000, move || {
+    explore(2000, move || {
         let roots = ["", "m/m", "missing", "a"].map(|root| tree.path().join(root));
         let options = || ReadTree::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
         let (words, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
