@@ -27,6 +27,8 @@ pub(crate) struct Arena {
     /// Of the directory, as in [`Directory`](crate::entry::Directory).
     pub(crate) path: Vec<u8>,
     pub(crate) depth: usize,
+    /// How many bytes of records there may be.
+    pub(crate) limit: Option<usize>,
 }
 
 pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
@@ -52,12 +54,21 @@ impl Arena {
     #[inline]
     pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
         if self.memory.len() < used + MIN_BATCH {
-            grow(&mut self.memory, used + MIN_BATCH)?;
+            self.grow(used + MIN_BATCH)?;
         }
         let room = self.memory.len() - used;
         // A rest too small for another batch is added to this one, so a directory that has once been read to its end does not
         // make the arena grow again, not even with an `EndMarker`.
         Ok(if room < MAX_BATCH + MIN_BATCH { room } else { MAX_BATCH })
+    }
+
+    /// Makes the memory at least this long.
+    #[cold]
+    pub(crate) fn grow(&mut self, len: usize) -> io::Result<()> {
+        if self.limit.is_some_and(|limit| len > limit + MIN_BATCH) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        grow(&mut self.memory, len)
     }
 
     #[inline]

@@ -229,7 +229,7 @@ pub(crate) fn find<'e>(
         #[cfg(not(lendir_polonius))]
         #[allow(unsafe_code, clippy::deref_addrof, reason = "`&mut *records` would be the borrow itself")]
         let records = unsafe { &mut *(&raw mut *records) };
-        match records.step(phase) {
+        match records.next_record(phase) {
             Ok(Some(record)) => {
                 let entry = Entry { record, directory: directory(), feedback: feedback() };
                 if wanted(&entry) {

@@ -313,6 +313,10 @@ impl<'a> Entry<'a> {
     /// [`loop_ancestor`](Error::loop_ancestor) is the directory to which the link leads back. A link that leads only to other
     /// links is `ELOOP` too, without such a directory.
     ///
+    /// To recognise a loop, the walk goes up from the link by `..`. Where that fails, because a directory above may not be searched
+    /// any more or a server does not answer, it does not enter what it cannot know to be no loop: the links below there are errors,
+    /// such as `EACCES`, each with its own path, though the link, its directory and its target may be read.
+    ///
     /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
     /// [`max_depth`](crate::WalkOptions::max_depth) bounds that.
     ///
@@ -331,9 +335,10 @@ impl<'a> Entry<'a> {
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
     /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
-    /// [`max_open`](crate::WalkOptions::max_open). Below a link, one `statx` for each directory; and to come back to a level that
-    /// was closed early and is above a link, an `openat` and a `statx` for each level from the shallowest one to there,
-    /// and one `statx` more where that was reached through a link.
+    /// [`max_open`](crate::WalkOptions::max_open). Below a link, one `statx` for each directory. To come back to a level that was
+    /// closed early and is right above a link, an `openat` for each directory from the deepest open level above it to there, and a
+    /// `statx` for each level and each link on that way: only if more links are on the path than `max_open` minus 3. In memory,
+    /// some 90 bytes for each directory above a link, and 24 for each link on the path.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {

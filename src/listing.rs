@@ -59,6 +59,12 @@ pub(crate) struct Extent {
     bytes: usize,
 }
 
+/// The entries of a [`Listing`], in as little memory as they take.
+pub(crate) struct Content {
+    records: Box<[u8]>,
+    spans: Box<[Span]>,
+}
+
 /// For the names of the smallest batch.
 const MIN_SPANS: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 
@@ -107,6 +113,31 @@ impl Listing {
 
     pub(crate) fn extent(&self) -> Extent {
         self.extent
+    }
+
+    /// A directory whose records take more than so many bytes, or a little more, is out of memory.
+    pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
+        self.arena.limit = Some(bytes);
+        self
+    }
+
+    /// A copy of the entries.
+    pub(crate) fn content(&self) -> Content {
+        Content { records: self.arena.memory[..self.extent.bytes].into(), spans: self.spans().into() }
+    }
+
+    /// As [`read_behind`](Self::read_behind), of what another listing has read in the same order.
+    pub(crate) fn append(&mut self, above: Extent, Content { records, spans }: &Content) -> io::Result<()> {
+        (self.extent, self.removed) = (above, false);
+        let end = Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
+        self.arena.grow(end.bytes)?;
+        self.grow(end.entries)?;
+        self.arena.memory[above.bytes..end.bytes].copy_from_slice(records);
+        for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {
+            *to = span.moved(above.bytes);
+        }
+        self.extent = end;
+        Ok(())
     }
 
     /// Takes the cookie `marker` as the end of each directory, as [`Entries::with_end_marker`](crate::Entries::with_end_marker).
@@ -179,7 +210,7 @@ impl Listing {
                 if phase != Phase::Reading || records.is_used_up() {
                     break Ok(());
                 }
-                match records.step(&mut phase) {
+                match records.next_record(&mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
                         let span = free.next().expect("BUG: more names than the batch has room for");

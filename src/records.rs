@@ -86,7 +86,7 @@ impl<'a> Records<'a> {
     /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call
     /// again), and at the end, which `phase` then says. An error is an end too.
     #[inline(always)]
-    pub(crate) fn step(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
+    pub(crate) fn next_record(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
         let (end, answer) = match self.raw.next() {
             Some(Ok(record)) => {
                 let name = record.file_name().to_bytes();
@@ -119,7 +119,7 @@ impl<'a> Records<'a> {
         self.last.nul != 0
     }
 
-    /// Whether the batch is at its end: the next step would overwrite it. Before the first record there is no batch.
+    /// Whether the batch is at its end: the next record would overwrite it. Before the first record there is no batch.
     pub(crate) fn is_used_up(&self) -> bool {
         self.raw.is_buffer_empty() && self.has_begun()
     }
@@ -196,7 +196,7 @@ mod tests {
             let mut phase = Phase::Reading;
             let mut records = Records::new(dir.as_fd(), &mut buffer.memory()[..len], end_marker);
             while !records.is_used_up() {
-                records.step(&mut phase).unwrap();
+                records.next_record(&mut phase).unwrap();
             }
             (records.last, records.has_ended(phase))
         };

@@ -28,6 +28,11 @@ impl Span {
         Self(start << Self::START_SHIFT | len & Self::LEN_MASK)
     }
 
+    /// The same span, this many bytes further on.
+    pub(crate) fn moved(self, bytes: usize) -> Self {
+        Self(self.0 + ((bytes as u64) << Self::START_SHIFT))
+    }
+
     pub(crate) fn start(self) -> usize {
         (self.0 >> Self::START_SHIFT) as usize
     }

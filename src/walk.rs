@@ -12,6 +12,7 @@
 //! stack                   the levels on the way: open, closed or lost
 //! descent                 where a thread is in a tree: its steps down, back, up, and on to the next root
 //!
+//! read_ahead              threads that read what a tree comes to next
 //! tree_entry  read_tree   every entry in one loop: what is left to do at a level are entries
 //!
 //! shared_level            a level that several threads walk
@@ -38,6 +39,7 @@ mod options;
 mod path;
 mod pending;
 mod raw_open;
+mod read_ahead;
 mod read_tree;
 mod roots;
 mod shared_level;
@@ -55,8 +57,8 @@ pub use read_tree::{ReadTree, TreeOptions, read_tree};
 pub use tree_entry::TreeEntry;
 pub use worker::Worker;
 
-use crate::error::Error;
-use lender::{Lender, until_ok};
+use crate::error::{Error, until_ok};
+use lender::Lender;
 use opener::Found;
 use options::Options;
 use roots::Roots;
@@ -126,9 +128,10 @@ use traversal::Traversal;
 /// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
 ///
 /// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
-/// level above that has directories left to do, with second visits for each level. Once this has grown to what the tree takes,
-/// only errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next
-/// tree.
+/// level above that has directories left to do, with second visits for each level. A level right below one that was closed early
+/// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
+/// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only
+/// errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next tree.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -289,9 +292,10 @@ impl<S> WalkOptions<S> {
     /// more.
     ///
     /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
-    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
-    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the shallowest
-    ///   level.
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open, and those right above a
+    ///   followed link, which it closes last.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the deepest open
+    ///   level above.
     /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
     ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
     ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.

@@ -97,10 +97,10 @@ impl Choices {
     /// Notes an entry that is lent.
     #[inline(always)]
     pub(super) fn note(&mut self, entry: &Entry<'_>) {
-        self.has_lent = true;
         if let Some(mark) = Mark::of(entry.d_type()) {
             self.note_mark(mark, entry.name_cstr(), entry.feedback);
         }
+        self.has_lent = true; // last: 2.6 instructions fewer an entry
     }
 
     /// `feedback` is about the entry before.

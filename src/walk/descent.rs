@@ -159,9 +159,10 @@ impl<T> Descent<T> {
         bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Enters the next root, where `left` is left to do. Returns whether there was one.
+    /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
+    /// [`open_giving_back`](Self::open_giving_back).
     #[cold]
-    pub(super) fn open_root(&mut self, left: T) -> Result<bool, Error> {
+    pub(super) fn open_root(&mut self, left: T, give_back: impl FnMut() -> bool) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
@@ -173,7 +174,8 @@ impl<T> Descent<T> {
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path, true);
-            Found::root(&path, self.options.follow_roots).map_err(|errno| Error::new(&path, 0, errno))?
+            let root = until_enough(|| Found::root(&path, self.options.follow_roots), |errno| *errno, give_back);
+            root.map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = self.path.bounds(0);
         self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
@@ -210,7 +212,7 @@ impl<T> Descent<T> {
             self.stack.close_first(&self.links);
         }
         if !mark.can_be_directory() || mark.is_followed() {
-            return self.open_otherwise(mark, None);
+            return self.open_otherwise(mark, None, || false);
         }
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
@@ -219,8 +221,38 @@ impl<T> Descent<T> {
                 let end_marker = opener.pass_down(top.end_marker);
                 Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(mark, Some(opened)),
+            opened => self.open_otherwise(mark, Some(opened), || false),
         }
+    }
+
+    /// As [`open`](Self::open), beside threads that read ahead. If the system has no descriptor left, `give_back` gives some back, if
+    /// it can.
+    #[cold]
+    pub(super) fn open_giving_back(
+        &mut self,
+        mark: Mark,
+        give_back: impl FnMut() -> bool,
+    ) -> Result<Option<Child>, Error> {
+        if self.stack.is_full() {
+            self.stack.close_first(&self.links);
+        }
+        self.open_otherwise(mark, None, give_back)
+    }
+
+    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
+    #[cold]
+    pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
+        if self.stack.is_full() {
+            self.stack.close_first(&self.links);
+        }
+        let depth = self.stack.top().bounds.depth + 1;
+        self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
+        Ok(Child(found))
+    }
+
+    /// What opens the names of the current directory.
+    pub(super) fn opener(&self) -> Opener {
+        self.opener
     }
 
     /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
@@ -230,12 +262,13 @@ impl<T> Descent<T> {
         &mut self,
         mark: Mark,
         mut opened: Option<Result<OwnedFd, Errno>>,
+        mut give_back: impl FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
             return match self.find_child(mark, opened.take()) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(errno))
-                    if raw_open::lacks_descriptor(errno) && self.stack.lower_limit(&self.links) =>
+                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit(&self.links)) =>
                 {
                     continue;
                 }
@@ -327,15 +360,23 @@ impl<T> Descent<T> {
     }
 
     /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
-    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported.
+    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `give_back` is as
+    /// for [`open_giving_back`](Self::open_giving_back).
     #[cold]
-    pub(super) fn come_back(&mut self, lose: impl FnOnce([&mut T; 2]) -> bool) -> Result<(), Error> {
+    pub(super) fn come_back(
+        &mut self,
+        lose: impl FnOnce([&mut T; 2]) -> bool,
+        give_back: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        match way_back::find(closed, below, path, links, options.same_mount, stack.room(), || stack.way_down()) {
+        let find = || way_back::find(closed, below, path, links, options.same_mount, stack.room(), || stack.way_down());
+        match until_enough(find, |not_found| not_found.errno, give_back) {
             Ok(Reached { dir, passed }) => {
-                passed.into_iter().for_each(|(depth, dir)| stack.found(depth, dir));
+                for (depth, dir) in passed {
+                    stack.found(depth, dir);
+                }
                 stack.found_above_top(dir);
                 Ok(())
             }
@@ -357,12 +398,12 @@ impl<T> Descent<T> {
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
         let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, 0, way_down);
-        let (handle, lost) = match found {
+        let (handle, cause) = match found {
             Ok(Reached { dir, .. }) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
         };
         self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
-        match lost.filter(|_| lose()) {
+        match cause.filter(|_| lose()) {
             Some(errno) => Err(self.error_at(above.bounds, errno)),
             None => Ok(()),
         }
@@ -405,5 +446,19 @@ impl<T> Descent<T> {
     /// What holds between two steps.
     pub(super) fn check(&self) {
         self.stack.check();
+    }
+}
+
+/// Tries again while the system has no descriptor left and `give_back` gives some back.
+fn until_enough<R, E>(
+    mut open: impl FnMut() -> Result<R, E>,
+    errno: impl Fn(&E) -> Errno,
+    mut give_back: impl FnMut() -> bool,
+) -> Result<R, E> {
+    loop {
+        match open() {
+            Err(error) if raw_open::lacks_descriptor(errno(&error)) && give_back() => {}
+            opened => return opened,
+        }
     }
 }

@@ -23,10 +23,10 @@ use std::{fmt, io};
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
 /// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory again from
-/// the start, which costs one `lseek` and a copy of the names that were lent. To keep it from some of them, call
-/// [`skip_name`](Self::skip_name) before the loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose
-/// first `getdents64` returns nothing is also read once more, because you may have read it [through the descriptor](Self::fd). If
-/// a server lists entries only then, the walk enters them without lending them.
+/// the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the loop; to keep
+/// it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also read once more,
+/// because you may have read it [through the descriptor](Self::fd). If a server lists entries only then, the walk enters them
+/// without lending them.
 ///
 /// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
 /// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
@@ -264,8 +264,8 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is said of a name last counts,
-    /// here and with [`follow_name`](Self::follow_name) and [`enter`](Self::enter).
+    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is chosen of a name last counts,
+    /// here, with [`follow_name`](Self::follow_name) and [`enter`](Self::enter), and by its entry: [`Entry::skip_below`].
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
@@ -318,7 +318,7 @@ impl<'a, S> Dir<'a, S> {
         self.choices.choose(name, choice)
     }
 
-    /// Keeps the walk from going below any entry of this directory, and forgets what was said of names before.
+    /// Keeps the walk from going below any entry of this directory, and forgets what was chosen of names before.
     /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its
     /// end, the rest is not read.
     #[doc(alias = "skip_current_dir")]

@@ -3,7 +3,7 @@
 
 use super::dir::Dir;
 use super::traversal::{Step, Traversal};
-use super::work_queue::WorkQueue;
+use super::work_queue::{Others, WorkQueue};
 use crate::buffer::Buffer;
 use crate::error::Error;
 
@@ -25,16 +25,17 @@ impl<S> Lender<S> {
 
 impl<S: Clone> Lender<S> {
     /// Goes to the next directory. Returns whether there is one. The head of [`traversal`](super::traversal) says what happens on
-    /// the way. `queue` is that of a thread of several.
+    /// the way. `others` are those of a thread of several.
     #[inline(always)]
-    pub(super) fn advance(&mut self, queue: Option<&WorkQueue<Traversal<S>>>) -> Result<bool, Error> {
+    pub(super) fn advance(&mut self, others: Option<&Others<'_, Traversal<S>>>) -> Result<bool, Error> {
+        let queue = others.map(|others| others.queue);
         loop {
             if self.traversal.is_unfinished() {
                 self.finish(queue)?;
             }
             // Between two directories, when all names of the last one have been noted.
-            if let Some(queue) = queue.filter(|queue| queue.wanted() > 0) {
-                self.traversal.split(queue);
+            if let Some(others) = others.filter(|others| others.queue.wanted() > 0) {
+                self.traversal.split(others);
             }
             loop {
                 match self.traversal.step()? {
@@ -71,16 +72,5 @@ impl<S: Clone> Lender<S> {
         }
         self.traversal.settle();
         Ok(())
-    }
-}
-
-/// Calls `advance` until it does not fail. `on_error` gets the errors.
-#[inline(always)]
-pub(super) fn until_ok(mut advance: impl FnMut() -> Result<bool, Error>, mut on_error: impl FnMut(Error)) -> bool {
-    loop {
-        match advance() {
-            Ok(is_there) => return is_there,
-            Err(error) => on_error(error),
-        }
     }
 }

@@ -112,6 +112,22 @@ impl Opener {
         }
     }
 
+    /// The directory `name` in `dir`, before anybody needs it: only if it may be read, and is on the same mount as `dir`, which
+    /// without `openat2` counts under `same_mount` only. `above` is the end marker of `dir`.
+    pub(super) fn open_ahead(
+        &mut self,
+        (dir, above): (BorrowedFd<'_>, EndMarker),
+        name: &CStr,
+    ) -> Result<Option<Found>, Errno> {
+        match self.open(dir, name) {
+            opened @ (Ok(_) | Err(Errno::NOSYS | Errno::PERM)) => {
+                let found = self.look_again(opened, (dir, above), name)?;
+                Ok(found.filter(|found| found.unreadable.is_none()))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
     pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {

@@ -11,16 +11,16 @@
 //! its place, as in a [`Walk`](super::Walk). If it must stay, for an error that waits or because the level above is closed, it has
 //! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent).
 
-use super::descent::{Current, Descent};
-use super::lender::until_ok;
+use super::descent::{Child, Current, Descent};
 use super::opener::Found;
 use super::options::Options;
+use super::read_ahead::{Place, ReadAhead, Rest};
 use super::roots::Roots;
 use super::stack::Level;
 use super::tree_entry::TreeEntry;
 use crate::entry::Directory;
-use crate::error::Error;
-use crate::listing::{Extent, Listing, Order};
+use crate::error::{Error, until_ok};
+use crate::listing::{Content, Extent, Listing, Order};
 use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
@@ -87,8 +87,8 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 ///
 /// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
 ///   that of [`TreeOptions::order`]. The root is no entry.
-/// - **The entry of a directory is lent before the directory is opened**: you can `chmod` it first. If it cannot be entered, the
-///   error comes right after its entry.
+/// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](TreeOptions::read_ahead): you
+///   can `chmod` it first. If it cannot be entered, the error comes right after its entry.
 /// - **A directory is read whole before its first entry comes.** If reading it fails midway, the entries before the error come
 ///   first, with all that is below them, and then the error.
 ///
@@ -98,7 +98,9 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files in one
+/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. A level that stays
+/// without entries, because an error of reading it waits, or, as in a [`Walk`](super::Walk#what-it-costs), the level above was
+/// closed early, takes 104 bytes. [Following a link](TreeEntry::follow) takes memory for the directories above it. Ten million files in one
 /// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
 /// reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
@@ -107,12 +109,20 @@ pub struct ReadTree {
     descent: Descent<Left>,
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
-    /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    late_errors: Vec<(usize, io::Error)>,
     /// Of the entry lent last, if there may be something below it.
     mark: Option<Mark>,
     /// About the same entry.
     feedback: Feedback,
+    /// In one box, so a step below an entry asks for all of it at once.
+    aside: Option<Box<Aside>>,
+}
+
+/// What few trees have.
+#[derive(Default)]
+struct Aside {
+    /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
+    late_errors: Vec<(usize, io::Error)>,
+    ahead: Option<ReadAhead>,
 }
 
 /// The entries of a level that are left.
@@ -304,11 +314,44 @@ impl ReadTree {
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
     fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
+        if self.aside.is_some() {
+            return self.go_below_otherwise(mark);
+        }
+        let entry = self.listing.get(self.descent.top().left.next - 1).expect("BUG: no entry was lent");
+        match self.descent.open(mark, entry.name_cstr())? {
+            Some(child) => self.enter(child, None),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`go_below`](Self::go_below), where an error may wait, and directories may have been read ahead.
+    #[cold]
+    fn go_below_otherwise(&mut self, mark: Mark) -> Result<(), Error> {
+        let Self { descent, listing, aside, .. } = self;
+        let opener = descent.opener();
+        let level = descent.top();
+        let Left { next, end } = level.left;
+        let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
+        let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
+        let rest = Some(rest).filter(|_| mark.can_be_directory() && !mark.is_followed());
+        match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
+            Some((found, content)) => {
+                let child = descent.take_over(found)?;
+                self.enter(child, Some(&content))
+            }
+            None => match descent.open_giving_back(mark, || give_back(aside))? {
+                Some(child) => self.enter(child, None),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.
+    #[inline(always)]
+    fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
         let has_late_error = self.has_late_error();
-        let Self { descent, listing, .. } = self;
+        let descent = &mut self.descent;
         let Left { next, end } = descent.top().left;
-        let entry = listing.get(next - 1).expect("BUG: no entry was lent");
-        let Some(child) = descent.open(mark, entry.name_cstr())? else { return Ok(()) };
         let is_last = next == end.entries;
         if is_last && !has_late_error && descent.may_replace_top() {
             descent.replace_top(child);
@@ -318,13 +361,13 @@ impl ReadTree {
             }
             descent.push(child, Left::default());
         }
-        self.read()
+        self.read(content)
     }
 
-    /// Reads the directory that was just opened, behind the entries of those above.
+    /// Reads the directory that was just entered.
     #[inline(always)]
-    fn read(&mut self) -> Result<(), Error> {
-        let Self { descent, listing, late_errors, .. } = self;
+    fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
+        let Self { descent, listing, aside, .. } = self;
         let nothing = Left::behind(descent.levels());
         let max_depth = descent.options().max_depth;
         let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
@@ -335,10 +378,13 @@ impl ReadTree {
         if let Some(errno) = unreadable {
             return Err(descent.error(errno));
         }
-        let result = listing.read_behind(nothing.end, dir, end_marker);
+        let result = match content {
+            Some(content) => listing.append(nothing.end, content),
+            None => listing.read_behind(nothing.end, dir, end_marker),
+        };
         left.end = listing.extent();
         if let Err(error) = result {
-            late_errors.push((bounds.depth, error)); // without the path: those of all levels would take memory with its square
+            keep_for_later(aside, (bounds.depth, error)); // without the path: those of all levels would take memory with its square
         }
         Ok(())
     }
@@ -346,21 +392,26 @@ impl ReadTree {
     /// Whether an error of the current directory waits.
     #[inline]
     fn has_late_error(&self) -> bool {
-        self.late_errors.last().is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
+        let late = self.aside.as_ref().and_then(|aside| aside.late_errors.last());
+        late.is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
     #[inline(never)]
     fn go_up(&mut self) -> Result<bool, Error> {
         if self.descent.levels().is_empty() {
-            let is_there = self.descent.open_root(Left::default())?;
-            return if is_there { self.read().map(|()| true) } else { Ok(false) };
+            if let Some(ahead) = ahead(&mut self.aside) {
+                ahead.clear();
+            }
+            let is_there = self.descent.open_root(Left::default(), || give_back(&mut self.aside))?;
+            return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        let late_error = if self.has_late_error() { self.late_errors.pop() } else { None };
-        if let Some((_, error)) = late_error {
+        let late =
+            if self.has_late_error() { self.aside.as_mut().and_then(|aside| aside.late_errors.pop()) } else { None };
+        if let Some((_, error)) = late {
             return Err(self.descent.error(error));
         }
-        self.descent.come_back(|_| true)?;
+        self.descent.come_back(|_| true, || give_back(&mut self.aside))?;
         self.descent.pop();
         Ok(true)
     }
@@ -370,6 +421,26 @@ impl ReadTree {
         let left = self.descent.left_mut();
         left.next = left.end.entries;
     }
+}
+
+/// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
+#[cold]
+fn give_back(aside: &mut Option<Box<Aside>>) -> bool {
+    let Some(Aside { ahead, .. }) = aside.as_deref_mut() else { return false };
+    let is_lower = ahead.as_mut().map(ReadAhead::lower_limit);
+    if is_lower == Some(false) {
+        *ahead = None; // its threads may be opening what they were told before
+    }
+    is_lower.is_some()
+}
+
+#[cold]
+fn keep_for_later(aside: &mut Option<Box<Aside>>, error: (usize, io::Error)) {
+    aside.get_or_insert_default().late_errors.push(error);
+}
+
+fn ahead(aside: &mut Option<Box<Aside>>) -> Option<&mut ReadAhead> {
+    aside.as_mut()?.ahead.as_mut()
 }
 
 impl fmt::Debug for ReadTree {
@@ -396,12 +467,13 @@ impl fmt::Debug for ReadTree {
 pub struct TreeOptions {
     options: Options,
     order: Order,
+    read_ahead: usize,
 }
 
 /// Those of [`ReadTree::options`].
 impl Default for TreeOptions {
     fn default() -> Self {
-        Self { options: Options::default(), order: Order::Unsorted }
+        Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0 }
     }
 }
 
@@ -452,6 +524,40 @@ impl TreeOptions {
         self
     }
 
+    /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
+    /// a cold disk; where they do not, it gains nothing. 0, the default, is none. For a server, pass as many as it answers at once.
+    ///
+    /// ```
+    /// use lendir::{Order, ReadTree};
+    ///
+    /// let mut tree = ReadTree::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path()); // as without it
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Order, entries and errors are those of a tree that is read on one thread. What goes wrong ahead, the tree itself does again
+    /// when it comes there, so an error that happens once may never show. What changes, and only with this option:
+    ///
+    /// - **A directory may be opened and read before its entry is lent.** A `chmod` before that helps only where it could not be
+    ///   opened. What your loop makes, removes or renames further on may come as it was before.
+    /// - **What you skip may have been read for nothing**, also what an entry of unknown type turns out to be.
+    /// - **No mount point is opened ahead**, so no automount is mounted for nothing. Without `openat2`, one may be, unless under
+    ///   [`same_mount`](Self::same_mount).
+    /// - **The threads** start when there is something for them, with what the calling thread then is: its credentials, its mounts.
+    ///   They end with the tree, whose `drop` waits for the calls under way: where a server hangs, so does it.
+    /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
+    ///   are refused. Below a [followed](TreeEntry::follow) link it reads ahead too.
+    ///
+    /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst, some 4 MiB. When the system refuses
+    /// one, to the tree or to a thread, at least half of those ahead are closed, in the end all, and fewer are opened from then on. A
+    /// directory whose records take more than 256 KiB, with some 8,000 names, is left to the tree.
+    pub fn read_ahead(mut self, threads: usize) -> Self {
+        self.read_ahead = threads;
+        self
+    }
+
     /// Begins the tree at `path`. The paths of the entries begin with `path`, as it is written here.
     ///
     /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
@@ -488,21 +594,19 @@ impl TreeOptions {
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
-        let mut descent = Descent::new(self.options);
+        let Self { options, order, read_ahead } = self;
+        let mut descent = Descent::new(options);
         descent.begin(roots, path);
-        ReadTree {
-            descent,
-            listing: Listing::with_order(self.order),
-            late_errors: Vec::new(),
-            mark: None,
-            feedback: Feedback::default(),
-        }
+        let ahead = || ReadAhead::new(read_ahead, order, &options);
+        let aside = (read_ahead > 0).then(|| Box::new(Aside { ahead: Some(ahead()), ..Aside::default() }));
+        let (listing, feedback) = (Listing::with_order(order), Feedback::default());
+        ReadTree { descent, listing, mark: None, feedback, aside }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Order, ReadTree};
+    use super::{Order, ReadTree, keep_for_later};
     use std::fs;
     use std::io::Error;
 
@@ -515,7 +619,9 @@ mod tests {
         for level in 0..LEVELS {
             let at = root.path().join("m/".repeat(level));
             fs::create_dir(at.join("m")).unwrap();
-            ["a", "b", "c"].into_iter().for_each(|name| fs::write(at.join(name), "").unwrap());
+            for name in ["a", "b", "c"] {
+                fs::write(at.join(name), "").unwrap();
+            }
         }
         let mut tree = ReadTree::options().order(Order::Bytes).open(root.path()).unwrap();
         let (mut entries, mut errors) = (0, 0);
@@ -534,7 +640,7 @@ mod tests {
             };
             if is_first {
                 let depth = tree.descent.top().bounds.depth;
-                tree.late_errors.push((depth, Error::other("read")));
+                keep_for_later(&mut tree.aside, (depth, Error::other("read")));
             }
             assert!(tree.listing.len() <= 4, "{} entries are kept", tree.listing.len());
         }

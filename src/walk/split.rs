@@ -5,7 +5,7 @@ use super::raw_open;
 use super::shared_level::SharedLevel;
 use super::traversal::{Todo, Traversal};
 use super::way_back::Closed;
-use super::work_queue::WorkQueue;
+use super::work_queue::Others;
 use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
@@ -18,11 +18,11 @@ const PATH_CREDIT: usize = 4096;
 impl<S: Clone> Traversal<S> {
     /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
     #[cold]
-    pub(super) fn split(&mut self, queue: &WorkQueue<Self>) {
+    pub(super) fn split(&mut self, others: &Others<'_, Self>) {
         self.earn_path_credit();
-        while !queue.is_over() {
-            let Some(part) = self.split_off(queue.wanted()) else { return };
-            queue.push(part);
+        while !others.queue.is_over() {
+            let Some(part) = self.split_off(others.queue.wanted()) else { return };
+            others.push(part);
         }
         self.clear();
     }

@@ -2,9 +2,11 @@
 
 use super::Walk;
 use super::lender::Lender;
-use super::work_queue::WorkQueue;
+use super::traversal::Traversal;
+use super::work_queue::{Others, WorkQueue};
 use super::worker::Worker;
-use crate::sync::thread;
+use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::sync::{Mutex, PoisonError, mpsc, thread};
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -15,10 +17,14 @@ impl<S: Clone> Walk<S> {
     /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
     /// [`Worker::index`].
     ///
-    /// `threads` includes the calling thread. 0 means one for each core that this process may use, but at least 8, because
-    /// threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass their number. Where calls
-    /// wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps few threads busy: each
-    /// works on directories that no other one has.
+    /// **A thread starts when there is a part of the work for it**, so a small tree has fewer threads than `threads`, and fewer
+    /// results. No closure may wait for another one to begin. Any thread starts the next one, which inherits its CPU affinity and
+    /// signal mask.
+    ///
+    /// `threads` is how many there are at most, the calling thread included. 0 means one for each core that this process may use,
+    /// but at least 8, because threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass
+    /// their number. Where calls wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps
+    /// few threads busy: each works on directories that no other one has.
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
@@ -43,14 +49,15 @@ impl<S: Clone> Walk<S> {
     /// ```
     ///
     /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
-    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, but
-    /// nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, so the compiler warns if
-    /// they are not used: where closures return nothing, write `let _ =`. [`Worker::stop`] ends the walk for all. So does a panic, which is passed on once all have returned.
+    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, those
+    /// not started yet too, but nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, so
+    /// the compiler warns if they are not used: where closures return nothing, write `let _ =`. [`Worker::stop`] ends the walk for
+    /// all. So does a panic, which is passed on once all have returned.
     ///
-    /// If a thread cannot be started, there are fewer threads and fewer results.
+    /// If a thread cannot be started, no other one is, and those that run walk the whole tree.
     ///
-    /// While others wait, a busy thread splits off an equal part of its work for each of them: of its roots, or of the
-    /// directories left at its shallowest open level.
+    /// While others wait or have not started, a busy thread splits off an equal part of its work for each of them: of its roots, or
+    /// of the directories left at its shallowest open level.
     ///
     /// | Costs | |
     /// |---|---|
@@ -60,46 +67,80 @@ impl<S: Clone> Walk<S> {
     /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
     /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](crate::WalkOptions::max_open) |
     /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
-    /// | a part, once a link was followed | a `statx`, and for each ancestor not known yet what it costs at [`follow`](crate::Entry::follow); deep below a link, fewer parts are split off |
+    /// | a part, once a link was followed | a copy of what is known of the directories above, a `statx`, and for each that is not known yet what it costs at [`follow`](crate::Entry::follow); deep below a link, fewer parts are split off |
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "what the closures return can be the error of a `?` in them"]
     pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
     where
         S: Send,
     {
-        let lender = self.lender;
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = if threads == 0 { cores().max(MIN_THREADS) } else { threads };
-        let queue = WorkQueue::new();
-        let run = |lender, index| {
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                let mut worker = Worker::new(lender, &queue, index);
-                let result = work(&mut worker);
-                worker.leave();
-                result
-            }));
-            result.inspect_err(|_| {
-                queue.stop();
-                queue.leave();
-            })
-        };
-        let results: Vec<_> = thread::scope(|scope| {
-            // This thread counts as busy before any other starts. Otherwise they could find all threads idle, and end.
-            queue.join();
-            let run = &run;
-            let start = |index| {
-                let traversal = lender.traversal.without_work(lender.traversal.root_state.clone());
-                queue.join();
-                let started = thread::Builder::new().spawn_scoped(scope, move || run(Lender::new(traversal), index));
-                started.inspect_err(|_| queue.leave()).ok()
-            };
-            let mut others = Vec::new();
-            let started = catch_unwind(AssertUnwindSafe(|| others.extend((1..threads).map_while(start))));
-            // If a clone of the state panics, the walk ends, so the threads that were started do not wait for this one.
-            let first = started.inspect_err(|_| queue.stop()).and_then(|()| run(lender, 0));
-            let others = others.into_iter().map(|thread| thread.join().and_then(|result| result));
-            [first].into_iter().chain(others).collect()
+        let (queue, begun, results) = (WorkQueue::new(), AtomicUsize::new(0), Mutex::default());
+        let all = Threads { queue, by_cores: threads == 0, work, begun, results };
+        all.queue.add(if threads == 0 { MIN_THREADS } else { threads } - 1);
+        thread::scope(|scope| {
+            let (sender, started) = mpsc::channel();
+            all.run(scope, &sender, self.lender);
+            drop(sender); // so `started` ends when the last thread has dropped its own
+            for thread in started {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            }
         });
-        results.into_iter().map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let mut results = all.results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_unstable_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    }
+}
+
+/// What all threads of a walk share.
+struct Threads<S, R, F> {
+    queue: WorkQueue<Traversal<S>>,
+    /// Whether there may be one for each core.
+    by_cores: bool,
+    work: F,
+    /// How many have begun.
+    begun: AtomicUsize,
+    /// What they return, each with its index.
+    results: Mutex<Vec<(usize, thread::Result<R>)>>,
+}
+
+impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S, R, F> {
+    /// Runs `work` on this thread. Those that it starts go to `started`.
+    fn run<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        started: &mpsc::Sender<thread::ScopedJoinHandle<'scope, ()>>,
+        lender: Lender<S>,
+    ) {
+        let index = self.begun.fetch_add(1, Relaxed);
+        if self.by_cores && index + 1 == MIN_THREADS {
+            // Only now, because it reads files, which takes longer than to walk a small tree.
+            let cores = thread::available_parallelism().map_or(0, NonZero::get);
+            self.queue.add(cores.saturating_sub(MIN_THREADS));
+        }
+        let start = || {
+            let sender = started.clone();
+            let begin = move || {
+                if let Some(part) = self.queue.begin() {
+                    self.run(scope, &sender, Lender::new(part));
+                }
+            };
+            match thread::Builder::new().spawn_scoped(scope, begin) {
+                Ok(thread) => _ = started.send(thread),
+                Err(_) => self.queue.refuse(),
+            }
+        };
+        let others = Others { queue: &self.queue, start: AssertUnwindSafe(&start) };
+        others.start_next();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let mut worker = Worker::new(lender, others, index);
+            let result = (self.work)(&mut worker);
+            worker.leave();
+            result
+        }));
+        if result.is_err() {
+            self.queue.stop();
+            self.queue.leave();
+        }
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
     }
 }

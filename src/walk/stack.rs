@@ -31,7 +31,7 @@ pub(super) struct Stack<T> {
     limit: usize,
     /// Of the levels before this one, only the base is open.
     closed_until: usize,
-    /// Of the levels before this one, only the base is open, and those right above a followed link.
+    /// Of the levels before this one, only the base is open, and those right above a followed link. Not less than `closed_until`.
     links_until: usize,
 }
 
@@ -150,8 +150,11 @@ impl<T> Stack<T> {
     pub(super) fn pop(&mut self) -> Level<T> {
         let level = self.levels.pop().expect("BUG: there is no level");
         self.open -= usize::from(level.is_open());
-        self.closed_until = self.closed_until.min(self.levels.len());
-        self.links_until = self.links_until.min(self.levels.len().saturating_sub(1)); // what is below the new top changes
+        if self.links_until >= self.levels.len() {
+            // What is below the new top may change, so it may be closed before others.
+            self.links_until = self.levels.len().saturating_sub(1);
+            self.closed_until = self.closed_until.min(self.links_until);
+        }
         level
     }
 
@@ -276,6 +279,7 @@ impl<T> Stack<T> {
             !few || levels.iter().take(self.closed_until).skip(1).all(|level| !level.is_open()),
             "a level is open, and would never be closed"
         );
+        assert!(self.closed_until <= self.links_until, "a level above a link would be closed before others");
         if let Some(top) = levels.last() {
             assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
         }

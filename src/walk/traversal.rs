@@ -168,7 +168,7 @@ impl<S: Clone> Traversal<S> {
             return Ok(Step::Done);
         }
         let left = Todo::new(self.second_visits, 0, self.root_state.clone()); // first: if it panics, nothing is lost
-        self.descent.open_root(left).map(|_| Step::Lend)
+        self.descent.open_root(left, || false).map(|_| Step::Lend)
     }
 
     /// Opens the first directory that is pending in the current one.
@@ -211,12 +211,13 @@ impl<S: Clone> Traversal<S> {
     /// those of the current directory are done.
     fn come_back(&mut self) -> Result<(), Error> {
         let Self { descent, choices, .. } = self;
-        descent.come_back(|[above, top]| {
+        let lose = |[above, top]: [&mut Todo<S>; 2]| {
             let names_at = above.names_at;
             choices.pending.truncate(names_at);
             (above.next_at, top.names_at, top.next_at) = (names_at, names_at, names_at);
             above.shared.as_ref().is_none_or(|shared| shared.lose())
-        })
+        };
+        descent.come_back(lose, || false)
     }
 
     /// The current directory is done for its first visit: makes it ready for its second one, with its parent open. If other

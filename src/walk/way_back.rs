@@ -50,7 +50,7 @@ pub(super) enum Below<'a> {
 pub(super) struct Broken {
     /// Where it ends in the path.
     end: usize,
-    /// What the kernel said there.
+    /// What the kernel answered there.
     errno: Errno,
 }
 

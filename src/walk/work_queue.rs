@@ -1,13 +1,17 @@
 //! `WorkQueue`: the parts that busy threads split off their work for idle ones, and the end when all threads are idle.
 //!
+//! A thread is started for a part that no idle one is there to take. No more are being started than are busy: while they wait for
+//! a core, the threads that have one take the parts.
+//!
 //! A busy thread looks at a number, and takes the lock only to push. The queue does not know what a part is.
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::mem;
+use std::panic::AssertUnwindSafe;
 
 pub(crate) struct WorkQueue<W> {
-    /// How many more parts idle threads would pop; 1 if all is over. Only a hint: the truth is under the lock.
+    /// How many more parts threads would pop, idle ones or new ones; 1 if all is over. Only a hint: the truth is under the lock.
     wanted: AtomicUsize,
     /// Changes under the lock only. A busy thread need not take it to look.
     is_over: AtomicBool,
@@ -17,16 +21,53 @@ pub(crate) struct WorkQueue<W> {
 
 struct State<W> {
     parts: Vec<W>,
-    /// How many threads have not left.
-    threads: usize,
-    /// How many of those are idle.
+    busy: usize,
     idle: usize,
+    /// How many of the idle threads were started, and have not begun.
+    starting: usize,
+    /// How many more threads can be started.
+    unstarted: usize,
+}
+
+impl<W> State<W> {
+    /// Whether the caller is to start a thread.
+    fn starts(&mut self) -> bool {
+        let starts = self.idle < self.parts.len() && self.starting < self.busy && self.unstarted > 0;
+        if starts {
+            self.unstarted -= 1;
+            self.starting += 1;
+            self.idle += 1;
+        }
+        starts
+    }
+}
+
+/// The queue, and a way to start threads.
+pub(crate) struct Others<'scope, W> {
+    pub(crate) queue: &'scope WorkQueue<W>,
+    /// Starts a thread, which [begins](WorkQueue::begin), or [is refused](WorkQueue::refuse).
+    pub(crate) start: AssertUnwindSafe<&'scope dyn Fn()>,
+}
+
+impl<W> Others<'_, W> {
+    pub(crate) fn push(&self, part: W) {
+        if self.queue.push(part) {
+            (self.start.0)();
+        }
+    }
+
+    /// For a thread that has begun.
+    pub(crate) fn start_next(&self) {
+        if self.queue.lock().starts() {
+            (self.start.0)();
+        }
+    }
 }
 
 impl<W> WorkQueue<W> {
-    /// Without any thread yet.
+    /// For one thread, which is busy.
     pub(crate) fn new() -> Self {
-        let state = Mutex::new(State { parts: Vec::new(), threads: 0, idle: 0 });
+        let state = Mutex::new(State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted: 0 });
         Self { wanted: AtomicUsize::new(0), is_over: AtomicBool::new(false), state, changed: Condvar::new() }
     }
 
@@ -40,7 +81,8 @@ impl<W> WorkQueue<W> {
         self.is_over.load(Relaxed)
     }
 
-    pub(crate) fn push(&self, part: W) {
+    /// Returns whether the caller is to start a thread.
+    fn push(&self, part: W) -> bool {
         let mut state = self.lock();
         // Even if it is over: nobody pops it then, and it is dropped with the queue.
         state.parts.push(part);
@@ -49,32 +91,57 @@ impl<W> WorkQueue<W> {
         if state.idle >= state.parts.len() {
             self.changed.notify_one();
         }
+        state.starts()
     }
 
     /// For an idle thread: waits for a part. `None` once all threads are idle, or after [`stop`](Self::stop).
     pub(crate) fn pop(&self) -> Option<W> {
         let mut state = self.lock();
+        state.busy -= 1;
         state.idle += 1;
         // If this was the last busy thread, the walk ends here.
         self.recount(&state);
+        self.wait(state)
+    }
+
+    /// As [`pop`](Self::pop), for a thread that was just started.
+    pub(crate) fn begin(&self) -> Option<W> {
+        let mut state = self.lock();
+        state.starting -= 1;
+        self.wait(state)
+    }
+
+    fn wait(&self, mut state: MutexGuard<'_, State<W>>) -> Option<W> {
         while state.parts.is_empty() && !self.is_over() {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.idle -= 1;
+        state.busy += 1;
         let part = if self.is_over() { None } else { state.parts.pop() };
         self.recount(&state);
         part
     }
 
-    /// Adds a thread, before it starts.
-    pub(crate) fn join(&self) {
-        self.lock().threads += 1;
+    /// So many more threads can be started.
+    pub(crate) fn add(&self, threads: usize) {
+        let mut state = self.lock();
+        state.unstarted += threads;
+        self.recount(&state);
+    }
+
+    /// A thread could not be started. No other one will be.
+    pub(crate) fn refuse(&self) {
+        let mut state = self.lock();
+        state.idle -= 1;
+        state.starting -= 1;
+        state.unstarted = 0;
+        self.recount(&state);
     }
 
     /// Removes a thread that no longer takes part.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
-        state.threads -= 1;
+        state.busy -= 1;
         self.recount(&state);
     }
 
@@ -82,6 +149,7 @@ impl<W> WorkQueue<W> {
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
         let parts = mem::take(&mut state.parts);
+        state.unstarted = 0;
         self.end();
         drop(state); // what a part owns is dropped without the lock
         drop(parts);
@@ -90,8 +158,8 @@ impl<W> WorkQueue<W> {
     /// Call this after each change.
     fn recount(&self, state: &State<W>) {
         if !self.is_over() {
-            self.wanted.store(state.idle.saturating_sub(state.parts.len()), Relaxed);
-            if state.parts.is_empty() && state.idle >= state.threads {
+            self.wanted.store((state.idle + state.unstarted).saturating_sub(state.parts.len()), Relaxed);
+            if state.parts.is_empty() && state.busy == 0 {
                 self.end();
             }
         }
@@ -111,53 +179,72 @@ impl<W> WorkQueue<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::WorkQueue;
+    use super::{Others, WorkQueue};
     use std::ops::Range;
-    use std::sync::Mutex;
-    use std::thread;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::{Barrier, Mutex};
+    use std::thread::{self, Scope};
 
-    /// Work is a range of numbers. A thread splits off parts of its own while others want some. Every number is done once.
+    fn queue_for<W>(threads: usize) -> WorkQueue<W> {
+        let queue = WorkQueue::new();
+        queue.add(threads - 1);
+        queue
+    }
+
+    /// Work is a range of numbers. A thread splits off parts of its own while others want some.
+    fn work<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        queue: &'scope WorkQueue<Range<u32>>,
+        done: &'scope Mutex<Vec<u32>>,
+        mut part: Option<Range<u32>>,
+    ) {
+        let start = || drop(scope.spawn(|| work(scope, queue, done, queue.begin())));
+        let others = Others { queue, start: AssertUnwindSafe(&start) };
+        others.start_next();
+        while let Some(mut range) = part {
+            while let Some(number) = range.next() {
+                while queue.wanted() > 0 && range.len() > 1 {
+                    let middle = range.start.midpoint(range.end);
+                    others.push(middle..range.end);
+                    range.end = middle;
+                }
+                done.lock().unwrap().push(number);
+            }
+            part = queue.pop();
+        }
+        assert!(queue.pop().is_none() && queue.is_over());
+    }
+
     #[test]
     fn all_work_is_done_once_and_then_all_threads_end() {
         for threads in [1, 2, 4] {
-            let done = Mutex::new(Vec::new());
-            let queue = WorkQueue::<Range<u32>>::new();
-            let walk = || {
-                while let Some(mut range) = queue.pop() {
-                    while let Some(number) = range.next() {
-                        while queue.wanted() > 0 && range.len() > 1 {
-                            let middle = range.start.midpoint(range.end);
-                            queue.push(middle..range.end);
-                            range.end = middle;
-                        }
-                        done.lock().unwrap().push(number);
-                    }
-                }
-                assert!(queue.pop().is_none() && queue.is_over());
-            };
-            queue.join();
-            queue.push(0..200);
-            thread::scope(|scope| {
-                for _ in 1..threads {
-                    queue.join();
-                    scope.spawn(walk);
-                }
-                walk();
-            });
+            let (queue, done) = (queue_for(threads), Mutex::new(Vec::new()));
+            thread::scope(|scope| work(scope, &queue, &done, Some(0..200)));
             let mut done = done.into_inner().unwrap();
             done.sort_unstable();
             assert_eq!(done, (0..200).collect::<Vec<_>>());
         }
     }
 
+    /// And only while there are more parts than idle threads.
+    #[test]
+    fn as_many_threads_start_as_are_busy() {
+        let queue = queue_for(7);
+        assert_eq!([(); 4].map(|()| queue.push(())), [true, false, false, false]);
+        let begin = || {
+            assert_eq!(queue.begin(), Some(()));
+            [(); 3].map(|()| queue.lock().starts())
+        };
+        assert_eq!([(); 4].map(|()| begin()), [[true, true, false], [true, false, false], [false; 3], [false; 3]]);
+        assert_eq!(queue.wanted(), 2);
+    }
+
     #[test]
     fn whoever_leaves_leaves_the_rest_to_the_others() {
-        let queue = WorkQueue::new();
-        queue.join();
-        queue.join();
+        let queue = queue_for(2);
+        assert!(queue.push("the rest"));
         thread::scope(|scope| {
-            let other = scope.spawn(|| (queue.pop(), queue.pop().is_none()));
-            queue.push("the rest");
+            let other = scope.spawn(|| (queue.begin(), queue.pop().is_none()));
             queue.leave();
             assert_eq!(other.join().unwrap(), (Some("the rest"), true));
         });
@@ -166,35 +253,52 @@ mod tests {
     /// Each of two idle threads wakes for a part, though the first may not run yet when the second part is pushed.
     #[test]
     fn a_part_is_wanted_for_each_idle_thread() {
-        let queue = WorkQueue::new();
-        queue.join();
+        let (queue, both) = (queue_for(3), Barrier::new(2));
         thread::scope(|scope| {
             let others = [1, 2].map(|_| {
-                queue.join();
-                scope.spawn(|| queue.pop())
+                assert!(queue.push(()));
+                let other = scope.spawn(|| {
+                    queue.begin().unwrap();
+                    both.wait();
+                    queue.pop()
+                });
+                while !queue.lock().parts.is_empty() {
+                    thread::yield_now();
+                }
+                other
             });
             while queue.wanted() < 2 {
                 thread::yield_now();
             }
-            queue.push(());
-            queue.push(());
+            assert!(!queue.push(()) && !queue.push(()));
             assert_eq!(others.map(|other| other.join().unwrap()), [Some(()); 2]);
             assert_eq!(queue.wanted(), 0);
         });
     }
 
     #[test]
+    fn threads_that_cannot_be_started_are_not_waited_for() {
+        let queue = queue_for(usize::MAX);
+        assert_eq!(queue.wanted(), usize::MAX - 1);
+        assert!(queue.push(()));
+        queue.refuse();
+        assert_eq!(queue.wanted(), 0);
+        assert!(!queue.push(()));
+        assert_eq!([(); 3].map(|()| queue.pop()), [Some(()), Some(()), None]);
+    }
+
+    #[test]
     fn the_end_wakes_all() {
-        let queue = WorkQueue::<()>::new();
+        let queue = queue_for(5);
         thread::scope(|scope| {
             for _ in 0..3 {
-                queue.join();
-                scope.spawn(|| assert!(queue.pop().is_none()));
+                let mut state = queue.lock();
+                (state.idle, state.starting) = (state.idle + 1, state.starting + 1);
+                scope.spawn(|| assert!(queue.begin().is_none()));
             }
             queue.stop();
         });
         assert!(queue.wanted() > 0 && queue.is_over());
-        queue.push(());
-        assert!(queue.pop().is_none());
+        assert!(!queue.push(()) && queue.pop().is_none());
     }
 }

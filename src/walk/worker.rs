@@ -2,10 +2,10 @@
 //! not know how a part is split off, nor when a thread starts.
 
 use super::dir::Dir;
-use super::lender::{Lender, until_ok};
+use super::lender::Lender;
 use super::traversal::Traversal;
-use super::work_queue::WorkQueue;
-use crate::error::Error;
+use super::work_queue::Others;
+use crate::error::{Error, until_ok};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -25,15 +25,15 @@ use std::marker::PhantomData;
 /// ```
 pub struct Worker<'scope, S = ()> {
     lender: Lender<S>,
-    queue: &'scope WorkQueue<Traversal<S>>,
+    others: Others<'scope, Traversal<S>>,
     index: usize,
     /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away again would.
     on_its_thread: PhantomData<*const ()>,
 }
 
 impl<'scope, S: Clone + Send> Worker<'scope, S> {
-    pub(super) fn new(lender: Lender<S>, queue: &'scope WorkQueue<Traversal<S>>, index: usize) -> Self {
-        Self { lender, queue, index, on_its_thread: PhantomData }
+    pub(super) fn new(lender: Lender<S>, others: Others<'scope, Traversal<S>>, index: usize) -> Self {
+        Self { lender, others, index, on_its_thread: PhantomData }
     }
 
     /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
@@ -45,13 +45,13 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// Those of [`Walk::next`](super::Walk::next).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        Ok(if self.lender.advance(Some(self.queue))? { Some(self.lender.lend()) } else { None })
+        Ok(if self.lender.advance(Some(&self.others))? { Some(self.lender.lend()) } else { None })
     }
 
     /// As [`Walk::next_ok`](super::Walk::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        until_ok(|| self.lender.advance(Some(self.queue)), on_error).then(|| self.lender.lend())
+        until_ok(|| self.lender.advance(Some(&self.others)), on_error).then(|| self.lender.lend())
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
@@ -74,12 +74,12 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn stop(&mut self) {
-        self.queue.stop();
+        self.others.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than the number of threads for the others. The variables of the
-    /// closure are each thread's own. For memory of each thread's own that outlives the walk, pass `spread` a number: how many
-    /// threads 0 takes depends on the machine.
+    /// The number of this thread: 0 for the caller's own, less than what `spread` was passed for the others, in the order in which
+    /// they begin. The variables of the closure are each thread's own. For memory of each thread's own that outlives the walk, pass
+    /// `spread` a number: how many threads 0 takes depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -99,14 +99,14 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
 
     /// Leaves what is left to the others.
     pub(super) fn leave(self) {
-        let Self { lender, queue, .. } = self;
+        let Self { lender, others, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
         if lender.traversal.descent.is_done() {
             drop(lender); // before it leaves: the state's destructor may panic
         } else {
-            queue.push(lender.traversal);
+            others.push(lender.traversal);
         }
-        queue.leave();
+        others.queue.leave();
     }
 }
 

@@ -17,7 +17,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// In each order, and with few descriptors too. Returns the answers in the kernel's order.
+/// In each order, with few descriptors, and while threads read ahead, too. Returns the answers in the kernel's order.
 fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
     let set = |answers: &[Answer]| {
         let mut paths: Vec<OsString> = answers.iter().map(|answer| answer.path.clone().into()).collect();
@@ -26,8 +26,9 @@ fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
     };
     let all = way.by_std(root);
     for order in ORDERS {
-        for max_open in if order == Order::Unsorted { &[4, 5, 32, 1000][..] } else { &[32] } {
-            let way = PreOrder { order, max_open: *max_open, ..way };
+        let few: &[_] = if order == Order::Unsorted { &[(4, 0), (5, 0), (1000, 0), (4, 1), (4, 3)] } else { &[] };
+        for (max_open, read_ahead) in few.iter().copied().chain([(32, 0), (32, 2)]) {
+            let way = PreOrder { order, max_open, read_ahead, ..way };
             let answers = way.read(root);
             assert_eq!(answers, way.by_std(root), "{what}, {way:?}");
             // What is skipped depends on the order.
@@ -56,7 +57,7 @@ fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
     let deepest = all.iter().map(|answer| answer.depth).max().unwrap();
     assert!(deepest > 8, "{deepest}");
     for max_depth in 0..deepest + 2 {
-        let way = PreOrder { max_depth, ..PRE_ORDER };
+        let way = PreOrder { max_depth, read_ahead: max_depth % 3, ..PRE_ORDER };
         let above: Vec<_> = all.iter().filter(|answer| answer.depth <= max_depth).cloned().collect();
         assert_eq!(way.read(tree.path()), above, "maximum depth {max_depth}");
         // Others may change it.
@@ -130,7 +131,8 @@ fn last_word_about_an_entry_counts() {
         let (_tree, made) = follow::made(seed);
         for root in [&random.path().join("root"), &made] {
             for max_depth in [usize::MAX, 1 + usize::try_from(seed).unwrap() % 5] {
-                let way = PreOrder { says: Says::Any(seed), max_depth, ..PRE_ORDER };
+                let read_ahead = usize::try_from(seed).unwrap() % 3;
+                let way = PreOrder { says: Says::Any(seed), max_depth, read_ahead, ..PRE_ORDER };
                 check(root, way, "words");
                 let expected = way.by_std(root).into_iter().map(|answer| (answer.path, answer.what.err()));
                 let expected: Vec<_> = expected.collect();
@@ -176,8 +178,8 @@ fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
     let tree = Tree::of(&["a/b/c/f", "a/d", "z/y/x"]);
     let at = |name: &str| tree.path().join(name);
     symlink("a", at("link")).unwrap();
-    for max_depth in [1, usize::MAX] {
-        let way = PreOrder { max_depth, ..PRE_ORDER };
+    for (max_depth, read_ahead) in [(1, 0), (usize::MAX, 0), (usize::MAX, 2)] {
+        let way = PreOrder { max_depth, read_ahead, ..PRE_ORDER };
         let roots = ["a", "missing", "z", "a/d", "link", "z/y"].map(at);
         let expected: Vec<_> = roots.iter().flat_map(|root| way.by_std(root)).collect();
         assert_eq!(way.all(&mut way.options().open_all(&roots)), expected);

@@ -46,7 +46,7 @@ impl Way {
     /// What they lend.
     fn spread(self, root: &Path, threads: usize) -> Vec<Visit> {
         let parts = self.begin(root).spread(threads, |worker| walked(worker, |_| self.plan()));
-        assert_eq!(parts.len(), threads);
+        assert!(parts.len() <= threads, "{} of {threads} threads", parts.len());
         in_one_order(parts.into_iter().flatten())
     }
 

@@ -132,9 +132,9 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 #[test]
 fn no_more_descriptors_are_open_at_any_time_than_stated() {
     const TEST: &str = "walk_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
+    const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
     let cases =
         || [false, true].into_iter().flat_map(|second_visits| (0..5).map(move |change| (second_visits, change)));
-    const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
     let most = most_open(TEST, || {
         for (second_visits, change) in cases() {
             let aside = Tree::new(|_| ());

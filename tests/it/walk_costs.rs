@@ -5,7 +5,9 @@ use crate::fixture::numbered;
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
 use lendir::{Buffer, Dir, Listing, Walk};
+use std::fs;
 use std::hint::black_box;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// What a caller does in each directory.
@@ -98,13 +100,24 @@ fn walk_takes_memory_for_what_is_left_to_do() {
     const PATH: usize = grown(LEVELS * "m/".len(), 1);
     const NAMES: usize = grown(LEVELS * 3 * ("m".len() + 2), 1);
     const ALL_LEVELS: usize = grown(LEVELS, 112);
+    const ANCESTORS: usize = 90 * LEVELS;
+    let linked_chain = |at: &Path, count: usize| {
+        tree::chain(at, count);
+        let end = at.join("m/".repeat(count));
+        fs::create_dir(end.join("empty")).unwrap();
+        symlink("empty", end.join("link")).unwrap();
+    };
     let taken = |make: fn(&Path, usize), max_open: usize, second_visits: bool| {
         let tree = Tree::new(|at| make(at, LEVELS));
         let mut walk = None;
         let costs = allocated(|| {
             let options = Walk::options().max_open(max_open).second_visits(second_visits);
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
-            walk_all(&mut new, &mut Listing::new(), LOOKS[1]);
+            walk_all(&mut new, &mut Listing::new(), |dir, _| {
+                while let Some(entry) = dir.next().unwrap() {
+                    entry.follow();
+                }
+            });
             walk = Some(new);
         });
         costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
@@ -115,6 +128,7 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         ("a comb", tree::comb, LEVELS, false, PATH + NAMES + ALL_LEVELS),
         ("a comb, few open", tree::comb, 32, false, PATH + NAMES + ALL_LEVELS),
         ("a chain with second visits", tree::chain, 32, true, PATH + ALL_LEVELS),
+        ("a chain with a link at its end", linked_chain, 32, false, PATH + ANCESTORS),
     ] {
         let taken = taken(make, max_open, second_visits);
         assert!(taken <= promised + 1024, "{shape}: {taken} bytes taken, {promised} promised");

@@ -27,7 +27,7 @@ fn stop_ends_it_for_all() {
         let (second_visits, max_open) = any_way();
         let (stop_at, returns) = (thread_rng().gen_range(0..20), thread_rng().gen_bool(0.5));
         let walk = begin(&tree, second_visits, max_open);
-        endings::stop(walk, thread_rng().gen_range(1..5), stop_at, returns, |_| ());
+        endings::stop(walk, thread_rng().gen_range(1..5), stop_at, returns, &|_, _| ());
     });
 }
 
@@ -38,7 +38,7 @@ fn panic_is_passed_on_when_all_have_returned() {
         let (second_visits, max_open) = any_way();
         let panic_at = thread_rng().gen_range(0..DIRECTORIES);
         let panics = panic_at..panic_at + thread_rng().gen_range(1..3);
-        endings::panic(begin(&tree, second_visits, max_open), thread_rng().gen_range(1..5), panics, |_| ());
+        endings::panic(begin(&tree, second_visits, max_open), thread_rng().gen_range(1..5), panics, &|_, _| ());
     });
 }
 

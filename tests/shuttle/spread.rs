@@ -9,6 +9,7 @@ mod ends;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/machine.rs"]
 mod machine;
+mod read_ahead;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/scratch.rs"]
 mod scratch;
@@ -22,6 +23,7 @@ use lendir::{Dir, Walk};
 use shuttle::Config;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::thread;
 use stamps::{Clock, read_all};
 use std::collections::HashSet;
 use std::fs;
@@ -56,6 +58,9 @@ fn make(at: &Path) {
 
 const DIRECTORIES: usize = 1 + 6 * 3 + 3;
 
+/// What `std.rs` says.
+const CORES: usize = 10;
+
 fn begin(tree: &Tree, second_visits: bool, max_open: usize) -> Walk {
     Walk::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap()
 }
@@ -80,6 +85,30 @@ fn every_directory_comes_once_and_in_order() {
         assert_eq!(stamps.len(), if second_visits { 2 * DIRECTORIES } else { DIRECTORIES });
         stamps::check(tree.path(), second_visits, &stamps);
     });
+}
+
+/// More than the eight that start anyway. A thread holds its directory for a while, so the others begin.
+#[test]
+fn a_thread_starts_for_each_core() {
+    let tree = Tree::new(|at| tree::wide(at, 40, 0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let most_so_far = Arc::clone(&most);
+    explore(50, move || {
+        let begun = AtomicUsize::new(0);
+        let parts = begin(&tree, false, 32).spread(0, |worker| {
+            begun.fetch_add(1, SeqCst);
+            let mut lent = 0;
+            while let Some(_dir) = worker.next().unwrap() {
+                lent += 1;
+                (0..20).take_while(|_| begun.load(SeqCst) < CORES).for_each(|_| thread::yield_now());
+            }
+            lent
+        });
+        assert!(parts.len() <= CORES);
+        assert_eq!(parts.iter().sum::<usize>(), 1 + 40);
+        most_so_far.fetch_max(parts.len(), SeqCst);
+    });
+    assert_eq!(most.load(SeqCst), CORES);
 }
 
 /// Each closure but one returns after some directories, which it reads in full, in part, or not at all.

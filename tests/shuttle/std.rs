@@ -3,7 +3,7 @@
 
 pub(crate) mod sync {
     use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic};
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, atomic, mpsc};
     use std::ops::Deref;
 
     /// An `Arc` at which the scheduler may switch threads. Shuttle's own is that of `std`.
@@ -26,6 +26,16 @@ pub(crate) mod sync {
             this.0.count.fetch_add(1, SeqCst);
             std::sync::Arc::into_inner(this.0).map(|counted| counted.value)
         }
+
+        pub(crate) fn try_unwrap(this: Self) -> Result<T, Self> {
+            this.0.count.fetch_add(1, SeqCst);
+            std::sync::Arc::try_unwrap(this.0).map(|counted| counted.value).map_err(Self)
+        }
+
+        pub(crate) fn strong_count(this: &Self) -> usize {
+            this.0.count.fetch_add(1, SeqCst);
+            std::sync::Arc::strong_count(&this.0)
+        }
     }
 
     impl<T> Clone for Arc<T> {
@@ -46,9 +56,14 @@ pub(crate) mod sync {
 
 pub(crate) mod thread {
     use shuttle::rand::{Rng, thread_rng};
-    use shuttle::thread::Scope;
-    pub(crate) use shuttle::thread::{ScopedJoinHandle, scope};
+    pub(crate) use shuttle::thread::{JoinHandle, Scope, ScopedJoinHandle, scope, spawn};
     use std::io;
+    use std::num::NonZero;
+    pub(crate) use std::thread::Result;
+
+    pub(crate) fn available_parallelism() -> io::Result<NonZero<usize>> {
+        Ok(const { NonZero::new(10).unwrap() })
+    }
 
     pub(crate) struct Builder;
 
@@ -57,16 +72,24 @@ pub(crate) mod thread {
             Self
         }
 
-        /// Now and then the system refuses to start a thread.
         pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
             self,
             scope: &'scope Scope<'scope, '_>,
             work: impl FnOnce() -> T + Send + 'scope,
         ) -> io::Result<ScopedJoinHandle<'scope, T>> {
-            if thread_rng().gen_range(0..16) == 0 {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            Ok(scope.spawn(work))
+            refuse_now_and_then().map(|()| scope.spawn(work))
         }
+
+        pub(crate) fn spawn<T: Send + 'static>(
+            self,
+            work: impl FnOnce() -> T + Send + 'static,
+        ) -> io::Result<JoinHandle<T>> {
+            refuse_now_and_then().map(|()| spawn(work))
+        }
+    }
+
+    /// Now and then the system refuses to start a thread.
+    fn refuse_now_and_then() -> io::Result<()> {
+        if thread_rng().gen_range(0..16) == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
     }
 }

@@ -43,11 +43,12 @@ pub struct PreOrder {
     pub order: Order,
     pub max_depth: usize,
     pub max_open: usize,
+    pub read_ahead: usize,
     pub says: Says,
 }
 
 pub const PRE_ORDER: PreOrder =
-    PreOrder { order: Order::Unsorted, max_depth: usize::MAX, max_open: 32, says: Says::Nothing };
+    PreOrder { order: Order::Unsorted, max_depth: usize::MAX, max_open: 32, read_ahead: 0, says: Says::Nothing };
 
 impl PreOrder {
     fn words(&self, path: &Path) -> Vec<Word> {
@@ -76,7 +77,8 @@ impl PreOrder {
     }
 
     pub fn options(&self) -> TreeOptions {
-        ReadTree::options().max_depth(self.max_depth).max_open(self.max_open).order(self.order)
+        let options = ReadTree::options().max_depth(self.max_depth).max_open(self.max_open);
+        options.order(self.order).read_ahead(self.read_ahead)
     }
 
     pub fn begin(&self, root: impl AsRef<Path>) -> ReadTree {

@@ -1,10 +1,10 @@
-//! Walks by many threads on a file system that takes 20 ms for each request, as one far away does. There a walk is as fast as many
-//! of its threads wait for an answer at the same time.
+//! Walks by many threads on a file system that takes 20 ms for each request, as one far away does, and on /usr with cold caches.
+//! There a walk is as fast as many of its threads wait for an answer at the same time.
 
 use crate::commands::bytes_of_names;
 use crate::fuse::{Observed, POINT, Server, Shape};
 use crate::programs::run;
-use crate::walkers::ignore_parallel;
+use crate::walkers::{dua, ignore_parallel, jwalk_sorted, read_ahead};
 use lendir_benches::ratio::time;
 use lendir_benches::{Arguments, walkers};
 use rustix::fs::{FileType, fstat};
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Tells this program to be one of the contenders: which, with how many threads, on which tree. It prints its answer.
 pub const RUN: &str = "--run";
@@ -26,10 +26,13 @@ enum Way {
     Calls,
     Ignore,
     Fd,
+    Dua,
     Lendir,
+    Jwalk,
+    Ahead,
 }
 
-const WAYS: [Way; 4] = [Way::Calls, Way::Ignore, Way::Fd, Way::Lendir];
+const WAYS: [Way; 7] = [Way::Calls, Way::Ignore, Way::Fd, Way::Dua, Way::Lendir, Way::Jwalk, Way::Ahead];
 
 /// By each thread.
 const CALLS: u64 = 64;
@@ -40,24 +43,27 @@ impl Way {
             Self::Calls => "only `fstat`",
             Self::Ignore => "ignore",
             Self::Fd => "`fdfind -u`",
+            Self::Dua => "dua-core",
             Self::Lendir => "lendir",
+            Self::Jwalk => "jwalk, sorted",
+            Self::Ahead => "lendir, read ahead, sorted",
         }
     }
 
-    fn command(self, threads: usize) -> Command {
+    fn command(self, threads: usize, root: &str) -> Command {
         if self == Self::Fd {
             let mut fd = Command::new("fdfind");
-            fd.args(["-u", &format!("-j{threads}"), ".", POINT]);
+            fd.args(["-u", &format!("-j{threads}"), ".", root]);
             return fd;
         }
         let mut this = Command::new(std::env::current_exe().expect("cannot find this program"));
-        this.args([RUN, self.name(), &threads.to_string(), POINT]);
+        this.args([RUN, self.name(), &threads.to_string(), root]);
         this
     }
 
-    fn answer(self, output: &[u8]) -> u64 {
+    fn answer(self, output: &[u8], root: &str) -> u64 {
         let printed = || String::from_utf8_lossy(output).trim().parse().expect("this program printed no number");
-        if self == Self::Fd { bytes_of_names(output, POINT.as_ref()) } else { printed() }
+        if self == Self::Fd { bytes_of_names(output, root.as_ref()) } else { printed() }
     }
 
     /// All but the first add up the bytes of all names.
@@ -67,12 +73,12 @@ impl Way {
 
     /// `None` if it is not installed.
     fn measure(self, server: &Server, shape: Shape, threads: usize) -> Option<Observed> {
-        let (output, seen) = server.observe(|| run(&mut self.command(threads)));
+        let (output, seen) = server.observe(|| run(&mut self.command(threads, POINT)));
         let output = match output {
             Err(failure) if self != Self::Fd => panic!("{}: {failure}", self.name()),
             output => output.ok()?.stdout,
         };
-        let (answer, right) = (self.answer(&output), self.right(shape, threads));
+        let (answer, right) = (self.answer(&output, POINT), self.right(shape, threads));
         assert_eq!(answer, right, "{} gives a wrong answer with {threads} threads", self.name());
         Some(seen)
     }
@@ -85,7 +91,10 @@ pub fn run_way(name: &str, threads: &str, root: &str) {
     let answer = match way {
         Way::Calls => calls(root, threads),
         Way::Ignore => ignore_parallel(root, threads),
+        Way::Dua => dua(root, threads),
         Way::Lendir => walkers::walked_bytes(root, threads),
+        Way::Jwalk => jwalk_sorted(root, threads),
+        Way::Ahead => read_ahead(root, threads),
         Way::Fd => unreachable!("BUG: fd is a program of its own"),
     };
     println!("{answer}");
@@ -125,6 +134,12 @@ pub fn tables(arguments: &Arguments) -> String {
         };
         rows += &thread::scope(|scope| scope.spawn(measure).join()).expect("the thread that measures panicked");
     }
+    for threads in if is_test { &[2][..] } else { &[1, 4, 16] } {
+        let label = format!("{threads} threads, /usr with cold caches");
+        if arguments.ask_for(TITLE, &label) {
+            rows += &cold_row(&label, *threads, is_test);
+        }
+    }
     if rows.is_empty() {
         return rows;
     }
@@ -157,6 +172,32 @@ fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool
             || "SKIPPED".into(),
             |Observed { seconds, requests, at_once }| format!("{}, {requests}, {at_once:.1}", time(*seconds)),
         )
+    });
+    format!("| {label} | {} |\n", cells.join(" | "))
+}
+
+/// The median of five runs, in turns. SKIPPED if this process may not drop the caches.
+fn cold_row(label: &str, threads: usize, is_test: bool) -> String {
+    const ROOT: &str = "/usr";
+    let mut seconds: [Vec<f64>; WAYS.len()] = Default::default();
+    for _ in 0..if is_test { 1 } else { 5 } {
+        let mut answers = Vec::new();
+        for (way, seconds) in WAYS.iter().zip(&mut seconds).filter(|(way, _)| **way != Way::Calls) {
+            rustix::fs::sync();
+            if !is_test && std::fs::write("/proc/sys/vm/drop_caches", "3").is_err() {
+                continue;
+            }
+            let begin = Instant::now();
+            let Ok(output) = run(&mut way.command(threads, ROOT)) else { continue };
+            seconds.push(begin.elapsed().as_secs_f64());
+            answers.push(way.answer(&output.stdout, ROOT));
+        }
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "the answers differ: {answers:?}");
+    }
+    println!("{TITLE}: {label}: all answers are the same");
+    let cells = seconds.map(|mut seconds| {
+        seconds.sort_by(f64::total_cmp);
+        seconds.get(seconds.len() / 2).map_or_else(|| "SKIPPED".into(), |median| time(*median))
     });
     format!("| {label} | {} |\n", cells.join(" | "))
 }

@@ -28,6 +28,8 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
         Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
         Contender::reading("jwalk, all cores", unsorted(), Jwalk { root, threads: Parallelism::RayonNewPool(threads) }),
+        Contender::counting("dua-core, 1 + 1 threads", tree.oracle(Answer::Bytes), move || dua(root, 1)),
+        Contender::counting("dua-core, all cores", tree.oracle(Answer::Bytes), move || dua(root, threads)),
         Contender::counting("fdf, 1 + 1 threads", tree.oracle(Answer::Bytes), move || fdf(root, 1)),
         Contender::counting("fdf, all cores", tree.oracle(Answer::Bytes), move || fdf(root, threads)),
     ]
@@ -113,6 +115,31 @@ impl Reader for Jwalk<'_> {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
     }
+}
+
+/// The bytes of all names, while `threads` threads read ahead of this one.
+pub fn read_ahead(root: &Path, threads: usize) -> u64 {
+    let options = lendir::ReadTree::options().order(lendir::Order::Bytes).read_ahead(threads);
+    let (mut tree, mut bytes) = (options.open(root).expect("cannot open the root"), 0);
+    while let Some(entry) = tree.next().expect("cannot read the directory") {
+        bytes += entry.name().len() as u64;
+    }
+    bytes
+}
+
+/// The bytes of all names, sorted, by as many threads and this one.
+pub fn jwalk_sorted(root: &Path, threads: usize) -> u64 {
+    let walk = jwalk::WalkDir::new(root).min_depth(1).skip_hidden(false).sort(true);
+    let entries = walk.parallelism(Parallelism::RayonNewPool(threads)).into_iter();
+    entries.map(|entry| entry.expect("cannot read the directory").file_name().len() as u64).sum()
+}
+
+/// The bytes of all names. `threads` threads walk, and send what they find to this one.
+pub fn dua(root: &Path, threads: usize) -> u64 {
+    let options = dua_core::Options::default().skip_metadata();
+    let entries = dua_core::walk(root, threads, dua_core::Order::ParentFirst, options, |_| true);
+    let names = entries.map(|entry| entry.expect("cannot read the directory")).filter(|entry| entry.depth > 0);
+    names.map(|entry| entry.file_name.len() as u64).sum()
 }
 
 /// The bytes of all names. `threads` threads walk, and send what they find to this one. Errors are ignored, as by default.

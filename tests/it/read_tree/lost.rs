@@ -6,6 +6,8 @@ use crate::support::tree::{self, Tree};
 use crate::walk_bounds::{leave_room, open_descriptors};
 use lendir::{Order, ReadTree};
 use std::fs::{self, File};
+use std::panic::{self, AssertUnwindSafe};
+use std::thread;
 
 const SORTED: PreOrder = PreOrder { order: Order::Bytes, ..PRE_ORDER };
 const FEW: PreOrder = PreOrder { max_open: 4, ..SORTED };
@@ -116,12 +118,50 @@ fn few_descriptors_give_the_same_and_no_more_are_open_than_stated() {
         let mut read = PRE_ORDER.begin(chain.path());
         while next(&mut read, |_| assert!(open_descriptors() <= before + 1)).is_some() {}
         // The least that the process needs: the root, the current directory, and the way back to a closed one.
-        for room in 3..16 {
-            let mut read = PreOrder { max_open: 1000, ..SORTED }.begin(tree.path());
+        for (room, read_ahead) in (3..16).flat_map(|room| [0, 1, 3].map(|threads| (room, threads))) {
+            let mut read = PreOrder { max_open: 1000, read_ahead, ..SORTED }.begin(tree.path());
             let others = leave_room(room - 1); // the root is open
             let answers = SORTED.all(&mut read);
             drop(others);
-            assert_eq!(answers, all, "{room} descriptors");
+            assert!(answers == all, "{room} descriptors, {read_ahead} threads");
         }
+    });
+}
+
+/// Wherever the tree is dropped, by a panic of the caller too.
+#[test]
+fn neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead() {
+    process::run("read_tree::lost::neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead", 60, || {
+        struct Stopped;
+        let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+        let (descriptors, others, mut ahead) = (open_descriptors(), threads(), 0);
+        for tree in [comb(50), Tree::new(|at| tree::bushy(at, 5)), Tree::new(|at| tree::chain(at, 300))] {
+            let all = SORTED.by_std(tree.path());
+            for (read_ahead, stop) in (0..36).map(|case| ([1, 3, 8][case % 3], [0, 1, 9, 40, 250, 999][case % 6])) {
+                let way = PreOrder { read_ahead, max_open: 4, ..SORTED };
+                let stopped = panic::catch_unwind(AssertUnwindSafe(|| {
+                    let (mut read, mut answers) = (way.begin(tree.path()), all.iter());
+                    while let Some(answer) = next(&mut read, |_| ()) {
+                        assert_eq!(Some(&answer), answers.next(), "{way:?}");
+                        let open = open_descriptors() - descriptors;
+                        assert!(open <= 4 + 8 * read_ahead && threads() <= others + read_ahead, "{open} open, {way:?}");
+                        ahead = open.max(ahead);
+                        if all.len() - answers.len() > stop {
+                            panic::resume_unwind(Box::new(Stopped));
+                        }
+                    }
+                }));
+                match stopped {
+                    Err(panic) if !panic.is::<Stopped>() => panic::resume_unwind(panic),
+                    stopped => assert_eq!(stopped.is_err(), all.len() > stop),
+                }
+                assert_eq!(open_descriptors(), descriptors, "after {stop} entries, {way:?}");
+                // The kernel counts a thread a little longer than `join` does.
+                while threads() > others {
+                    thread::yield_now();
+                }
+            }
+        }
+        assert!(ahead > 12, "{ahead} descriptors at most");
     });
 }

@@ -5,16 +5,21 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// One thread stops the walk at a visit, and `returns` then or goes on to the end. `delay` is called at each visit. Returns how
-/// many threads and how many visits there were.
-pub fn stop(walk: Walk, threads: usize, stop_at: usize, returns: bool, delay: impl Fn(usize) + Sync) -> [usize; 2] {
-    let (visits, late, is_over) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+/// Called at each visit, with its number and how many threads have begun.
+type Delay<'a> = &'a (dyn Fn(usize, &AtomicUsize) + Sync);
+
+/// One thread stops the walk at a visit, and `returns` then or goes on to the end. Returns how many threads and how many visits
+/// there were.
+pub fn stop(walk: Walk, threads: usize, stop_at: usize, returns: bool, delay: Delay<'_>) -> [usize; 2] {
+    let [begun, visits, late] = [(); 3].map(|()| AtomicUsize::new(0));
+    let is_over = AtomicBool::new(false);
     let parts = walk.spread(threads, |worker| {
+        begun.fetch_add(1, SeqCst);
         let mut stops = false;
         while let Some(_dir) = worker.next().unwrap() {
             late.fetch_add(usize::from(is_over.load(SeqCst)), SeqCst);
             let visit = visits.fetch_add(1, SeqCst);
-            delay(visit);
+            delay(visit, &begun);
             stops = visit == stop_at;
             if stops {
                 worker.stop();
@@ -31,18 +36,18 @@ pub fn stop(walk: Walk, threads: usize, stop_at: usize, returns: bool, delay: im
 }
 
 /// The closure panics at these visits. The caller gets one of the panics when all closures have ended. Returns what [`stop`] does.
-pub fn panic(walk: Walk, threads: usize, panic_at: Range<usize>, delay: impl Fn(usize) + Sync) -> [usize; 2] {
-    let (begun, ended, visits) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+pub fn panic(walk: Walk, threads: usize, panic_at: Range<usize>, delay: Delay<'_>) -> [usize; 2] {
+    let [begun, ended, visits] = [(); 3].map(|()| AtomicUsize::new(0));
     let spread = AssertUnwindSafe(|| {
         let _ = walk.spread(threads, |worker| {
             begun.fetch_add(1, SeqCst);
             while let Some(_dir) = worker.next().unwrap() {
                 let visit = visits.fetch_add(1, SeqCst);
+                delay(visit, &begun);
                 if panic_at.contains(&visit) {
                     ended.fetch_add(1, SeqCst);
                     resume_unwind(Box::new(visit)); // without a message
                 }
-                delay(visit);
             }
             ended.fetch_add(1, SeqCst);
         });

@@ -6,9 +6,10 @@ use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use lendir::Worker;
 use std::iter;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ fn directories_left_by_early_returns_go_to_the_others() {
     }
 }
 
+/// A thread that has not been started is started for what the last one leaves, so each lends what it is ready to.
 #[test]
 fn all_return_early() {
     let _watchdog = Watchdog::new(60);
@@ -61,17 +63,23 @@ fn all_return_early() {
                 let parts = way
                     .begin(tree.path())
                     .spread(threads, |worker| (0..steps).filter(|_| worker.next().unwrap().is_some()).count());
-                assert_eq!(parts.len(), threads);
-                assert!(parts.iter().all(|lent| *lent <= steps));
-                assert!(parts.iter().sum::<usize>() >= steps, "{parts:?}");
+                assert_eq!(parts, vec![steps; threads], "{way:?}");
             }
         }
     }
 }
 
-/// The thread that ends the walk at this visit may have to wait for a core.
-fn slow_down(visit: usize, end_at: usize) {
-    if visit > end_at {
+/// By this visit there is a part for each thread.
+const ALL_HAVE_WORK: usize = 100;
+
+/// Who ends the walk at one of these visits waits until all threads have begun, if they all have work. The others slow down, because
+/// it may also have to wait for a core.
+fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: usize) {
+    let waits = || ends.contains(&visit) && ends.start == ALL_HAVE_WORK && begun.load(SeqCst) < threads;
+    while waits() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    if visit >= ends.end {
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -82,11 +90,11 @@ fn stop_ends_the_walk_for_all_threads() {
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
-            for stop_at in [0, 1, 100] {
+            for stop_at in [0, 1, ALL_HAVE_WORK] {
                 for returns in [false, true] {
-                    let delay = |visit| slow_down(visit, stop_at);
-                    let [begun, visits] = endings::stop(way.begin(tree.path()), threads, stop_at, returns, delay);
-                    assert_eq!(begun, threads);
+                    let delay = |visit, begun: &_| slow_down(visit, begun, &(stop_at..stop_at + 1), threads);
+                    let [begun, visits] = endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);
+                    assert!(begun == threads || begun < threads && stop_at < ALL_HAVE_WORK, "{begun} threads");
                     assert!(visits < 3000, "{visits} visits");
                 }
             }
@@ -100,24 +108,35 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
-            for panic_at in [0..1, 1..2, 100..101, 100..105] {
-                let delay = |visit| slow_down(visit, panic_at.start);
-                let [begun, visits] = endings::panic(way.begin(tree.path()), threads, panic_at.clone(), delay);
-                assert_eq!(begun, threads);
+            for panics in [0..1, 1..2, ALL_HAVE_WORK..ALL_HAVE_WORK + 1, ALL_HAVE_WORK..ALL_HAVE_WORK + 5] {
+                let delay = |visit, begun: &_| slow_down(visit, begun, &panics, threads);
+                let [begun, visits] = endings::panic(way.begin(tree.path()), threads, panics.clone(), &delay);
+                assert!(begun == threads || begun < threads && panics.start < ALL_HAVE_WORK, "{begun} threads");
                 assert!(visits < 3000, "{visits} visits");
             }
         }
     }
 }
 
+/// The caller's own goes on until the others have begun. If it is alone, there is no first directory.
 #[test]
 fn all_threads_panic_before_the_first_directory() {
     let _watchdog = Watchdog::new(60);
-    let tree = Tree::of(&["a/"]);
+    let tree = Tree::new(|at| tree::wide(at, 100, 0));
     for threads in THREADS {
-        let walk = PLAIN.begin(tree.path());
-        let spread = AssertUnwindSafe(|| walk.spread(threads, |_| resume_unwind(Box::new("on purpose"))));
+        let (walk, begun) = (PLAIN.begin(tree.path()), AtomicUsize::new(0));
+        let spread = AssertUnwindSafe(|| {
+            walk.spread(threads, |worker| {
+                begun.fetch_add(1, SeqCst);
+                while begun.load(SeqCst) < threads {
+                    assert!(worker.index() > 0 || worker.next().unwrap().is_some());
+                    thread::sleep(Duration::from_millis(1));
+                }
+                resume_unwind(Box::new("on purpose"));
+            })
+        });
         assert_eq!(catch_unwind(spread).unwrap_err().downcast_ref(), Some(&"on purpose"));
+        assert_eq!(begun.into_inner(), threads);
     }
 }
 

@@ -207,8 +207,8 @@ const LOSSES: [(&str, Loss); 4] = [
 ];
 
 impl Loss {
-    /// Walks. Returns the visits and the paths of the errors, relative to the root, or `None` if the second thread came too late.
-    fn happen(&self) -> Option<(Vec<PathOf>, Vec<PathBuf>)> {
+    /// Walks. Returns the visits and the paths of the errors, relative to the root.
+    fn happen(&self) -> (Vec<PathOf>, Vec<PathBuf>) {
         let (tree, aside) = (Tree::of(self.tree), Tree::of(&[]));
         let places = |(number, path): (usize, &&str)| (tree.path().join(path), aside.path().join(number.to_string()));
         let places: Vec<_> = self.moved.iter().enumerate().map(places).collect();
@@ -221,14 +221,10 @@ impl Loss {
             dir.read_into(&mut listing).unwrap(); // `M` before `w`
             visits.push(visit(&dir));
         }
-        let [is_begun, has_part, is_moved, is_told] = [(); 4].map(|()| AtomicBool::new(false));
-        let wait = |flag| machine::wait(flag, Duration::from_secs(1));
+        let [has_part, is_moved, is_told] = [(); 3].map(|()| AtomicBool::new(false));
+        let wait = |flag| machine::wait(flag, Duration::from_secs(10));
         let parts = walk.spread(2, |worker| {
             let is_first_thread = worker.index() == 0;
-            if is_first_thread {
-                wait(&is_begun);
-            }
-            is_begun.store(true, SeqCst);
             let (mut visits, mut errors, mut is_next) = (Vec::new(), Vec::new(), true);
             loop {
                 let dir = match worker.next() {
@@ -254,15 +250,13 @@ impl Loss {
                     wait(if self.is_second_first { &is_moved } else { &is_told });
                     continue;
                 }
-                machine::wait(&has_part, Duration::from_millis(100)); // the second thread may have to wait for its turn
-                if has_part.load(SeqCst) {
-                    for (at, aside) in &places {
-                        fs::rename(at, aside).unwrap();
-                    }
-                    is_moved.store(true, SeqCst);
-                    if self.is_second_first {
-                        wait(&is_told);
-                    }
+                wait(&has_part);
+                for (at, aside) in &places {
+                    fs::rename(at, aside).unwrap();
+                }
+                is_moved.store(true, SeqCst);
+                if self.is_second_first {
+                    wait(&is_told);
                 }
             }
         });
@@ -272,7 +266,7 @@ impl Loss {
             errors.extend(part.1);
         }
         visits.sort();
-        is_moved.into_inner().then_some((visits, errors))
+        (visits, errors)
     }
 }
 
@@ -282,7 +276,7 @@ fn level_that_several_threads_lose_is_told_once_and_does_not_come_again() {
     let _watchdog = Watchdog::new(60);
     for (what, loss) in LOSSES {
         let all = paths_of(&POST.by_std(Tree::of(loss.tree).path()));
-        let (visits, errors) = (0..100).find_map(|_| loss.happen()).expect("no second thread in 100 walks");
+        let (visits, errors) = loss.happen();
         assert_eq!(errors, [Path::new("L")], "{what}");
         let of_lost = visits.iter().filter(|(path, _)| path == "L").collect::<Vec<_>>();
         assert_eq!(of_lost, [&("L".into(), false)], "{what}");
@@ -300,14 +294,10 @@ fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again
         let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
         let mut walk = Walk::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
         while walk.next().unwrap().is_some_and(|mut dir| dir.count().unwrap() == 1) {}
-        let [is_begun, has_part, is_done, is_moved] = [(); 4].map(|()| AtomicBool::new(false));
+        let [has_part, is_done, is_moved] = [(); 3].map(|()| AtomicBool::new(false));
         let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let _ = walk.spread(2, |worker| {
             let is_first = worker.index() == 0;
-            if is_first {
-                machine::wait(&is_begun, Duration::from_secs(1));
-            }
-            is_begun.store(true, SeqCst);
             let on_error = |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
             while let Some(dir) = worker.next_ok(on_error) {
                 visits.lock().unwrap().push((relative(dir.path()), dir.is_second_visit()));

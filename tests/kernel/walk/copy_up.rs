@@ -14,9 +14,8 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
 
 const DEPTH: usize = 8;
 
@@ -116,15 +115,10 @@ fn walk(tree: &Path, way: Way, threads: usize, change: &(impl Fn() + Sync)) -> T
         change();
         return run.finish();
     }
-    let (started, is_changed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let is_changed = AtomicBool::new(false);
     let Run { walk, .. } = run;
     let parts = walk.spread(threads, |worker| {
         let mut lent = Lent::default();
-        started.fetch_add(1, SeqCst);
-        let begin = Instant::now();
-        while started.load(SeqCst) < threads && begin.elapsed() < Duration::from_millis(50) {
-            thread::yield_now();
-        }
         while lent.take(worker, |_| (), |_| way.plan()) {
             if lent.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
                 change();

@@ -1,13 +1,15 @@
 //! Walks while another thread swaps, moves, replaces and covers directories at every level as fast as it can.
 
-use super::{Run, Told, WAYS, comb, level};
+use super::{Told, WAYS, comb, level};
 use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::suite::churn::Over;
 use crate::support::machine;
+use crate::support::scan::Found;
 use crate::support::tree::{Random, make};
 use crate::support::visits::{Visit, What};
 use crate::support::way::{PLAIN, Way};
+use lendir::ReadTree;
 use libc::{ENOENT, ENOTDIR};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{RenameFlags, renameat_with};
@@ -80,7 +82,9 @@ fn race(at: &Path, wanted: usize) {
             let _over = Over(&is_over);
             while !swapper.is_finished() && (swaps.load(Relaxed) < wanted || errors == 0) {
                 for way in WAYS {
-                    errors += check(way.begin(&tree));
+                    let mut run = way.begin(&tree);
+                    while run.step() {}
+                    errors += check(run.lent.visits) + check(read_ahead(&tree));
                 }
             }
         }
@@ -110,40 +114,64 @@ fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicB
     }
 }
 
+/// What a `ReadTree` lends while threads read ahead, by directories. It closes no level, so it lends the whole of each.
+fn read_ahead(root: &Path) -> Vec<Visit> {
+    let mut tree = ReadTree::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
+    let (mut visits, mut numbers) = (Vec::new(), HashMap::new());
+    loop {
+        match tree.next() {
+            Ok(None) => return visits,
+            Ok(Some(entry)) => {
+                let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();
+                let number = *numbers.entry(dir.clone()).or_insert_with(|| {
+                    visits.push(Visit { path: dir, depth: entry.depth() - 1, what: What::First(vec![]) });
+                    visits.len() - 1
+                });
+                let What::First(entries) = &mut visits[number].what else { panic!("{entry:?} after an error") };
+                entries.push(Found {
+                    name: entry.name().into(),
+                    ino: entry.ino(),
+                    file_type: entry.d_type(),
+                    cookie: 0,
+                });
+            }
+            Err(error) => visits.push(Visit::from(&error)),
+        }
+    }
+}
+
 /// Checks each visit of a walk. Returns the number of errors.
-fn check(mut run: Run) -> usize {
+fn check(visits: Vec<Visit>) -> usize {
     // Where the directories were made, by path. If several come at one path, the last one counts.
     let mut made: HashMap<PathBuf, Option<&str>> = HashMap::new();
     let (mut kept, mut errors) = (Vec::new(), 0);
-    while run.step() {
-        for Visit { path: dir, what, .. } in run.lent.visits.drain(..) {
-            let entries = match what {
-                What::First(entries) => entries,
-                What::Second => continue,
-                What::Error(errno) => {
-                    assert!([ENOENT, ENOTDIR].contains(&errno), "{}: {errno}", dir.display());
-                    errors += 1;
-                    continue;
-                }
-            };
-            let count = |name: &str| entries.iter().filter(|entry| entry.name == name.as_bytes()).count();
-            assert_eq!(count(OUTSIDE), 0, "{} is from outside", dir.display());
-            let here = [TREE, TWINS].into_iter().find(|name| count(name) > 0);
-            assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
-            // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
-            if dir.ends_with("kept") {
-                let parent = dir.parent().expect("BUG: a path without a parent");
-                assert_eq!(here, made[parent], "{} was not made where its parent was", dir.display());
+    for Visit { path: dir, what, .. } in visits {
+        let entries = match what {
+            What::First(entries) => entries,
+            What::Second => continue,
+            What::Error(errno) => {
+                assert!([ENOENT, ENOTDIR].contains(&errno), "{}: {errno}", dir.display());
+                errors += 1;
+                continue;
             }
-            if dir.iter().all(|name| name == "kept") {
-                kept.push(dir.clone());
-                for name in [TREE, "kept"] {
-                    let expected = usize::from(name == TREE || dir.iter().count() < DEPTH);
-                    assert_eq!(count(name), expected, "{name} in {}", dir.display());
-                }
-            }
-            made.insert(dir, here);
+        };
+        let count = |name: &str| entries.iter().filter(|entry| entry.name == name.as_bytes()).count();
+        assert_eq!(count(OUTSIDE), 0, "{} is from outside", dir.display());
+        let here = [TREE, TWINS].into_iter().find(|name| count(name) > 0);
+        assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
+        // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
+        if dir.ends_with("kept") {
+            let parent = dir.parent().expect("BUG: a path without a parent");
+            assert_eq!(here, made[parent], "{} was not made where its parent was", dir.display());
         }
+        if dir.iter().all(|name| name == "kept") {
+            kept.push(dir.clone());
+            for name in [TREE, "kept"] {
+                let expected = usize::from(name == TREE || dir.iter().count() < DEPTH);
+                assert_eq!(count(name), expected, "{name} in {}", dir.display());
+            }
+        }
+        made.insert(dir, here);
     }
     kept.sort_unstable();
     let expected = (0..=DEPTH).map(|depth| vec!["kept"; depth].into_iter().collect::<PathBuf>());

@@ -177,13 +177,11 @@ fn share_with_twin(at: &Path) -> bool {
     let tree = at.join("tree");
     let walk = Walk::options().second_visits(true).open(&tree).unwrap();
     let made = place.make();
-    let [is_ready, is_shared, is_done, has_number] = [(); 4].map(|()| AtomicBool::new(false));
+    let [is_shared, is_done, has_number] = [(); 3].map(|()| AtomicBool::new(false));
     let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();
-    let caller = thread::current().id();
     let parts = walk.spread(2, |worker| {
         let mut told = Told::default();
         let mut is_first = false;
-        is_ready.fetch_or(thread::current().id() != caller, SeqCst);
         loop {
             let mut dir = match worker.next() {
                 Ok(Some(dir)) => dir,
@@ -204,9 +202,7 @@ fn share_with_twin(at: &Path) -> bool {
             }
             while dir.next().unwrap().is_some() {}
             is_first |= path.as_os_str().is_empty();
-            if path == level(2) {
-                machine::wait(&is_ready, WAIT);
-            } else if is_below && is_first {
+            if is_below && is_first {
                 machine::wait(&is_shared, WAIT);
             } else if is_below {
                 is_shared.store(true, SeqCst);

@@ -1,0 +1,380 @@
+//! `ReadAhead`: threads that open and read the directories that a `ReadTree` comes to next, before it does.
+//!
+//! ```text
+//! list    the directories that the tree comes to next, in its order, as far as they are known
+//!         share/doc   share/doc/apt   share/doc/bash   share/icons   share/man   src
+//!         begun       read            to do            read          to do       to do
+//! ```
+//!
+//! The tree takes from the front. A thread reads the first one that is to do, and puts the directories in it right behind it. Only
+//! what went well is handed over. After any failure, the tree does it itself as if nobody had tried, so errors, mounts, links and
+//! unreadable directories have one way through the code.
+//!
+//! Nobody tells the list what the caller skips: when the tree goes below an entry, its depth and its rank tell which items are passed.
+
+use super::opener::{Found, Opener};
+use super::options::Options;
+use super::raw_open;
+use crate::end_marker::EndMarker;
+use crate::listing::{Content, Extent, Listing, Order};
+use crate::mark::Mark;
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::collections::VecDeque;
+use std::ffi::CString;
+use std::mem;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many items from the front the threads read, for each of them: enough that none waits for the tree while that takes what
+/// the others have read. When half of that is left, one is woken: it then finds several to do.
+const NEAR: usize = 4;
+/// How many descriptors are open ahead, for each thread. Half of them is for what is not near any more, as others came before it.
+const OPEN: usize = 2 * NEAR;
+/// A directory whose records take more bytes is left to the tree. With [`OPEN`], this bounds the memory.
+const MAX_BYTES: usize = 256 * 1024;
+/// The longest list. It then gives up what is last, of which the tree tells it again: more would take memory for nothing.
+const MAX_ITEMS: usize = 4096;
+
+/// Dropped, it waits until its threads have ended.
+pub(super) struct ReadAhead {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    order: Order,
+    max_depth: usize,
+    near: usize,
+    /// Each descriptor that is open ahead has a clone, and this is one.
+    open: Arc<()>,
+    state: Mutex<State>,
+    /// Idle threads wait for it.
+    called: Condvar,
+    /// The tree waits for it.
+    done: Condvar,
+}
+
+struct State {
+    list: VecDeque<Item>,
+    /// How many descriptors may be open ahead. Less once the system has refused one.
+    max_open: usize,
+    /// Numbers the items that are begun.
+    begun: u64,
+    threads: Vec<thread::JoinHandle<()>>,
+    max_threads: usize,
+    /// How many threads are idle, and not called yet.
+    idle: usize,
+    /// How many calls no thread has heard yet.
+    calls: usize,
+    tree_waits: bool,
+    is_over: bool,
+}
+
+/// A directory that the tree comes to.
+struct Item {
+    place: Place,
+    progress: Progress,
+}
+
+/// Where an entry is on the way of the tree.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) depth: usize,
+    /// How many entries of its directory come after it.
+    pub(super) rank: usize,
+}
+
+impl Place {
+    /// Whether the tree has passed over it when it comes to `other`, which has no item before it.
+    fn is_before(self, other: Self) -> bool {
+        self.depth > other.depth || self.depth == other.depth && self.rank > other.rank
+    }
+}
+
+enum Progress {
+    ToDo(Arc<Parent>, CString),
+    Begun(u64),
+    /// `None` if it did not go well.
+    Done(Option<Read>),
+}
+
+impl Progress {
+    fn is_to_do(&self) -> bool {
+        matches!(self, Self::ToDo(..))
+    }
+}
+
+/// A directory that is open ahead.
+struct Parent {
+    dir: OwnedFd,
+    end_marker: EndMarker,
+    opener: Opener,
+    _counted: Arc<()>,
+}
+
+struct Read {
+    parent: Arc<Parent>,
+    content: Content,
+}
+
+/// The entries of the current directory that are left.
+pub(super) struct Rest<'a> {
+    pub(super) listing: &'a Listing,
+    pub(super) range: Range<usize>,
+    pub(super) dir: BorrowedFd<'a>,
+    pub(super) end_marker: EndMarker,
+    pub(super) opener: Opener,
+}
+
+/// A directory to read.
+struct Job {
+    number: u64,
+    depth: usize,
+    parent: Arc<Parent>,
+    name: CString,
+    counted: Arc<()>,
+}
+
+impl ReadAhead {
+    pub(super) fn new(threads: usize, order: Order, options: &Options) -> Self {
+        let state = State {
+            list: VecDeque::new(),
+            max_open: threads.saturating_mul(OPEN),
+            begun: 0,
+            threads: Vec::new(),
+            max_threads: threads,
+            idle: 0,
+            calls: 0,
+            tree_waits: false,
+            is_over: false,
+        };
+        let shared = Shared {
+            order,
+            max_depth: options.max_depth,
+            near: threads.saturating_mul(NEAR),
+            open: Arc::new(()),
+            state: Mutex::new(state),
+            called: Condvar::new(),
+            done: Condvar::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The tree goes below the entry at `place`. Returns what was read of it, which may be under way. `rest` is what comes after it, if
+    /// it can have been read.
+    pub(super) fn take(&mut self, place: Place, rest: Option<Rest<'_>>) -> Option<(Found, Content)> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        while state.list.front().is_some_and(|item| item.place.is_before(place)) {
+            state.list.pop_front();
+        }
+        let rest = rest?;
+        if state.list.front().is_none_or(|item| item.place.depth != place.depth) {
+            let below = shared.rest(&mut state, rest, place.depth);
+            state.insert(0, below);
+            Shared::call(shared, &mut state);
+            return None;
+        }
+        let is_at = |item: &&mut Item| item.place == place;
+        while let Some(Item { progress: Progress::Begun(_), .. }) = state.list.front_mut().filter(is_at) {
+            state.tree_waits = true;
+            state = shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.list.front_mut().filter(is_at)?;
+        let item = state.list.pop_front()?;
+        Shared::call(shared, &mut state);
+        drop(state);
+        let Progress::Done(read) = item.progress else { return None };
+        read?.hand_over()
+    }
+
+    /// Another tree begins.
+    pub(super) fn clear(&mut self) {
+        self.shared.lock().list.clear();
+    }
+
+    /// The system has refused the tree a descriptor: gives some back. Returns whether any can still be open.
+    pub(super) fn lower_limit(&mut self) -> bool {
+        self.shared.lower_limit()
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_over = true;
+        state.list.clear();
+        let threads = mem::take(&mut state.threads);
+        drop(state);
+        self.shared.called.notify_all();
+        for thread in threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Read {
+    /// What the tree takes over. If others still need the descriptor, the tree gets another one.
+    fn hand_over(self) -> Option<(Found, Content)> {
+        let end_marker = self.parent.end_marker;
+        let dir = match Arc::try_unwrap(self.parent) {
+            Ok(parent) => parent.dir,
+            Err(shared) => fcntl_dupfd_cloexec(&shared.dir, 0).ok()?,
+        };
+        Some((Found { dir, end_marker, unreadable: None }, self.content))
+    }
+}
+
+impl State {
+    fn insert(&mut self, at: usize, items: Vec<Item>) {
+        self.list.rotate_left(at);
+        for item in items.into_iter().rev() {
+            self.list.push_front(item);
+        }
+        self.list.rotate_right(at);
+        self.list.truncate(MAX_ITEMS);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many descriptors are open ahead.
+    fn open(&self) -> usize {
+        Arc::strong_count(&self.open) - 1
+    }
+
+    /// One more descriptor is open ahead. For it, items behind the first `kept` are given up, the last first. `None` if that is not
+    /// enough.
+    fn count(&self, state: &mut State, kept: usize) -> Option<Arc<()>> {
+        while self.open() >= state.max_open && state.list.len() > kept {
+            state.list.pop_back();
+        }
+        (self.open() < state.max_open).then(|| Arc::clone(&self.open))
+    }
+
+    fn lower_limit(&self) -> bool {
+        let mut state = self.lock();
+        state.max_open = self.open() / 2;
+        while self.open() > state.max_open && state.list.pop_back().is_some() {}
+        state.max_open > 0
+    }
+
+    /// Where the first item to do is, if it is near.
+    fn first_to_do(&self, state: &State) -> Option<usize> {
+        state.list.iter().take(self.near).position(|item| item.progress.is_to_do())
+    }
+
+    /// Calls a thread, or starts one, if there is enough to do.
+    fn call(shared: &Arc<Self>, state: &mut State) {
+        if shared.first_to_do(state).is_none_or(|at| at > shared.near / 2) {
+            return;
+        }
+        if state.idle > 0 {
+            (state.idle, state.calls) = (state.idle - 1, state.calls + 1);
+            shared.called.notify_one();
+        } else if state.threads.len() < state.max_threads {
+            let shared = Arc::clone(shared);
+            match thread::Builder::new().spawn(move || Self::work(&shared)) {
+                Ok(thread) => state.threads.push(thread),
+                Err(_) => state.max_threads = state.threads.len(),
+            }
+        }
+    }
+
+    /// What a thread does.
+    fn work(shared: &Arc<Self>) {
+        let mut listing = Listing::with_order(shared.order).with_limit(MAX_BYTES);
+        let mut state = shared.lock();
+        while !state.is_over {
+            let Some(job) = shared.begin(&mut state) else {
+                state.idle += 1;
+                while state.calls == 0 && !state.is_over {
+                    state = shared.called.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                state.calls = state.calls.saturating_sub(1);
+                continue;
+            };
+            Self::call(shared, &mut state);
+            drop(state);
+            let number = job.number;
+            let done = catch_unwind(AssertUnwindSafe(|| shared.read(&mut listing, job)));
+            let (read, below) = done.ok().flatten().unzip();
+            state = shared.lock();
+            let is_it = |item: &Item| matches!(item.progress, Progress::Begun(begun) if begun == number);
+            // Or the tree has passed over it.
+            if let Some(at) = state.list.iter().position(is_it) {
+                state.list[at].progress = Progress::Done(read);
+                state.insert(at + 1, below.unwrap_or_default());
+            }
+            if state.tree_waits {
+                state.tree_waits = false;
+                shared.done.notify_one();
+            }
+        }
+    }
+
+    /// Begins the first directory that is to do.
+    fn begin(&self, state: &mut State) -> Option<Job> {
+        let at = self.first_to_do(state)?;
+        let counted = self.count(state, at + 1)?;
+        let number = state.begun;
+        state.begun += 1;
+        let Item { place, progress } = &mut state.list[at];
+        let Progress::ToDo(parent, name) = mem::replace(progress, Progress::Begun(number)) else { return None };
+        Some(Job { number, depth: place.depth, parent, name, counted })
+    }
+
+    /// Opens and reads a directory. Returns items for those in it, too.
+    fn read(&self, listing: &mut Listing, job: Job) -> Option<(Read, Vec<Item>)> {
+        let Job { depth, parent, name, counted, .. } = job;
+        let mut opener = parent.opener;
+        let found = opener.open_ahead((parent.dir.as_fd(), parent.end_marker), &name);
+        drop(parent);
+        if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
+            self.lower_limit();
+        }
+        let Found { dir, end_marker, .. } = found.ok()??;
+        listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok().filter(|()| !listing.is_removed())?;
+        let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
+        let below = self.items(listing, 0..listing.len(), depth + 1, || Some(Arc::clone(&parent)));
+        Some((Read { parent, content: listing.content() }, below))
+    }
+
+    /// Items for what is left of the current directory of the tree.
+    fn rest(&self, state: &mut State, rest: Rest<'_>, depth: usize) -> Vec<Item> {
+        let Rest { listing, range, dir, end_marker, opener } = rest;
+        let parent = || {
+            let counted = self.count(state, 0)?;
+            let dir = fcntl_dupfd_cloexec(dir, 0).ok()?;
+            Some(Arc::new(Parent { dir, end_marker, opener, _counted: counted }))
+        };
+        self.items(listing, range, depth, parent)
+    }
+
+    /// Items for the directories among these entries, which have this depth and are in `parent`.
+    fn items(
+        &self,
+        listing: &Listing,
+        range: Range<usize>,
+        depth: usize,
+        parent: impl FnOnce() -> Option<Arc<Parent>>,
+    ) -> Vec<Item> {
+        let end = range.end;
+        let entered = |at| {
+            let entry = listing.get(at).expect("BUG: an entry is missing");
+            Mark::of(entry.d_type()).is_some_and(Mark::can_be_directory).then_some((at, entry))
+        };
+        let mut entered = range.filter_map(entered).take(MAX_ITEMS).peekable();
+        let is_any = depth < self.max_depth && entered.peek().is_some();
+        let Some(parent) = is_any.then(parent).flatten() else { return Vec::new() };
+        let item = |(at, entry): (usize, crate::ListedEntry<'_>)| Item {
+            place: Place { depth, rank: end - 1 - at },
+            progress: Progress::ToDo(Arc::clone(&parent), entry.name_cstr().to_owned()),
+        };
+        entered.map(item).collect()
+    }
+}

@@ -1,0 +1,41 @@
+//! Trees that are read while threads read ahead: in every schedule the same as without them.
+
+use super::{explore, make};
+use crate::tree::{Random, Tree};
+use lendir::{Order, ReadTree};
+use shuttle::rand::{Rng, thread_rng};
+use std::path::PathBuf;
+
+/// What comes of so many calls, with words that depend on the seed.
+fn read(tree: &mut ReadTree, words: u64, calls: usize) -> Vec<Result<PathBuf, PathBuf>> {
+    let mut come = Vec::new();
+    while come.len() < calls {
+        match tree.next() {
+            Ok(None) => break,
+            Err(error) => come.push(Err(error.path().to_owned())),
+            Ok(Some(entry)) => {
+                match Random::of(&(words, entry.path())).below(12) {
+                    0 => entry.skip_below(),
+                    1 => entry.skip_rest(),
+                    2 => entry.follow(),
+                    _ => {}
+                }
+                come.push(Ok(entry.path().to_owned()));
+            }
+        }
+    }
+    come
+}
+
+#[test]
+fn threads_that_read_ahead_change_nothing() {
+    let tree = Tree::new(make);
+    explore("read ahead", 2000, move || {
+        let roots = ["", "m/m", "missing", "a"].map(|root| tree.path().join(root));
+        let options = || ReadTree::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
+        let (words, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
+        let expected = read(&mut options().open_all(&roots), words, calls);
+        let ahead = options().read_ahead(thread_rng().gen_range(1..4));
+        assert_eq!(read(&mut ahead.open_all(&roots), words, calls), expected);
+    });
+}
