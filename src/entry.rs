@@ -182,7 +182,7 @@ impl<'a> Entry<'a> {
 
     /// The type in the record. To tell directories from files, use [`file_type`](Self::file_type).
     ///
-    /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
+    /// `FileType::Unknown` is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
     /// mount point it is the type of the mount point itself, not of what is mounted there.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
@@ -197,7 +197,8 @@ impl<'a> Entry<'a> {
     ///
     /// /// Of what it leads to, if it is a link.
     /// fn stat_behind(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
-    ///     statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
+    ///     let stat = statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
+    ///     stat.map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[doc(alias("dirfd", "dir"))]
@@ -252,26 +253,28 @@ impl<'a> Entry<'a> {
         self.directory.read_link(self.name_cstr())
     }
 
-    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`. [`File::from`](std::fs::File) makes a file of it.
+    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside the [`OFlags`] given. [`File::from`](std::fs::File) makes a file
+    /// of it.
     ///
-    /// Opening a FIFO waits for its other end, unless [`OFlags::NONBLOCK`] is among the flags. [`OFlags::PATH`] opens the entry
+    /// Opening a FIFO waits for its other end, unless `OFlags::NONBLOCK` is among the flags. `OFlags::PATH` opens the entry
     /// itself without side effects: it opens no device, mounts nothing at an automount point, and opens a symbolic link itself.
     ///
     /// Costs: one `openat`.
     ///
     /// # Errors
     ///
-    /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with [`OFlags::DIRECTORY`], `ENXIO`
+    /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with `OFlags::DIRECTORY`, `ENXIO`
     /// for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES` if you may not.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
+    /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
         self.directory.open(self.name_cstr(), flags)
     }
 
     /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you
-    /// make yourself. `cause` can be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that
+    /// make yourself. `cause` can be an `Errno` of `rustix` or an [`io::Error`]; an error of this crate keeps the path that
     /// it has, if any.
     ///
     /// ```
@@ -279,7 +282,8 @@ impl<'a> Entry<'a> {
     /// use lendir::rustix::fs::{AtFlags, unlinkat};
     ///
     /// fn remove(entry: &Entry<'_>) -> Result<(), Error> {
-    ///     unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
+    ///     let removed = unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
+    ///     removed.map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[cold]

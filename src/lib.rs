@@ -33,7 +33,7 @@
 //! ```
 //! let mut tree = lendir::read_tree("/sys/class")?;
 //! while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-//!     println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
+//!     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
@@ -70,7 +70,7 @@
 //! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `ReadTree::options().from_fd(root, path)`; of a `Walk`, [`Dir::fd`], [`Dir::stat`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
-//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`]`(stat.st_mode).is_dir()`; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`](https://docs.rs/rustix/1/rustix/fs/enum.FileType.html#method.from_raw_mode)`(stat.st_mode).is_dir()`; as the record has it, perhaps unknown, [`Entry::d_type`] |
 //! | know where a link leads | [`Entry::read_link`] |
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |

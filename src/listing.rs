@@ -338,9 +338,11 @@ impl Listing {
     /// # old.read(lendir::open(made.path().join("old"))?)?;
     /// # new.read(lendir::open(made.path().join("new"))?)?;
     /// # let mut found = Vec::new();
-    /// let [mut olds, mut news] = [&old, &new].map(|listing| listing.iter().peekable());
-    /// while let Some(name) = olds.peek().into_iter().chain(news.peek()).map(|entry| entry.name()).min() {
-    ///     let [old, new] = [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
+    /// let mut sides = [&old, &new].map(|listing| listing.iter().peekable());
+    /// loop {
+    ///     let heads = sides.iter_mut().filter_map(|side| side.peek());
+    ///     let Some(name) = heads.map(|entry| entry.name()).min() else { break };
+    ///     let [old, new] = sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
     ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
     /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
     /// }

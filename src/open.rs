@@ -63,9 +63,9 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
 
 /// Opens as [`openat`], with the flags `extra` too.
 ///
-/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component, with `ENOTDIR`, or `ELOOP` on old kernels.
-/// [`OFlags::NOATIME`] leaves the access time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`),
-/// so after `EPERM` this opens without it, by a second call. A descriptor opened with [`OFlags::PATH`] cannot be read:
+/// `OFlags::NOFOLLOW` refuses a symbolic link in the last component, with `ENOTDIR`, or `ELOOP` on old kernels.
+/// `OFlags::NOATIME` leaves the access time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`),
+/// so after `EPERM` this opens without it, by a second call. A descriptor opened with `OFlags::PATH` cannot be read:
 /// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
 #[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]

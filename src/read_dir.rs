@@ -73,7 +73,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 ///
 /// ```compile_fail,E0277
 /// # let (mut dir, mut listing) = (lendir::read_dir("/proc").unwrap(), lendir::Listing::new());
-/// listing.read(&dir).unwrap(); // error: `ReadDir` is no `AsFd`. `dir.read_into(&mut listing)` reads it
+/// listing.read(&dir).unwrap(); // error: `ReadDir` is no `AsFd`. `dir.read_into` reads it
 /// ```
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
@@ -167,7 +167,8 @@ impl ReadDir {
     /// so `for` and `collect` take it.
     ///
     /// ```
-    /// let mut pids: Vec<u32> = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()).collect::<Result<_, _>>()?;
+    /// let pids = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name());
+    /// let mut pids: Vec<u32> = pids.collect::<Result<_, _>>()?;
     /// pids.sort_unstable();
     /// assert!(pids.contains(&std::process::id()));
     /// # Ok::<(), lendir::Error>(())

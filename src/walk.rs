@@ -346,7 +346,8 @@ impl<S> WalkOptions<S> {
     ///     let depth = dir.depth();
     ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         if entry.name() == b".git" {
-    ///             *dir.state_mut() = Some(depth); // this directory and those below it are in a repository
+    ///             // This directory and those below it are in a repository.
+    ///             *dir.state_mut() = Some(depth);
     ///         }
     ///     }
     /// }
@@ -383,7 +384,8 @@ impl<S> WalkOptions<S> {
     /// path and depth 0, and the next call goes on with the next root. A relative path is looked up then, too.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+    /// let mut walk = lendir::Walk::options().open_all(roots);
     /// let mut errors = 0;
     /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
     /// assert_eq!(errors, 1);

@@ -22,6 +22,20 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
+/// ```
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     println!("{:?}:", dir.path());
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         println!("    {:?}", entry.name_os());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
+/// `next`: the compiler refuses it.
+///
 /// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory again from
 /// the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the loop; to keep
 /// it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also read once more,
@@ -31,36 +45,6 @@ use std::{fmt, io};
 /// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
 /// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
 /// not lend, in the order in which you last named them.
-///
-/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
-/// `next`:
-///
-/// ```compile_fail,E0499
-/// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
-/// let first = walk.next()?;
-/// let second = walk.next()?; // error: `walk` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// ```compile_fail,E0499
-/// # fn keep(mut dir: lendir::Dir<'_>) -> Result<(), lendir::Error> {
-/// let first = dir.next()?;
-/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// A reader of its own would move the position that the walk reads from:
-///
-/// ```compile_fail,E0277
-/// # fn read(dir: lendir::Dir<'_>, listing: &mut lendir::Listing) -> Result<(), lendir::Error> {
-/// listing.read(&dir)?; // error: `Dir` is no `AsFd`. `dir.read_into(listing)` reads it
-/// # Ok(())
-/// # }
-/// ```
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// What its name is relative to, at a second visit.
@@ -451,6 +435,35 @@ impl<S> fmt::Debug for Dir<'_, S> {
     }
 }
 
+/// The compiler lets nobody keep a directory, or an entry, beyond the next call of `next`:
+///
+/// ```compile_fail,E0499
+/// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
+/// let first = walk.next()?;
+/// let second = walk.next()?; // error: `walk` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0499
+/// # fn keep(mut dir: lendir::Dir<'_>) -> Result<(), lendir::Error> {
+/// let first = dir.next()?;
+/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A reader of its own would move the position that the walk reads from:
+///
+/// ```compile_fail,E0277
+/// # fn read(dir: lendir::Dir<'_>, listing: &mut lendir::Listing) -> Result<(), lendir::Error> {
+/// listing.read(&dir)?; // error: `Dir` is no `AsFd`. `dir.read_into(listing)` reads it
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Nor does the compiler take a name from one call and a directory from another: this would remove a directory of the current one
 /// where the walk knows no parent.
 ///

@@ -34,7 +34,7 @@ use std::{fmt, io};
 /// ```
 /// let mut tree = lendir::read_tree("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-///     println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
+///     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
@@ -254,7 +254,8 @@ impl ReadTree {
     ///
     /// ```
     /// let mut paths: Vec<_> = lendir::read_tree("src")?.paths().collect::<Result<_, _>>()?;
-    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str())); // the lines of `find | LC_ALL=C sort`
+    /// // The lines of `find | LC_ALL=C sort`:
+    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     /// # assert!(paths.contains(&"src/walk/read_tree.rs".into()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -456,7 +457,8 @@ impl fmt::Debug for ReadTree {
 /// ```
 /// use lendir::{Order, ReadTree};
 ///
-/// let mut tree = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes).open("/sys/class")?;
+/// let options = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes);
+/// let mut tree = options.open("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 ///     assert!(entry.depth() <= 2);
 /// }
@@ -576,7 +578,8 @@ impl TreeOptions {
     /// error of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
     ///
     /// ```
-    /// let mut trees = lendir::ReadTree::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+    /// let mut trees = lendir::ReadTree::options().open_all(roots);
     /// let mut errors = 0;
     /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
     /// assert_eq!(errors, 1);

@@ -14,15 +14,6 @@ use std::marker::PhantomData;
 ///
 /// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`.
 /// So it can neither be kept nor replaced by another.
-///
-/// ```compile_fail,E0521
-/// use lendir::{Walk, Worker};
-/// use std::cell::RefCell;
-///
-/// thread_local!(static KEPT: RefCell<Vec<&'static mut Worker<'static>>> = const { RefCell::new(Vec::new()) });
-/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker))); // error: it would escape
-/// # Ok::<(), lendir::Error>(())
-/// ```
 pub struct Worker<'scope, S = ()> {
     lender: Lender<S>,
     others: Others<'scope, Traversal<S>>,
@@ -116,8 +107,18 @@ impl<S> fmt::Debug for Worker<'_, S> {
     }
 }
 
-/// The compiler also refuses to put a worker in the place of another, to use it on another thread, to move it out of its closure,
-/// and to begin another tree:
+/// The compiler refuses to keep a worker, to put it in the place of another, to use it on another thread, to move it out of its
+/// closure, and to begin another tree:
+///
+/// ```compile_fail,E0521
+/// use lendir::{Walk, Worker};
+/// use std::cell::RefCell;
+///
+/// type Workers = Vec<&'static mut Worker<'static>>;
+/// thread_local!(static KEPT: RefCell<Workers> = const { RefCell::new(Vec::new()) });
+/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker)));
+/// # Ok::<(), lendir::Error>(())
+/// ```
 ///
 /// ```compile_fail,E0277
 /// lendir::Walk::default().spread(1, |outer| {
@@ -127,7 +128,9 @@ impl<S> fmt::Debug for Worker<'_, S> {
 /// ```
 ///
 /// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
+/// lendir::Walk::default().spread(1, |worker| {
+///     std::thread::scope(|scope| drop(scope.spawn(|| worker.index())));
+/// });
 /// ```
 ///
 /// ```compile_fail,E0507
