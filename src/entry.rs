@@ -13,10 +13,10 @@ use std::{fmt, io};
 /// One entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and [`Dir`](crate::Dir) lend it until the
 /// next call of their `next`.
 ///
-/// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
-/// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open) and, where the record has no
-/// type, [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
-/// errors have the [`path`](Self::path).
+/// Its name lives no longer than the entry does. The kernel's listing holds the name, the inode number and mostly the type:
+/// these cost nothing. [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open)
+/// and, where the listing has no type, [`file_type`](Self::file_type) query the file system, each by a call relative to the
+/// directory, retried after `EINTR`; their errors have the [`path`](Self::path).
 ///
 /// ```
 /// use lendir::{Entry, Error, FileType};
@@ -163,14 +163,14 @@ impl<'a> Entry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// The type; for a symbolic link, the link's own. It is the one in the record or, where that is `Unknown`, the one from a
-    /// [`stat`](Self::stat), on which a walk relies.
+    /// The type of the entry itself: of a link, `Symlink`. On most file systems the kernel's listing has it, and this costs
+    /// nothing and cannot fail.
     ///
-    /// Costs: nothing where the record has the type, as on most file systems; else one `fstatat`.
+    /// Where the listing has none, this is a [`stat`](Self::stat): it costs one `fstatat`, and a walk relies on the answer.
     ///
     /// # Errors
     ///
-    /// Where the record has no type, those of [`stat`](Self::stat).
+    /// Where the listing has no type, what [`stat`](Self::stat) can fail with.
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
@@ -180,7 +180,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The type in the record. To tell directories from files, use [`file_type`](Self::file_type).
+    /// The type in the kernel's listing. To tell directories from files, use [`file_type`](Self::file_type).
     ///
     /// `FileType::Unknown` is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
     /// mount point it is the type of the mount point itself, not of what is mounted there.
@@ -221,8 +221,8 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [fstatat(2)]: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES`
-    /// without search permission.
+    /// What [fstatat(2)] can fail with: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process;
+    /// `EACCES` without search permission.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
@@ -244,8 +244,8 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [readlinkat(2)]: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH`
-    /// with its process; `EACCES` if you may not.
+    /// What [readlinkat(2)] can fail with: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by
+    /// now, or `ESRCH` with its process; `EACCES` if you may not.
     ///
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
@@ -263,8 +263,9 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with `OFlags::DIRECTORY`, `ENXIO`
-    /// for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES` if you may not.
+    /// What [openat(2)] can fail with: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with
+    /// `OFlags::DIRECTORY`, `ENXIO` for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its
+    /// process; `EACCES` if you may not.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
     /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
@@ -291,10 +292,10 @@ impl<'a> Entry<'a> {
         self.directory.error_of(self.name_cstr(), cause)
     }
 
-    /// Keeps the walk from going below it. Of this and [`follow`](Self::follow), the one called last counts, and after both what is
-    /// chosen of its name: [`Dir::skip_name`](crate::Dir::skip_name). They work in closures, as of [`Dir::find`](crate::Dir::find),
-    /// too. It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a [`ReadDir`](crate::ReadDir) or of
-    /// [`Entries`](crate::Entries), which has nothing below it to skip.
+    /// Keeps the walk from going below this entry. Of this, [`follow`](Self::follow), and the calls for its name, such as
+    /// [`Dir::skip_name`](crate::Dir::skip_name), the last one counts. It works in closures too, as of
+    /// [`Dir::find`](crate::Dir::find). It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a
+    /// [`ReadDir`](crate::ReadDir) or of [`Entries`](crate::Entries), which has nothing below it to skip.
     ///
     /// Costs nothing; in a directory in which you have named entries, what [`Dir::skip_name`](crate::Dir::skip_name) costs.
     #[doc(alias("hidden", "prune", "filter_entry"))]
@@ -303,9 +304,9 @@ impl<'a> Entry<'a> {
         self.choose(Mark::SKIPPED);
     }
 
-    /// Has the walk go below it even if it is a symbolic link. A link to a file, or to nothing, is no error.
-    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no link, this
-    /// only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
+    /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
+    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no
+    /// link, this only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {

@@ -17,9 +17,9 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 ///
 /// # Errors
 ///
-/// Those of [open(2)], with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES` without
-/// permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a
-/// NUL inside. `EINTR` is retried.
+/// What [open(2)] can fail with, with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES`
+/// without permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a
+/// path with a NUL inside. `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]

@@ -27,13 +27,13 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         Self { lender, others, index, on_its_thread: PhantomData }
     }
 
-    /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load. The
-    /// loop of which [`Entries::next`](crate::Entries::next) warns ends this thread only.
+    /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is
+    /// left. Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
+    /// Never `while let Ok(Some(dir))`: it takes an error for the end, of this thread only.
     ///
     /// # Errors
     ///
-    /// Those of [`Walk::next`](super::Walk::next).
+    /// What [`Walk::next`](super::Walk::next) can fail with.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.lender.advance(Some(&self.others))? { Some(self.lender.lend()) } else { None })
@@ -45,8 +45,8 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         until_ok(|| self.lender.advance(Some(&self.others)), on_error).then(|| self.lender.lend())
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
-    /// lends its entries. The compiler refuses to use that of this thread after this call.
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] of another thread still lends its
+    /// entries. The compiler refuses to use this thread's after this call.
     ///
     /// ```
     /// let found = lendir::Walk::open("/sys/class")?.spread(2, |worker| {
