@@ -75,6 +75,7 @@
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
+//! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
 //! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
 //! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
@@ -85,7 +86,6 @@
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
 //! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
