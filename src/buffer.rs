@@ -26,7 +26,9 @@ use std::mem::MaybeUninit;
 /// ```compile_fail,E0499
 /// # use lendir::{Buffer, Entries};
 /// # let (dir, mut buffer) = (lendir::open("/proc").unwrap(), Buffer::new());
-/// let two = (Entries::new(&dir, &mut buffer), Entries::new(&dir, &mut buffer)); // error: the first borrows `buffer`
+/// let first = Entries::new(&dir, &mut buffer);
+/// let second = Entries::new(&dir, &mut buffer); // error: `first` borrows `buffer`
+/// drop(first);
 /// ```
 pub struct Buffer(
     /// Not a `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.

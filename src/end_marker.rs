@@ -14,7 +14,7 @@ use rustix::fd::AsFd;
 ///
 /// A marker holds for every directory of one mount: query it once for a whole tree. Do not carry it across a mount point: xfs,
 /// ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there `i32::MAX` can be an ordinary position.
-/// On 9p the file system type, and with it the marker, is the server's word.
+/// On 9p, the server names the file system type, so it decides about the marker.
 ///
 /// ```
 /// use lendir::{Buffer, EndMarker, Entries};
@@ -44,8 +44,8 @@ impl EndMarker {
     ///
     /// # Errors
     ///
-    /// Those of [fstatfs(2)], without a path: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`; `ENOENT` for a removed
-    /// directory on some FUSE file systems (bindfs). `EINTR` is retried.
+    /// What [fstatfs(2)] can fail with, without a path: `EBADF` for a closed descriptor, `EIO`, `ENOSYS`; `ENOENT` for a
+    /// removed directory on some FUSE file systems (bindfs). `EINTR` is retried.
     ///
     /// [fstatfs(2)]: https://man7.org/linux/man-pages/man2/fstatfs.2.html
     pub fn of(dir: impl AsFd) -> Result<Self, Error> {

@@ -52,8 +52,8 @@ use std::fmt;
 ///
 /// # What it costs
 ///
-/// One `getdents64` for each buffer filled and one that finds no more, which an [`EndMarker`] saves; no allocation. A
-/// record takes 24 bytes of the buffer for a name of up to 4 bytes, 32 for one of up to 12, 40 for one of up to 20.
+/// One `getdents64` for each buffer filled and one that finds no more, which an [`EndMarker`] saves; no allocation. An
+/// entry takes 24 bytes of the buffer for a name of up to 4 bytes, 32 for one of up to 12, 40 for one of up to 20.
 #[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
 pub struct Entries<'a> {
@@ -83,15 +83,15 @@ impl<'a> Entries<'a> {
 
     /// The next entry, or `None` at the end. The loop is `while let Some(entry) = entries.next()? {`.
     ///
-    /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.** That holds of
-    /// every `next` in this crate.
+    /// **`while let Ok(Some(entry)) = entries.next()`, which rustc suggests, silently takes an error for the end.** The same
+    /// goes for every `next` in this crate.
     ///
     /// Costs: at most one `getdents64`, when every entry in the buffer has been lent (more only after `EINTR` and for
     /// batches of nothing but dots); no allocation.
     ///
     /// # Errors
     ///
-    /// Once, after the entries that came before it, then `Ok(None)`. Those of [getdents64(2)] and of the file system:
+    /// Once, after the entries that came before it, then `Ok(None)`. What [getdents64(2)] and the file system can fail with:
     /// `EBADF` for a descriptor that is closed or opened with `O_PATH`, `ENOTDIR` for one that is not a directory, `EIO`,
     /// `ESTALE`, `EINVAL` (`/proc/PID/net` of a zombie), `EACCES` (`/proc/PID/map_files`, after the dots, unless the reading
     /// process, not the one that opened it, may trace the target). An empty name, which only a broken FUSE server sends (as
@@ -161,8 +161,8 @@ impl<'a> Entries<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [lseek(2)]: `EINVAL` for a cookie that the file system refuses, such as one beyond `i64::MAX`; `EBADF`.
-    /// After an error the iterator keeps its position and its entries.
+    /// What [lseek(2)] can fail with: `EINVAL` for a cookie that the file system refuses, such as one beyond `i64::MAX`;
+    /// `EBADF`. After an error the iterator keeps its position and its entries.
     ///
     /// [lseek(2)]: https://man7.org/linux/man-pages/man2/lseek.2.html
     #[doc(alias = "seekdir")]
@@ -176,7 +176,7 @@ impl<'a> Entries<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next). The count up to an error is lost.
+    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;

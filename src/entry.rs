@@ -13,10 +13,10 @@ use std::{fmt, io};
 /// One entry of a directory. [`Entries`](crate::Entries), [`ReadDir`](crate::ReadDir) and [`Dir`](crate::Dir) lend it until the
 /// next call of their `next`.
 ///
-/// Its name lives no longer than the entry does. What the record holds costs no system call and no allocation.
-/// [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open) and, where the record has no
-/// type, [`file_type`](Self::file_type) query the file system, each by a call relative to the directory, retried after `EINTR`; their
-/// errors have the [`path`](Self::path).
+/// Its name lives no longer than the entry does. The kernel's listing holds the name, the inode number and mostly the type:
+/// these cost nothing. [`stat`](Self::stat), [`statx`](Self::statx), [`read_link`](Self::read_link), [`open`](Self::open)
+/// and, where the listing has no type, [`file_type`](Self::file_type) query the file system, each by a call relative to the
+/// directory, retried after `EINTR`; their errors have the [`path`](Self::path).
 ///
 /// ```
 /// use lendir::{Entry, Error, FileType};
@@ -163,14 +163,14 @@ impl<'a> Entry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// The type; for a symbolic link, the link's own. It is the one in the record or, where that is `Unknown`, the one from a
-    /// [`stat`](Self::stat), on which a walk relies.
+    /// The type of the entry itself: of a link, `Symlink`. On most file systems the kernel's listing has it, and this costs
+    /// nothing and cannot fail.
     ///
-    /// Costs: nothing where the record has the type, as on most file systems; else one `fstatat`.
+    /// Where the listing has none, this is a [`stat`](Self::stat): it costs one `fstatat`, and a walk relies on the answer.
     ///
     /// # Errors
     ///
-    /// Where the record has no type, those of [`stat`](Self::stat).
+    /// Where the listing has no type, what [`stat`](Self::stat) can fail with.
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
@@ -180,9 +180,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The type in the record. To tell directories from files, use [`file_type`](Self::file_type).
+    /// The type in the kernel's listing. To tell directories from files, use [`file_type`](Self::file_type).
     ///
-    /// [`FileType::Unknown`] is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
+    /// `FileType::Unknown` is a real answer: some file systems never tell the type, and a FUSE server can tell anything. At a
     /// mount point it is the type of the mount point itself, not of what is mounted there.
     #[doc(alias = "DT_UNKNOWN")]
     #[inline]
@@ -197,7 +197,8 @@ impl<'a> Entry<'a> {
     ///
     /// /// Of what it leads to, if it is a link.
     /// fn stat_behind(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
-    ///     statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
+    ///     let stat = statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
+    ///     stat.map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[doc(alias("dirfd", "dir"))]
@@ -220,8 +221,8 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [fstatat(2)]: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES`
-    /// without search permission.
+    /// What [fstatat(2)] can fail with: `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process;
+    /// `EACCES` without search permission.
     ///
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
@@ -243,8 +244,8 @@ impl<'a> Entry<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [readlinkat(2)]: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH`
-    /// with its process; `EACCES` if you may not.
+    /// What [readlinkat(2)] can fail with: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by
+    /// now, or `ESRCH` with its process; `EACCES` if you may not.
     ///
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
@@ -252,26 +253,29 @@ impl<'a> Entry<'a> {
         self.directory.read_link(self.name_cstr())
     }
 
-    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside `flags`. [`File::from`](std::fs::File) makes a file of it.
+    /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside the [`OFlags`] given. [`File::from`](std::fs::File) makes a file
+    /// of it.
     ///
-    /// Opening a FIFO waits for its other end, unless [`OFlags::NONBLOCK`] is among the flags. [`OFlags::PATH`] opens the entry
+    /// Opening a FIFO waits for its other end, unless `OFlags::NONBLOCK` is among the flags. `OFlags::PATH` opens the entry
     /// itself without side effects: it opens no device, mounts nothing at an automount point, and opens a symbolic link itself.
     ///
     /// Costs: one `openat`.
     ///
     /// # Errors
     ///
-    /// Those of [openat(2)]: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with [`OFlags::DIRECTORY`], `ENXIO`
-    /// for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its process; `EACCES` if you may not.
+    /// What [openat(2)] can fail with: `ELOOP` for a symbolic link, `ENOTDIR` for all but a directory with
+    /// `OFlags::DIRECTORY`, `ENXIO` for a socket, `ENOENT` if the entry [is gone](Error::is_gone) by now, or `ESRCH` with its
+    /// process; `EACCES` if you may not.
     ///
     /// [openat(2)]: https://man7.org/linux/man-pages/man2/openat.2.html
+    /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
         self.directory.open(self.name_cstr(), flags)
     }
 
     /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you
-    /// make yourself. `cause` can be an `Errno` of [`rustix`] or an [`io::Error`]; an error of this crate keeps the path that
+    /// make yourself. `cause` can be an `Errno` of `rustix` or an [`io::Error`]; an error of this crate keeps the path that
     /// it has, if any.
     ///
     /// ```
@@ -279,7 +283,8 @@ impl<'a> Entry<'a> {
     /// use lendir::rustix::fs::{AtFlags, unlinkat};
     ///
     /// fn remove(entry: &Entry<'_>) -> Result<(), Error> {
-    ///     unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()).map_err(|errno| entry.error(errno))
+    ///     let removed = unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
+    ///     removed.map_err(|errno| entry.error(errno))
     /// }
     /// ```
     #[cold]
@@ -287,10 +292,10 @@ impl<'a> Entry<'a> {
         self.directory.error_of(self.name_cstr(), cause)
     }
 
-    /// Keeps the walk from going below it. Of this and [`follow`](Self::follow), the one called last counts, and after both what is
-    /// chosen of its name: [`Dir::skip_name`](crate::Dir::skip_name). They work in closures, as of [`Dir::find`](crate::Dir::find),
-    /// too. It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a [`ReadDir`](crate::ReadDir) or of
-    /// [`Entries`](crate::Entries), which has nothing below it to skip.
+    /// Keeps the walk from going below this entry. Of this, [`follow`](Self::follow), and the calls for its name, such as
+    /// [`Dir::skip_name`](crate::Dir::skip_name), the last one counts. It works in closures too, as of
+    /// [`Dir::find`](crate::Dir::find). It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a
+    /// [`ReadDir`](crate::ReadDir) or of [`Entries`](crate::Entries), which has nothing below it to skip.
     ///
     /// Costs nothing; in a directory in which you have named entries, what [`Dir::skip_name`](crate::Dir::skip_name) costs.
     #[doc(alias("hidden", "prune", "filter_entry"))]
@@ -299,9 +304,9 @@ impl<'a> Entry<'a> {
         self.choose(Mark::SKIPPED);
     }
 
-    /// Has the walk go below it even if it is a symbolic link. A link to a file, or to nothing, is no error.
-    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no link, this
-    /// only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
+    /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
+    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no
+    /// link, this only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {

@@ -8,9 +8,9 @@ use std::{fmt, io};
 
 /// What the kernel answered, and the path that it belongs to.
 ///
-/// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`. Control
-/// characters in a path, which a terminal would obey, display as `?`. Print no path before it. The cause is part of that text, so
-/// [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
+/// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`.
+/// Control characters in a path, which a terminal would obey, display as `?`. The text has the path already. The cause is
+/// part of that text, so [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
 ///
 /// `{:?}` is the same text, because a `main` that returns an error prints it so; `{:#?}` shows the fields.
 ///

@@ -33,15 +33,15 @@
 //! ```
 //! let mut tree = lendir::read_tree("/sys/class")?;
 //! while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-//!     println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
+//!     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
 //! }
 //! # Ok::<(), lendir::Error>(())
 //! ```
 //!
 //! An [`Iterator`] cannot lend, so over entries there is no `for` and no `collect`: copy what you keep
 //! (`entry.name().to_vec()`, `entry.path().to_owned()`). Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the
-//! signatures; it is re-exported as `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: the crate may do without the
-//! features of its other modules.
+//! signatures; it is re-exported as `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: a later version of this crate
+//! may not enable its other modules.
 //!
 //! # `read_tree` or `Walk`?
 //!
@@ -57,7 +57,7 @@
 //! | a directory is read | whole, before its first entry comes | while its entries are lent, in 32 KiB |
 //! | a call on the directory itself | through an entry's [`dir_fd`](TreeEntry::dir_fd) | [`Dir::fd`], [`Dir::stat`], empty ones too |
 //! | a directory that is removed while it is read | ends silently | [`Dir::is_removed`] |
-//! | time, sorted or not | 1.0 to 1.1 of the two loops | |
+//! | time, sorted or not | 1.0 to 1.1 times as long as a `Walk` | |
 //!
 //! # Which call do I want?
 //!
@@ -70,11 +70,12 @@
 //! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `ReadTree::options().from_fd(root, path)`; of a `Walk`, [`Dir::fd`], [`Dir::stat`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
-//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`]`(stat.st_mode).is_dir()`; as the record has it, perhaps unknown, [`Entry::d_type`] |
+//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`](https://docs.rs/rustix/1/rustix/fs/enum.FileType.html#method.from_raw_mode)`(stat.st_mode).is_dir()`; as the kernel's listing has it, perhaps unknown, [`Entry::d_type`] |
 //! | know where a link leads | [`Entry::read_link`] |
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
+//! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
 //! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
 //! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
@@ -103,9 +104,9 @@
 //!
 //! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it often takes
 //! [three](Walk#what-it-costs). Nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`], a
-//! [`ReadTree`] and a [`Walk`] stop allocating once they are large enough. `cargo bench` measures time, and
-//! `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item, are those of this version.
-//! They may change with any version.
+//! [`ReadTree`] and a [`Walk`] keep their memory, and allocate nothing once it has grown to what they read. `cargo bench`
+//! measures time, and `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item,
+//! are those of this version. They may change with any version.
 //!
 //! # Under `LD_PRELOAD`
 //!
@@ -120,7 +121,7 @@
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
-/// Of this name, because rustfmt looks for modules in it.
+/// Called `cfg_if` because rustfmt looks for modules in a macro of that name.
 macro_rules! cfg_if {
     (if #[cfg($condition:meta)] { $($then:item)* } else { $($otherwise:item)* }) => {
         $(#[cfg($condition)] $then)*
@@ -183,7 +184,7 @@ pub mod coming_from {}
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// libtest names a test that has run for a minute, and waits on. This one, the first by its name, then ends the run.
+/// Ends the run if a test hangs, which libtest would only name. Its own name comes first, so it starts first.
 #[cfg(all(test, not(miri)))]
 #[test]
 fn a_hang_ends_the_run() {

@@ -76,8 +76,8 @@ impl<'a> ListedEntry<'a> {
         }
     }
 
-    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), the file system's where the record
-    /// has none.
+    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
+    /// where the kernel's listing has none.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.arena.d_type(self.span)

@@ -34,7 +34,7 @@ use std::{fmt, io, mem};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Costs: an entry takes what its record takes in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to
+/// Costs: an entry takes what it takes in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to
 /// 4 bytes, 48 with one of up to 12, 56 with one of up to 20. A directory that is no larger than one read before takes no
 /// allocation. The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory
 /// costs more than one that is reused.
@@ -81,7 +81,7 @@ pub enum Order {
     /// Git's trees have this order too, but `find | LC_ALL=C sort` has the directory `a` before `a-b`. For git, a submodule is
     /// a file.
     ///
-    /// Where the record does not hold the type of an entry, reading queries the file system: one `fstatat` for each.
+    /// Where the kernel's listing has no type for an entry, reading queries the file system: one `fstatat` for each.
     Path,
     /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
     AsciiCaseless,
@@ -161,7 +161,7 @@ impl Listing {
     ///
     /// After each of them the listing holds, sorted, what was read before it.
     ///
-    /// - Those of [`Entries::next`](crate::Entries::next).
+    /// - What [`Entries::next`](crate::Entries::next) can fail with.
     /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
     /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
     ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
@@ -324,7 +324,8 @@ impl Listing {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// The entry whose name is these bytes, case included; of several, the first in the order of the listing.
+    /// The entry of this name, byte by byte, so case counts in [`Order::AsciiCaseless`] too. Of several entries of this name,
+    /// the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
     ///
@@ -338,9 +339,11 @@ impl Listing {
     /// # old.read(lendir::open(made.path().join("old"))?)?;
     /// # new.read(lendir::open(made.path().join("new"))?)?;
     /// # let mut found = Vec::new();
-    /// let [mut olds, mut news] = [&old, &new].map(|listing| listing.iter().peekable());
-    /// while let Some(name) = olds.peek().into_iter().chain(news.peek()).map(|entry| entry.name()).min() {
-    ///     let [old, new] = [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
+    /// let mut sides = [&old, &new].map(|listing| listing.iter().peekable());
+    /// loop {
+    ///     let heads = sides.iter_mut().filter_map(|side| side.peek());
+    ///     let Some(name) = heads.map(|entry| entry.name()).min() else { break };
+    ///     let [old, new] = sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
     ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
     /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
     /// }

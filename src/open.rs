@@ -17,9 +17,9 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 ///
 /// # Errors
 ///
-/// Those of [open(2)], with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES` without
-/// permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a path with a
-/// NUL inside. `EINTR` is retried.
+/// What [open(2)] can fail with, with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES`
+/// without permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a
+/// path with a NUL inside. `EINTR` is retried.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
@@ -63,9 +63,9 @@ pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
 
 /// Opens as [`openat`], with the flags `extra` too.
 ///
-/// [`OFlags::NOFOLLOW`] refuses a symbolic link in the last component, with `ENOTDIR`, or `ELOOP` on old kernels.
-/// [`OFlags::NOATIME`] leaves the access time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`),
-/// so after `EPERM` this opens without it, by a second call. A descriptor opened with [`OFlags::PATH`] cannot be read:
+/// `OFlags::NOFOLLOW` refuses a symbolic link in the last component, with `ENOTDIR`, or `ELOOP` on old kernels.
+/// `OFlags::NOATIME` leaves the access time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`),
+/// so after `EPERM` this opens without it, by a second call. A descriptor opened with `OFlags::PATH` cannot be read:
 /// [`Entries::next`](crate::Entries::next) answers `EBADF`.
 #[inline]
 #[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]

@@ -24,7 +24,7 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Those of [`open`], with the path.
+/// What [`open`] can fail with, with the path.
 #[doc(alias = "opendir")]
 pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
     let path = path.as_ref();
@@ -73,7 +73,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 ///
 /// ```compile_fail,E0277
 /// # let (mut dir, mut listing) = (lendir::read_dir("/proc").unwrap(), lendir::Listing::new());
-/// listing.read(&dir).unwrap(); // error: `ReadDir` is no `AsFd`. `dir.read_into(&mut listing)` reads it
+/// listing.read(&dir).unwrap(); // error: `ReadDir` is no `AsFd`. `dir.read_into` reads it
 /// ```
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
@@ -119,12 +119,12 @@ impl ReadDir {
         }
     }
 
-    /// The next entry, or `None` at the end: see [`Entries::next`](crate::Entries::next), which warns of a loop that
-    /// loses errors.
+    /// The next entry, or `None` at the end: see [`Entries::next`](crate::Entries::next). Never `while let Ok(Some(entry))`:
+    /// it takes an error for the end.
     ///
     /// # Errors
     ///
-    /// At most one, then `Ok(None)`: those of [`Entries::next`](crate::Entries::next), with the path.
+    /// At most one, then `Ok(None)`: what [`Entries::next`](crate::Entries::next) can fail with, with the path.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.find(|_| true)
@@ -141,7 +141,7 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next).
+    /// What [`next`](Self::next) can fail with.
     #[inline(always)]
     pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
@@ -153,7 +153,7 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next). The count up to an error is lost.
+    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -167,13 +167,15 @@ impl ReadDir {
     /// so `for` and `collect` take it.
     ///
     /// ```
-    /// let mut pids: Vec<u32> = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()).collect::<Result<_, _>>()?;
+    /// let pids = lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name());
+    /// let mut pids: Vec<u32> = pids.collect::<Result<_, _>>()?;
     /// pids.sort_unstable();
     /// assert!(pids.contains(&std::process::id()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// An error, of which there is at most one, comes last. Costs and errors are those of [`next`](Self::next).
+    /// An error, of which there is at most one, comes last. It costs what [`next`](Self::next) does, and
+    /// has the same errors.
     #[doc(alias = "iter")]
     #[inline]
     pub fn filter_map<T>(
@@ -193,12 +195,12 @@ impl ReadDir {
 
     /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
     ///
-    /// Costs: those of [`Listing::read`], and one `lseek` if something was read or sought, or the descriptor came from outside.
+    /// Costs: as [`Listing::read`], and one `lseek` if something was read or sought, or the descriptor came from outside.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::read`], with the path of the directory, and of that `lseek`: `ESPIPE` where the file system cannot
-    /// seek. After that one the listing is empty.
+    /// What [`Listing::read`] can fail with, with the path of the directory. And `ESPIPE` from that `lseek`, where the file
+    /// system cannot seek: then the listing is empty.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();
@@ -220,7 +222,7 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// Those of [`seek`](Self::seek).
+    /// What [`seek`](Self::seek) can fail with.
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
@@ -232,7 +234,8 @@ impl ReadDir {
     ///
     /// # Errors
     ///
-    /// Those of [`Entries::seek`](crate::Entries::seek), with the path. After one, position and entries stay as they are.
+    /// What [`Entries::seek`](crate::Entries::seek) can fail with, with the path. After an error, position and entries stay
+    /// as they are.
     #[doc(alias = "seekdir")]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {

@@ -89,24 +89,25 @@ use traversal::Traversal;
 ///
 /// # Guarantees
 ///
-/// - **Order.** A directory is lent before those below it, depth first. Its entries come consecutively, in the kernel's order or,
-///   after [`Dir::read_into`], in that of the [`Listing`](crate::Listing). The directories in it are visited in that order too.
+/// - **Order.** First comes a directory, with all of its entries; then each directory in it, with everything below that. Both
+///   come in the kernel's order or, after [`Dir::read_into`], in that of the [`Listing`](crate::Listing).
 /// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first. A root is
 ///   open already.
 /// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
 ///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
 ///   an error of `next`.
-/// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses symbolic
-///   links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Entry::follow`](crate::Entry::follow) and [`Dir::follow_name`] follow
-///   one. A
-///   level that was [closed early](WalkOptions::max_open) is found again by `..` or by names, and recognised by device, inode
-///   number and birth time. Another directory can pass for it only where the birth time does not count, as on servers, or after
-///   the clock was set back. If the level is not found, that is an error, and what is left of it is skipped.
-/// - **Unknown types are opened**, unless a call such as [`Entry::file_type`](crate::Entry::file_type) told you the type: the walk
-///   [relies on that](crate::Entry::stat). What turns out to be something else, or to be gone, is skipped silently. If the record, or
-///   an answer to you, called it a directory, that is an error: `ENOTDIR`, as it was replaced, or `ENOENT`.
-/// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it. What cannot be opened is no
-///   second error after one of its [`Entry::stat`](crate::Entry::stat).
+/// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses
+///   symbolic links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Entry::follow`](crate::Entry::follow) and
+///   [`Dir::follow_name`] follow one. A level that was [closed early](WalkOptions::max_open) is found again by `..` or by
+///   names, and recognised by device, inode number and birth time. Another directory can pass for it only where the birth
+///   time does not count, as on servers, or after the clock was set back. If the level is not found, that is an error, and
+///   what is left of it is skipped.
+/// - **Unknown types are opened**, unless a call such as [`Entry::file_type`](crate::Entry::file_type) told you the type: the
+///   walk [relies on that](crate::Entry::stat). What turns out to be something else, or to be gone, is skipped silently. But
+///   if the kernel's listing, or an answer to you, called it a directory, it is an error: `ENOTDIR`, because it was replaced,
+///   or `ENOENT`.
+/// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it. After an error of
+///   [`Entry::stat`](crate::Entry::stat), it is no second error if that entry cannot be opened.
 /// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
 ///   and two more while it follows a link; on several threads, [some more](Self::spread). Only
 ///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
@@ -118,7 +119,7 @@ use traversal::Traversal;
 /// | | system calls |
 /// |---|---|
 /// | a directory that fits into the [`Buffer`](crate::Buffer), with an [`EndMarker`](crate::EndMarker) on its file system | 3: `openat2`, `getdents64`, `close` |
-/// | one where it has none, or without `openat2` | 4: a second `getdents64` |
+/// | the same without an `EndMarker`, or without `openat2` | 4: a second `getdents64` |
 /// | a root | `openat` instead of `openat2`, and `fstatfs` for its `EndMarker` |
 /// | a directory on another mount | one more `openat`, and `fstatfs` for its `EndMarker` |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
@@ -148,7 +149,7 @@ impl Walk {
     ///
     /// # Errors
     ///
-    /// Those of [`WalkOptions::open`].
+    /// What [`WalkOptions::open`] can fail with.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open(path)
     }
@@ -168,7 +169,7 @@ impl<S> Walk<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`WalkOptions::open`]. [`next`](Self::next) is then `None`.
+    /// What [`WalkOptions::open`] can fail with. [`next`](Self::next) is then `None`.
     pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.lender.traversal.clear();
         let path = path.as_ref();
@@ -183,8 +184,8 @@ impl<S> Walk<S> {
 impl<S: Clone> Walk<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
-    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. [`Entries::next`](crate::Entries::next)
-    /// warns of a loop that loses errors.
+    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. Never `while let Ok(Some(dir))`: it
+    /// takes an error for the end.
     ///
     /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first.
     ///
@@ -195,10 +196,10 @@ impl<S: Clone> Walk<S> {
     /// - `ENOENT` for a directory that [is gone](Error::is_gone), or `ESRCH` with its process; `EACCES` if the parent may not be
     ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads back,
     ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
-    /// - [Those of a level](WalkOptions::max_open) that was closed early and cannot be found again.
-    /// - Those of [`Dir::next`], if the [`Dir`] before was dropped before its end. At the deepest level that
+    /// - Where a level that was closed early cannot be found again: see [`max_open`](WalkOptions::max_open).
+    /// - What [`Dir::next`] can fail with, if the [`Dir`] before was dropped before its end. At the deepest level that
     ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
-    /// - Those of [`WalkOptions::open`], for a root of [`open_all`](WalkOptions::open_all), and of [`Dir::enter`].
+    /// - What [`WalkOptions::open`] can fail with, for a root of [`open_all`](WalkOptions::open_all); what [`Dir::enter`] can.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
@@ -244,7 +245,7 @@ pub struct WalkOptions<S = ()> {
     state: S,
 }
 
-/// Those of [`Walk::options`].
+/// The same as [`Walk::options`].
 impl Default for WalkOptions {
     fn default() -> Self {
         Self { options: Options::default(), second_visits: false, state: () }
@@ -258,11 +259,11 @@ impl<S> WalkOptions<S> {
     ///
     /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
     /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, query
-    /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8), as the example `rm -x` does.
+    /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8).
     ///
-    /// Costs: where there is `openat2` with [`RESOLVE_NO_XDEV`], one `statx` for a directory that may not be read, and nothing
-    /// for the others. Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts
-    /// of the same file system are entered.
+    /// Costs nothing where there is `openat2` with [`RESOLVE_NO_XDEV`], but one `statx` for a directory that may not be read.
+    /// Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts of the same file
+    /// system are entered.
     ///
     /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
     #[doc(alias("xdev", "same_file_system"))]
@@ -271,11 +272,10 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// Lends each directory once more, after everything below it and without its entries: see
-    /// [`Dir::is_second_visit`] and [`Dir::parent_and_name`]. First and second visits
-    /// come in pairs, except that a level that others move or remove can be [lost](Self::max_open). On several threads too,
-    /// the second visits of all directories below have ended before that of a directory begins, and it sees what their closures
-    /// wrote.
+    /// Lends each directory once more, after everything below it and without its entries: see [`Dir::is_second_visit`] and
+    /// [`Dir::parent_and_name`]. First and second visits come in pairs, except that a level that others move or remove can be
+    /// [lost](Self::max_open). On several threads too, the second visit of a directory begins only when those of all
+    /// directories below it have ended, and it sees what their closures wrote.
     ///
     /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
     /// the walk closes levels early.
@@ -311,8 +311,9 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// Lends no entries deeper than `depth`, like `find -maxdepth`. A directory of that depth is an entry, and not opened: with
-    /// 1 the walk lends one [`Dir`](crate::Dir), the root, and its entries; with 0 that `Dir` and no entries.
+    /// `max_depth(1)`: the root's entries and nothing below, in a `Walk` and in a `read_tree`. `find -maxdepth` counts the
+    /// same. A directory of that depth is an entry, and is not opened. With 0, a `Walk` lends the root as a
+    /// [`Dir`](crate::Dir), without entries.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
@@ -337,8 +338,8 @@ impl<S> WalkOptions<S> {
     /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last
     ///   clone is dropped, as in [a recipe](crate::recipes#trees).
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
-    /// - If cloning a state panics, and you catch the panic, the walk goes on and nothing is lost. If dropping one panics, the
-    ///   error of a root that could not be opened, or of a level that was lost, may be lost with it.
+    /// - If you catch a panic of its `clone`, the walk goes on, and misses nothing. After one of its `drop`, it may miss an
+    ///   error: of a root that could not be opened, or of a lost level.
     ///
     /// ```
     /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
@@ -346,7 +347,8 @@ impl<S> WalkOptions<S> {
     ///     let depth = dir.depth();
     ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///         if entry.name() == b".git" {
-    ///             *dir.state_mut() = Some(depth); // this directory and those below it are in a repository
+    ///             // This directory and those below it are in a repository.
+    ///             *dir.state_mut() = Some(depth);
     ///         }
     ///     }
     /// }
@@ -367,9 +369,9 @@ impl<S> WalkOptions<S> {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](crate::open()), with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file or a
-    /// FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that may not be read
-    /// is lent all the same, and [`Dir::next`] returns the error.
+    /// What [`open`](crate::open()) can fail with, with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a
+    /// file or a FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that
+    /// may not be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
         let mut walk = self.begin(Roots::default(), b"");
         walk.reopen(path)?;
@@ -383,7 +385,8 @@ impl<S> WalkOptions<S> {
     /// path and depth 0, and the next call goes on with the next root. A relative path is looked up then, too.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+    /// let mut walk = lendir::Walk::options().open_all(roots);
     /// let mut errors = 0;
     /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
     /// assert_eq!(errors, 1);

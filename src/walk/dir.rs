@@ -22,45 +22,28 @@ use std::{fmt, io};
 
 /// An open directory of a [`Walk`](super::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
-/// **After a `break`, the walk also goes below directories that you never saw.** To find them, it reads the directory again from
-/// the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the loop; to keep
-/// it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also read once more,
-/// because you may have read it [through the descriptor](Self::fd). If a server lists entries only then, the walk enters them
-/// without lending them.
-///
-/// **What you say of a name holds**, before or after its entry is lent, and even if it is never lent; what you say last counts.
-/// When the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
-/// not lend, in the order in which you last named them.
+/// ```
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     println!("{:?}:", dir.path());
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         println!("    {:?}", entry.name_os());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
 ///
 /// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
-/// `next`:
+/// `next`: the compiler refuses it.
 ///
-/// ```compile_fail,E0499
-/// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
-/// let first = walk.next()?;
-/// let second = walk.next()?; // error: `walk` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
+/// **After a `break`, the walk also goes below directories that it has not lent.** To find them, it reads the directory again
+/// from the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the
+/// loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also
+/// read once more, because you may have read it [through the descriptor](Self::fd).
 ///
-/// ```compile_fail,E0499
-/// # fn keep(mut dir: lendir::Dir<'_>) -> Result<(), lendir::Error> {
-/// let first = dir.next()?;
-/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// A reader of its own would move the position that the walk reads from:
-///
-/// ```compile_fail,E0277
-/// # fn read(dir: lendir::Dir<'_>, listing: &mut lendir::Listing) -> Result<(), lendir::Error> {
-/// listing.read(&dir)?; // error: `Dir` is no `AsFd`. `dir.read_into(listing)` reads it
-/// # Ok(())
-/// # }
-/// ```
+/// **Each call for a name holds**, before or after its entry is lent, and even if it is never lent; the last one counts. When
+/// the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
+/// not lend, in the order in which you last named them.
 pub struct Dir<'a, S = ()> {
     entries: Entries<'a>,
     /// What its name is relative to, at a second visit.
@@ -121,7 +104,7 @@ impl<'a, S> Dir<'a, S> {
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
     /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
     ///
-    /// [`Entries::next`] warns of a loop that loses errors.
+    /// Never `while let Ok(Some(entry))`: it takes an error for the end.
     ///
     /// Costs: as [`Entries::next`]; the name of a directory or a link is copied, that of a file is not.
     ///
@@ -130,7 +113,7 @@ impl<'a, S> Dir<'a, S> {
     /// At most one, then `Ok(None)`. The walk still goes below the directories that came before it. If the `Dir` is dropped
     /// earlier, [`Walk::next`](super::Walk::next) returns the error.
     ///
-    /// - Those of [`Entries::next`].
+    /// - What [`Entries::next`] can fail with.
     /// - For a directory that exists and cannot be opened for reading, what the kernel answered: `EACCES` as a rule, or `EPERM`,
     ///   `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
@@ -155,7 +138,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next). With `?`, the first directory that may not be read ends the search of the tree.
+    /// What [`next`](Self::next) can fail with. With `?`, the first directory that may not be read ends the search of the tree.
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
@@ -173,7 +156,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next). The count up to an error is lost.
+    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
     #[inline]
     pub fn count(&mut self) -> Result<u64, Error> {
         let mut count = 0;
@@ -227,14 +210,14 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: those of [`Listing::read`], and if an entry was lent before, one `lseek`. It copies the names of directories and of
-    /// symbolic links, and the path of the directory. So where every level of a chain is read like this, the time grows with the
-    /// square of the depth. [`read_tree`](crate::read_tree) does not copy the path.
+    /// Costs: as [`Listing::read`], and one `lseek` if an entry was lent before. It copies the names of directories and of
+    /// symbolic links, and the path of the directory. So where every level of a chain is read like this, the time grows with
+    /// the square of the depth. [`read_tree`](crate::read_tree) does not copy the path.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::read`] and of [`next`](Self::next). The listing then holds the entries before the error, and the walk
-    /// goes below these.
+    /// What [`Listing::read`] and [`next`](Self::next) can fail with. The listing then holds the entries before the error,
+    /// and the walk goes below these.
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
@@ -264,8 +247,9 @@ impl<'a, S> Dir<'a, S> {
         Ok(self.has_entries)
     }
 
-    /// Keeps the walk from going below any entry of this name, before or after it is lent. What is chosen of a name last counts,
-    /// here, with [`follow_name`](Self::follow_name) and [`enter`](Self::enter), and by its entry: [`Entry::skip_below`].
+    /// Keeps the walk from going below any entry of this name, before or after it is lent. Of this,
+    /// [`follow_name`](Self::follow_name), [`enter`](Self::enter) and the calls of its [`Entry`], the last one for a name
+    /// counts.
     ///
     /// ```
     /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
@@ -318,9 +302,9 @@ impl<'a, S> Dir<'a, S> {
         self.choices.choose(name, choice)
     }
 
-    /// Keeps the walk from going below any entry of this directory, and forgets what was chosen of names before.
-    /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before its
-    /// end, the rest is not read.
+    /// Keeps the walk from going below any entry of this directory, and takes back all calls for names before this one.
+    /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before
+    /// its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_all(&mut self) {
@@ -381,8 +365,9 @@ impl<'a, S> Dir<'a, S> {
         self.links.target(self.depth()).is_some()
     }
 
-    /// Its descriptor, for `*at` calls on its entries. If the directory may not be read, it is one with `O_PATH`, which
-    /// `fchmod` refuses. It borrows from the walk, as [`path`](Self::path) does.
+    /// Its descriptor, for `*at` calls on its entries, and for calls on the directory itself. `fchmod` refuses it if the
+    /// directory may not be read, because then it is opened with `O_PATH`. It borrows from the walk, as [`path`](Self::path)
+    /// does.
     ///
     /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
     /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`,
@@ -397,7 +382,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [fstat(2)], with the path. A server can return any error, such as `EIO` or `ESTALE`.
+    /// What [fstat(2)] can fail with, with the path. A server can return any error, such as `EIO` or `ESTALE`.
     ///
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     #[doc(alias = "metadata")]
@@ -409,7 +394,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// # Errors
     ///
-    /// Those of [`stat`](Self::stat), and `ENOSYS` before Linux 4.11.
+    /// What [`stat`](Self::stat) can fail with, and `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
         retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
     }
@@ -451,6 +436,35 @@ impl<S> fmt::Debug for Dir<'_, S> {
     }
 }
 
+/// The compiler lets nobody keep a directory, or an entry, beyond the next call of `next`:
+///
+/// ```compile_fail,E0499
+/// # fn keep(walk: &mut lendir::Walk) -> Result<(), lendir::Error> {
+/// let first = walk.next()?;
+/// let second = walk.next()?; // error: `walk` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0499
+/// # fn keep(mut dir: lendir::Dir<'_>) -> Result<(), lendir::Error> {
+/// let first = dir.next()?;
+/// let second = dir.next()?; // error: `dir` is still borrowed by `first`
+/// drop(first);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A reader of its own would move the position that the walk reads from:
+///
+/// ```compile_fail,E0277
+/// # fn read(dir: lendir::Dir<'_>, listing: &mut lendir::Listing) -> Result<(), lendir::Error> {
+/// listing.read(&dir)?; // error: `Dir` is no `AsFd`. `dir.read_into(listing)` reads it
+/// # Ok(())
+/// # }
+/// ```
+///
 /// Nor does the compiler take a name from one call and a directory from another: this would remove a directory of the current one
 /// where the walk knows no parent.
 ///

@@ -5,8 +5,8 @@
 //! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
 //!
 //! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is then the error. If `next`
-//! returned the error instead, the directory would have no visits and no state, and a caller could not remove it at its second
-//! visit. If it is empty, the kernel removes it though it was not read.
+//! returned the error instead, the directory would have no visits and no state. A caller could not remove it at its second
+//! visit, which the kernel allows if it is empty.
 
 use super::identity::Mount;
 use super::raw_open;

@@ -34,14 +34,14 @@ use std::{fmt, io};
 /// ```
 /// let mut tree = lendir::read_tree("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-///     println!("{:?}", entry.path()); // {:?} escapes control characters, which a terminal would obey
+///     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// Those of [`TreeOptions::open`], which also says what it costs.
+/// What [`TreeOptions::open`] can fail with. Its costs stand there too.
 #[doc(alias("walkdir", "fts", "nftw", "find"))]
 pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
     ReadTree::options().open(path)
@@ -53,7 +53,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// let mut tree = lendir::read_tree("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
-///         entry.skip_below(); // nothing below it comes
+///         entry.skip_below(); // do not go below it
 ///     } else if entry.name().ends_with(b".conf") {
 ///         println!("{:?}", entry.path());
 ///     }
@@ -82,7 +82,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 ///
 /// # Guarantees
 ///
-/// Those of a [`Walk`](super::Walk#guarantees) that concern the tree: it never leaves the tree, unless you call
+/// The same as a [`Walk`](super::Walk#guarantees)'s, where they concern the tree: it never leaves the tree, unless you call
 /// [`follow`](TreeEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
 ///
 /// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
@@ -98,11 +98,11 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. A level that stays
-/// without entries, because an error of reading it waits, or, as in a [`Walk`](super::Walk#what-it-costs), the level above was
-/// closed early, takes 104 bytes. [Following a link](TreeEntry::follow) takes memory for the directories above it. Ten million files in one
-/// directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A [`Walk`](super::Walk)
-/// reads such a directory in 32 KiB.
+/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files
+/// in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A
+/// [`Walk`](super::Walk) reads such a directory in 32 KiB. Rarely, a level without entries left stays, and takes 104 bytes:
+/// where an error of reading it waits or, as in a [`Walk`](super::Walk#what-it-costs), the level above was closed early.
+/// [Following a link](TreeEntry::follow) takes memory for the directories above it.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
 pub struct ReadTree {
@@ -149,24 +149,24 @@ impl ReadTree {
         TreeOptions::default()
     }
 
-    /// Goes on to the next entry and lends it. `None` when nothing is left. [`Entries::next`](crate::Entries::next)
-    /// warns of a loop that loses errors.
+    /// Goes on to the next entry and lends it. `None` when nothing is left. Never `while let Ok(Some(entry))`: it takes an
+    /// error for the end.
     ///
     /// # Errors
     ///
     /// With the path concerned. The next call continues.
     ///
-    /// - Those of reading a directory, after the entries that were read before: those of [`Listing::read`] and, if it may not be
-    ///   read, of [`Dir::next`](crate::Dir::next).
-    /// - Those of [`Walk::next`](super::Walk::next): of a directory that cannot be opened, after its entry; of a level that was
-    ///   closed early and cannot be found again; of a root of [`open_all`](TreeOptions::open_all).
+    /// - Where a directory cannot be read, what [`Listing::read`] and [`Dir::next`](crate::Dir::next) can fail with. It comes
+    ///   after the entries that were read before it.
+    /// - What [`Walk::next`](super::Walk::next) can fail with: where a directory cannot be opened, after its entry; where a
+    ///   level that was closed early cannot be found again; for a root of [`open_all`](TreeOptions::open_all).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<TreeEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.lend()) } else { None })
     }
 
-    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop. Nor
-    /// should an error of an entry, which a `?` in the loop would make of it:
+    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
+    /// A `?` on a call of an entry would end it, so match instead:
     ///
     /// ```
     /// let mut tree = lendir::read_tree("/sys/class")?;
@@ -196,8 +196,8 @@ impl ReadTree {
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next). **With `?`, the first directory that may not be read ends the search of the tree.** To report
-    /// errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
+    /// What [`next`](Self::next) can fail with. **With `?`, the first directory that may not be read ends the search of the
+    /// tree.** To report errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
     #[inline(always)]
     pub fn find(&mut self, mut wanted: impl FnMut(&TreeEntry<'_>) -> bool) -> Result<Option<TreeEntry<'_>>, Error> {
         while self.advance()? {
@@ -233,7 +233,7 @@ impl ReadTree {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs and errors are those of [`next`](Self::next).
+    /// It costs what [`next`](Self::next) does, and has the same errors.
     #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
@@ -254,7 +254,8 @@ impl ReadTree {
     ///
     /// ```
     /// let mut paths: Vec<_> = lendir::read_tree("src")?.paths().collect::<Result<_, _>>()?;
-    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str())); // the lines of `find | LC_ALL=C sort`
+    /// // The lines of `find | LC_ALL=C sort`:
+    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     /// # assert!(paths.contains(&"src/walk/read_tree.rs".into()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -456,7 +457,8 @@ impl fmt::Debug for ReadTree {
 /// ```
 /// use lendir::{Order, ReadTree};
 ///
-/// let mut tree = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes).open("/sys/class")?;
+/// let options = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes);
+/// let mut tree = options.open("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 ///     assert!(entry.depth() <= 2);
 /// }
@@ -470,7 +472,7 @@ pub struct TreeOptions {
     read_ahead: usize,
 }
 
-/// Those of [`ReadTree::options`].
+/// The same as [`ReadTree::options`].
 impl Default for TreeOptions {
     fn default() -> Self {
         Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0 }
@@ -497,14 +499,15 @@ impl TreeOptions {
     /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one for the current directory, and
     /// one for each level above that has entries left.
     ///
-    /// [`WalkOptions::max_open`](crate::WalkOptions::max_open) says when it closes levels early, and how it finds them again. The
-    /// entries left of a level that it does not find do not come.
+    /// [`WalkOptions::max_open`](crate::WalkOptions::max_open) says when it closes levels early, and how it finds them again.
+    /// If it does not find one, that is an error, and the entries left there do not come.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.set_max_open(descriptors);
         self
     }
 
-    /// Lends no entries deeper than `depth`, like `find -maxdepth`: with 1 those of the root, with 0 none.
+    /// `max_depth(1)`: the root's entries and nothing below, in a `Walk` and in a `read_tree`. `find -maxdepth` counts the
+    /// same. With 0, no entry comes.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
@@ -538,7 +541,7 @@ impl TreeOptions {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Order, entries and errors are those of a tree that is read on one thread. What goes wrong ahead, the tree itself does again
+    /// Order, entries and errors are the same as on one thread. What goes wrong ahead, the tree itself does again
     /// when it comes there, so an error that happens once may never show. What changes, and only with this option:
     ///
     /// - **A directory may be opened and read before its entry is lent.** A `chmod` before that helps only where it could not be
@@ -565,8 +568,8 @@ impl TreeOptions {
     ///
     /// # Errors
     ///
-    /// Those of [`Walk::open`](super::Walk::open): `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file. If the root may
-    /// not be read, [`ReadTree::next`] returns the error.
+    /// What [`Walk::open`](super::Walk::open) can fail with: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file.
+    /// If the root may not be read, [`ReadTree::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
         let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
@@ -577,7 +580,8 @@ impl TreeOptions {
     /// error of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
     ///
     /// ```
-    /// let mut trees = lendir::ReadTree::options().open_all(["/sys/class", "/no/such/directory", "/sys/bus"]);
+    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+    /// let mut trees = lendir::ReadTree::options().open_all(roots);
     /// let mut errors = 0;
     /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
     /// assert_eq!(errors, 1);

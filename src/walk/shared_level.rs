@@ -44,8 +44,8 @@ impl<S> SharedLevel<S> {
         Some((start, levels.into_iter().rev().map(|level| level.level)))
     }
 
-    /// A thread does not find it on its way back. Returns whether that is news: a lost level is reported once, and has no second
-    /// visit, whoever is the last there and whenever it comes back.
+    /// Notes that a thread did not find this level on its way back: it has no second visit then. Returns whether it is the
+    /// first to notice, which reports it.
     pub(super) fn lose(&self) -> bool {
         !self.is_lost.swap(true, Relaxed)
     }

@@ -27,7 +27,7 @@ pub(super) struct Stack<T> {
     levels: Vec<Level<T>>,
     /// How many of them are open.
     open: usize,
-    /// How many may be. Less than the caller's `max_open` once the system has refused a descriptor.
+    /// How many may be open. Less than the caller's `max_open` once the system has refused a descriptor.
     limit: usize,
     /// Of the levels before this one, only the base is open.
     closed_until: usize,
@@ -195,7 +195,7 @@ impl<T> Stack<T> {
         Some(other.unwrap_or(first))
     }
 
-    /// Closes one level, if there is one that may be closed. Returns whether there was.
+    /// Closes the first level that may be closed. Returns whether there was one.
     #[cold]
     pub(super) fn close_first(&mut self, links: &Links) -> bool {
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.

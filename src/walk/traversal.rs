@@ -4,7 +4,7 @@
 //! roots     the trees to do after this one     /var
 //! stack     the levels with something to do    /usr           share         doc
 //! pending   their names still to do            lib sbin src   icons man     adduser apt bash
-//! path      of the current directory           /usr/share/doc
+//! path      of the name gone to last           /usr/share/doc
 //! ```
 //!
 //! A level stays on the stack while it has names pending, and with second visits until its own. The traversal does not know how a

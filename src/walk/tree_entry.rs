@@ -103,8 +103,8 @@ impl<'a> TreeEntry<'a> {
         }
     }
 
-    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), the file system's where the record
-    /// has none.
+    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
+    /// where the kernel's listing has none.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.entry.d_type()
@@ -153,26 +153,25 @@ impl<'a> TreeEntry<'a> {
         self.entry.ino()
     }
 
-    /// Nothing below it comes. An entry of unknown type is then not opened to find out whether it is a directory. For an entry that
-    /// has nothing below it, this only takes back [`skip_rest`](Self::skip_rest).
+    /// Does not go below this entry. If its type is unknown, it is not opened to find out whether it is a directory. Of this,
+    /// [`follow`](Self::follow) and [`skip_rest`](Self::skip_rest), the last call counts, on a file too.
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_below(&self) {
         self.feedback.choose(Mark::SKIPPED);
     }
 
-    /// Leaves its directory: nothing below it comes, and no entry of its directory after it.
-    ///
-    /// An error of reading that directory still comes.
+    /// Leaves its directory: does not go below this entry, and lends none of its directory after it. An error of reading that
+    /// directory still comes.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest(&self) {
         self.feedback.choose(Mark::LAST);
     }
 
-    /// What is below it comes even if it is a symbolic link. A link to a file, or to nothing, is no error. For an entry that is no
-    /// link, this only takes back [`skip_below`](Self::skip_below) and [`skip_rest`](Self::skip_rest).
-    /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself.
+    /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
+    /// only takes back [`skip_below`](Self::skip_below) and [`skip_rest`](Self::skip_rest). [`file_type`](Self::file_type)
+    /// and [`stat`](Self::stat) still answer for the link itself.
     ///
     /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
     /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.

@@ -14,15 +14,6 @@ use std::marker::PhantomData;
 ///
 /// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`.
 /// So it can neither be kept nor replaced by another.
-///
-/// ```compile_fail,E0521
-/// use lendir::{Walk, Worker};
-/// use std::cell::RefCell;
-///
-/// thread_local!(static KEPT: RefCell<Vec<&'static mut Worker<'static>>> = const { RefCell::new(Vec::new()) });
-/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker))); // error: it would escape
-/// # Ok::<(), lendir::Error>(())
-/// ```
 pub struct Worker<'scope, S = ()> {
     lender: Lender<S>,
     others: Others<'scope, Traversal<S>>,
@@ -36,13 +27,13 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         Self { lender, others, index, on_its_thread: PhantomData }
     }
 
-    /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is left.
-    /// Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load. The
-    /// loop of which [`Entries::next`](crate::Entries::next) warns ends this thread only.
+    /// As [`Walk::next`](super::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is
+    /// left. Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
+    /// Never `while let Ok(Some(dir))`: it takes an error for the end, of this thread only.
     ///
     /// # Errors
     ///
-    /// Those of [`Walk::next`](super::Walk::next).
+    /// What [`Walk::next`](super::Walk::next) can fail with.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.lender.advance(Some(&self.others))? { Some(self.lender.lend()) } else { None })
@@ -54,8 +45,8 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         until_ok(|| self.lender.advance(Some(&self.others)), on_error).then(|| self.lender.lend())
     }
 
-    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] that another thread is lent still
-    /// lends its entries. The compiler refuses to use that of this thread after this call.
+    /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] of another thread still lends its
+    /// entries. The compiler refuses to use this thread's after this call.
     ///
     /// ```
     /// let found = lendir::Walk::open("/sys/class")?.spread(2, |worker| {
@@ -116,8 +107,18 @@ impl<S> fmt::Debug for Worker<'_, S> {
     }
 }
 
-/// The compiler also refuses to put a worker in the place of another, to use it on another thread, to move it out of its closure,
-/// and to begin another tree:
+/// The compiler refuses to keep a worker, to put it in the place of another, to use it on another thread, to move it out of its
+/// closure, and to begin another tree:
+///
+/// ```compile_fail,E0521
+/// use lendir::{Walk, Worker};
+/// use std::cell::RefCell;
+///
+/// type Workers = Vec<&'static mut Worker<'static>>;
+/// thread_local!(static KEPT: RefCell<Workers> = const { RefCell::new(Vec::new()) });
+/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker)));
+/// # Ok::<(), lendir::Error>(())
+/// ```
 ///
 /// ```compile_fail,E0277
 /// lendir::Walk::default().spread(1, |outer| {
@@ -127,7 +128,9 @@ impl<S> fmt::Debug for Worker<'_, S> {
 /// ```
 ///
 /// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| std::thread::scope(|scope| drop(scope.spawn(|| worker.index()))));
+/// lendir::Walk::default().spread(1, |worker| {
+///     std::thread::scope(|scope| drop(scope.spawn(|| worker.index())));
+/// });
 /// ```
 ///
 /// ```compile_fail,E0507

@@ -8,7 +8,6 @@
 //! After `--`: `--draw` also draws the pictures in `.github/pictures`, of the rows that the tables show. `--test` checks the answers
 //! and measures nothing. Words select the rows with one of them in their title or label.
 
-mod again;
 mod agree;
 mod answers;
 mod commands;
@@ -128,15 +127,10 @@ fn measure(
     if arguments.has("--test") && arguments.ask_for(walk.title, agree::LABEL) {
         println!("{}: {}: {}", walk.title, agree::LABEL, agree::check());
     }
-    let mut again = Table::new("Walk again");
-    if asked(&again, "/usr") {
-        let tree = trees::Fixture::System("/usr").make();
-        again.measure(bench, &tree.label, vec![own_walkers::lendir(&tree), again::lendir(&tree), again::std(&tree)]);
-    }
     let figures_of_readme = figures_of_readme(&walk);
     let work = work::table(arguments, bench);
     let pictures = [("readers.svg", picture_of_readers(&read, &sort)), ("walkers.svg", picture_of_walkers(&walk))];
-    let mut text = [read, pids, sort, walk, again, work].map(|table| table.to_string()).concat();
+    let mut text = [read, pids, sort, walk, work].map(|table| table.to_string()).concat();
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
     text += &network::tables(arguments);
