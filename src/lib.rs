@@ -70,12 +70,14 @@
 //! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `ReadTree::options().from_fd(root, path)`; of a `Walk`, [`Dir::fd`], [`Dir::stat`] |
 //! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
 //! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
+//! | compare two directories, or two trees | the loop at [`Listing::by_name`]; [a recipe](recipes#trees) |
 //! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`](https://docs.rs/rustix/1/rustix/fs/enum.FileType.html#method.from_raw_mode)`(stat.st_mode).is_dir()`; as the kernel's listing has it, perhaps unknown, [`Entry::d_type`] |
 //! | know where a link leads | [`Entry::read_link`] |
 //! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
 //! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
 //! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
 //! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
+//! | go on where an entry is gone by now | [`Error::is_gone`] |
 //! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
 //! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
 //! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
@@ -84,21 +86,20 @@
 //! | visit a directory after everything below it, to remove it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
 //! | have what is below an entry right after it | [`read_tree`] |
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
-//! | walk on several threads | [`Walk::spread`]; to work on each file, cancel: [recipes](recipes#threads) |
+//! | walk on several threads | [`Walk::spread`]; in order, [`TreeOptions::read_ahead`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | have a tree in order, as fast as many threads, from a server or a cold disk | [`TreeOptions::read_ahead`] |
 //! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
-//! # What the kernel promises while others change the directory
+//! # What the kernel promises while the directory changes
 //!
 //! On local file systems it returns an entry that stays throughout a scan exactly once, with one exception: if all entries
-//! that tmpfs has yet to return are removed between two `getdents64`, it returns those that are left once more. An entry that
-//! is made, removed or renamed meanwhile may or may not come. Hashed ext4 can return a renamed one twice; NFS, 9p and CIFS
-//! even one that stays. A program that makes an entry for each one it reads may never end on xfs and on ext4 without
-//! `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does not hide this: it would have to
-//! remember every name.
+//! that tmpfs has yet to return are removed between two `getdents64`, it returns those that are left once more. So a loop may
+//! remove the entries that it is lent. An entry that is made, removed or renamed meanwhile may or may not come. Hashed ext4 can
+//! return a renamed one twice; NFS, 9p and CIFS even one that stays. A program that makes an entry for each one it reads may
+//! never end on xfs and on ext4 without `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does
+//! not hide this: it would have to remember every name.
 //!
 //! # What it costs
 //!

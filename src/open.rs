@@ -54,6 +54,9 @@ pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
+/// A symbolic link is followed. Where others may put one in place of the directory, call
+/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)`, which refuses it.
+///
 /// Costs: one system call. A `&CStr` is not copied; another path takes an allocation for its NUL. In the error of a path with a
 /// NUL inside, bytes that are not UTF-8 are replaced.
 #[inline]

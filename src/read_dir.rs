@@ -90,8 +90,8 @@ pub struct ReadDir {
 
 impl ReadDir {
     /// Reads the directory `dir` from the current position of the descriptor, which is the beginning if it has just been
-    /// opened. Its entries and errors have paths that begin with `path`, which nothing looks up; with `""` entries have their
-    /// names alone.
+    /// opened, and the end if it has been read, also through a duplicate of it: [`rewind`](Self::rewind) it then. Its entries
+    /// and errors have paths that begin with `path`, which nothing looks up; with `""` entries have their names alone.
     ///
     /// Costs: the two allocations of [`read_dir`].
     pub fn from_fd(dir: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Self {

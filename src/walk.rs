@@ -112,7 +112,7 @@ use traversal::Traversal;
 ///   and two more while it follows a link; on several threads, [some more](Self::spread). Only
 ///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
-///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-others-change-the-directory).
+///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-the-directory-changes).
 ///
 /// # What it costs
 ///
@@ -398,7 +398,8 @@ impl<S> WalkOptions<S> {
     }
 
     /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
-    /// begin with `path`, which nothing looks up; with `""` they are relative to the root.
+    /// begin with `path`, which nothing looks up; with `""` they are relative to the root. As it is open already,
+    /// [`follow_roots`](Self::follow_roots) changes nothing.
     ///
     /// Costs: one `lseek`, as the root is read from its beginning, one `fstatfs`, and the memory of [`open`](Self::open). A
     /// descriptor that cannot be read is lent all the same, and [`Dir::next`] returns the error.

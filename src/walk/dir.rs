@@ -409,6 +409,9 @@ impl<'a, S> Dir<'a, S> {
     /// At a second visit, the open directory that it is in, and its name there: for `unlinkat`, `renameat` and the like. For a root
     /// that was opened by a path, the current directory and that path, which the call then looks up once more.
     ///
+    /// By such a name, `chmodat` follows a link that others have put in place of the directory. To change the directory itself,
+    /// call `fchmod`, `fchown` or the like on its [`fd`](Self::fd).
+    ///
     /// `None` where a name alone would act elsewhere: for a root that came [as a descriptor](super::WalkOptions::from_fd), and
     /// where the level above is [lost](super::WalkOptions::max_open), which was an error of [`Walk::next`](super::Walk::next).
     /// And at a first visit: by then, its parent may be closed for good.
