@@ -1,6 +1,6 @@
 //! Deep trees, and how few descriptors and how little stack their walk takes.
 
-use crate::links;
+use crate::follow;
 use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
@@ -143,7 +143,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
                 combs_far_apart(at, if change == 0 { 4096 / "../".len() } else { 0 });
                 tree::comb(&at.join("z"), COMB_DEPTH);
                 symlink(aside.path(), at.join("m/m/m/link")).unwrap();
-                links::nest(at, 30);
+                follow::nest(at, 30);
             });
             let path = |levels| tree.path().join("m/".repeat(levels));
             let _counted = Counted::begin();
