@@ -17,7 +17,7 @@
 //!   `kept_open`: the descriptors that a walk keeps;
 //! - `examples`: the examples, run as programs; `rm`: the one that must remove nothing else.
 //!
-//! `fixture` makes directories to read, and runs the examples; `stamps` says when a walk lends what; `strace` shows system calls.
+//! `fixture` makes directories to read, and runs the examples; `strace` shows system calls.
 //! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, finds the examples,
 //! makes trees and removes them, holds the result of one reading, and states what a walk must lend (`support::visits`), and what a
 //! `ReadTree` must (`support::pre_order`). A test that mounts, injects faults or needs a hostile file system belongs in
@@ -47,7 +47,6 @@ mod roots;
 mod share_costs;
 mod skip_name;
 mod spread;
-mod stamps;
 mod state;
 mod strace;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
