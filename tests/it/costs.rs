@@ -79,6 +79,11 @@ pub fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     }
 }
 
+/// What a `Vec` takes that has grown to so many elements, by doubling.
+pub const fn grown(count: usize, size: usize) -> usize {
+    count.next_power_of_two() * size
+}
+
 #[test]
 fn buffer_is_one_allocation_of_its_capacity() {
     let once = |bytes| Allocated { times: 1, bytes, freed: bytes };

@@ -1,10 +1,15 @@
-//! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, against `std` and `find -L`.
+//! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, against `std` and `find -L`. The walk comes
+//! back from there.
 
 use crate::fixture::{has_gnu, run};
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::process;
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Visit, What, by_std, directories, errors, in_one_order, walked};
+use crate::visits::{
+    Lent, Plan, Visit, What, assert_nothing_is_lost_silently, by_std, directories, errors, in_one_order, walked,
+};
+use crate::walk_bounds::leave_room;
 use lendir::Walk;
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +18,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub const WAYS: [Way; 7] = [
+const WAYS: [Way; 7] = [
     PLAIN,
     Way { max_open: 4, ..PLAIN },
     POST,
@@ -28,11 +33,11 @@ fn plan(way: Way) -> Plan {
     Plan { follows: true, ..way.plan() }
 }
 
-pub fn followed(way: Way, root: &Path) -> Vec<Visit> {
+fn followed(way: Way, root: &Path) -> Vec<Visit> {
     walked(&mut way.options().open(root).unwrap(), |_| plan(way))
 }
 
-pub fn followed_by_std(way: Way, root: &Path) -> Vec<Visit> {
+fn followed_by_std(way: Way, root: &Path) -> Vec<Visit> {
     by_std(root, way.second_visits, |_| plan(way))
 }
 
@@ -164,4 +169,92 @@ fn loop_to_a_root_without_a_path_says_where_it_leads() {
         dir.follow_name("up");
     }
     assert_eq!(errors, ["a/up: leads back to ."]);
+}
+
+/// A directory that the walk reaches through a link has other ancestors than one of the same depth that it reaches directly.
+#[test]
+fn ancestors_through_a_link_are_forgotten_with_it() {
+    let tree = Tree::of(&["a/", "b/t/"]);
+    let at = |name: &str| tree.path().join(name);
+    symlink("../b/t", at("a/l")).unwrap();
+    symlink("../../a", at("b/t/to_a")).unwrap();
+    symlink("..", at("b/t/to_b")).unwrap();
+    for way in WAYS {
+        let way = Way { is_sorted: true, ..way };
+        assert_eq!(followed(way, tree.path()), followed_by_std(way, tree.path()), "{way:?}");
+    }
+}
+
+/// Levels with a directory `a` and a directory `z`, each below a link `m` of the one above: `0`, `1`, and so on.
+pub fn nest(at: &Path, levels: usize) {
+    for level in 0..levels {
+        tree::make(at, &[format!("{level}/a/"), format!("{level}/z/")]);
+        if level > 0 {
+            symlink(at.join(level.to_string()), at.join(format!("{}/m", level - 1))).unwrap();
+        }
+    }
+}
+
+/// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names. With some descriptors to
+/// spare, some of these are left open.
+#[test]
+fn levels_above_links_are_closed_and_found() {
+    const LEVELS: usize = 19; // The model opens paths, and twice as many links in one may be too many for the kernel.
+    let parts = Tree::new(|at| nest(at, LEVELS));
+    let root = parts.path().join("0");
+    for (way, max_open) in WAYS.into_iter().flat_map(|way| [4, 5, 6, 7, 9, 12, 32].map(|max_open| (way, max_open))) {
+        let way = Way { max_open, ..way };
+        assert_eq!(followed(way, &root), followed_by_std(way, &root), "{way:?}");
+    }
+    let mut lost = 0;
+    // Once the walk is below them all, one of the links leads elsewhere.
+    let is_at = |at: &Path, level: usize| at == root.join("m/".repeat(level).trim_end_matches('/'));
+    for (way, max_open) in WAYS[..6].iter().flat_map(|way| [4, 6, 9, 12].map(|max_open| (way, max_open))) {
+        let way = Way { max_open, is_sorted: true, ..*way };
+        let expected = followed_by_std(way, &root);
+        for changed in [1, 5, 10, 17] {
+            let link = parts.path().join(format!("{changed}/m"));
+            let target = fs::read_link(&link).unwrap();
+            let change = |target: &Path| {
+                fs::remove_file(&link).unwrap();
+                symlink(target, &link).unwrap();
+            };
+            tree::make(parts.path(), &["twin/a/"]);
+            let (mut walk, mut lent) = (way.options().open(&root).unwrap(), Lent::default());
+            let plan = |at: &Path| {
+                if is_at(at, LEVELS - 1) {
+                    change(&parts.path().join("twin"));
+                }
+                Plan { follows: true, ..way.plan() }
+            };
+            while lent.take(&mut walk, |_| (), plan) {}
+            change(&target);
+            fs::remove_dir_all(parts.path().join("twin")).unwrap();
+            let what = format!("{way:?}, changed {changed}");
+            assert_nothing_is_lost_silently(&lent.visits, &expected, &what);
+            let errors = errors(&lent.visits);
+            assert!(errors.iter().all(|(_, errno)| *errno == libc::ENOENT), "{what}: {errors:?}");
+            assert!(errors.len() <= LEVELS - changed, "{what}: {errors:?}");
+            lost += errors.len();
+        }
+    }
+    assert!(lost > 50, "{lost} levels lost");
+}
+
+/// The way up through the ancestors takes two descriptors at a time. The first level, the current one and the link's target take
+/// three.
+#[test]
+fn process_with_few_descriptors_follows_links() {
+    process::run("follow::process_with_few_descriptors_follows_links", 60, || {
+        for seed in 0..8 {
+            let (_tree, root) = made(seed);
+            for way in WAYS {
+                let expected = followed_by_std(way, &root);
+                let others = leave_room(5);
+                let visits = followed(way, &root);
+                drop(others);
+                assert_eq!(visits, expected, "seed {seed}, {way:?}");
+            }
+        }
+    });
 }

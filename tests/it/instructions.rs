@@ -6,11 +6,15 @@
 
 use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
+use crate::support::process;
+use crate::support::scratch::Scratch;
 use lendir::EndMarker;
 use std::fmt::Write;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
-use std::{fs, thread};
+use std::process::{Command, Stdio};
+use std::thread;
 use tempfile::TempDir;
 
 const TEST: &str = "one_frame_with_the_callers_loop";
@@ -82,7 +86,7 @@ fn one_frame_with_the_callers_loop() {
 }
 
 /// Whether valgrind is installed; if not, reports that `test` is skipped.
-pub fn has_valgrind(test: &str) -> bool {
+fn has_valgrind(test: &str) -> bool {
     let has = Command::new("valgrind").arg("--version").output().is_ok();
     if !has {
         skip(test, "valgrind");
@@ -144,7 +148,7 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
 }
 
 /// Runs its arguments. For each call of a function `measured`, it writes its counts to a file whose name begins with `file`.
-pub fn callgrind(file: &Path) -> Command {
+fn callgrind(file: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--tool=callgrind", "--toggle-collect=*::measured", "--dump-after=*::measured"]);
     command.arg(format!("--callgrind-out-file={}", file.display()));
@@ -152,11 +156,26 @@ pub fn callgrind(file: &Path) -> Command {
 }
 
 /// What [`callgrind`] wrote about a call, and the number of its instructions. The first call is number 1.
-pub fn of_call(file: &Path, call: usize) -> (String, u32) {
+fn of_call(file: &Path, call: usize) -> (String, u32) {
     let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
     let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind wrote no totals");
     let instructions = totals.parse().unwrap();
     (of_call, instructions)
+}
+
+/// The instructions of each call of `measured` in the [`part`](process::part) of `test`. `None` where valgrind is missing, which is
+/// reported.
+pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
+    if !has_valgrind(test) {
+        return None;
+    }
+    let counts = Scratch::new();
+    fs::set_permissions(counts.path(), Permissions::from_mode(0o777)).unwrap(); // the part may be nobody's
+    let file = counts.path().join("out");
+    let mut callgrind = callgrind(&file);
+    callgrind.stderr(Stdio::null()); // a warning for each walk: valgrind does not know `openat2`
+    process::run_under(callgrind, test);
+    Some((1..=calls).map(|call| of_call(&file, call).1.try_into().unwrap()).collect())
 }
 
 /// The function named in `line`, such as `fn=(12) lendir::walk::Walk::next`, if it must be inlined.

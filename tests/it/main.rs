@@ -10,24 +10,24 @@
 //!   `walk_bounds`: a deep tree, few descriptors, or the way back up; `walk_errors`: an error of a walk;
 //!   `read_tree`: a promise of `ReadTree` or `TreeEntry`, or what it costs; `unreadable`: a directory that may not be read;
 //!   `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
-//! - `said`, `said_model`, `enter`, `links`, `follow`: what a walk enters because the caller says so; `spread`: a walk on several
-//!   threads; `model`: what holds of every walk, whatever the caller says and the tree does;
+//! - `choices`, `follow`: what a walk enters because the caller chose it; `spread`: a walk on several threads; `model`: what holds
+//!   of every walk, whatever the caller chooses and the tree does;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
 //! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that a walk keeps;
 //! - `examples`: the examples, run as programs; `rm`: the one that must remove nothing else.
 //!
-//! `fixture` makes directories to read, and runs the examples; `stamps` says when a walk lends what; `strace` shows system calls.
+//! `fixture` makes directories to read, and runs the examples; `strace` shows system calls.
 //! `support` is shared with the other test binaries: it skips a test, runs a part of one in another process, finds the examples,
 //! makes trees and removes them, holds the result of one reading, and states what a walk must lend (`support::visits`), and what a
 //! `ReadTree` must (`support::pre_order`). A test that mounts, injects faults or needs a hostile file system belongs in
 //! `tests/kernel`.
 
 mod attack_costs;
+mod choices;
 mod clone_panics;
 mod contract;
 mod costs;
-mod enter;
 mod entry;
 mod errors;
 mod examples;
@@ -36,7 +36,6 @@ mod follow;
 mod instructions;
 mod kept_open;
 mod link_costs;
-mod links;
 mod listing;
 mod model;
 mod oracle;
@@ -45,12 +44,9 @@ mod read_dir;
 mod read_tree;
 mod rm;
 mod roots;
-mod said;
-mod said_model;
 mod share_costs;
 mod skip_name;
 mod spread;
-mod stamps;
 mod state;
 mod strace;
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]

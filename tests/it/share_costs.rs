@@ -7,7 +7,7 @@ use crate::support::process;
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, mkdirat, renameat};
+use rustix::fs::{Mode, mkdirat, renameat, symlinkat};
 use std::fs;
 use std::iter;
 use std::os::unix::fs::symlink;
@@ -177,8 +177,10 @@ fn ancestors_are_not_asked_for_again_by_each_thread() {
         for (levels, second_visits) in LEVELS.into_iter().flat_map(|levels| [(levels, false), (levels, true)]) {
             let (top, target) = (Tree::new(|_| ()), Tree::of(&["below/"]));
             let chain = Tree::new(|at| {
-                tree::chain(at, levels);
-                (0..levels).for_each(|level| symlink(target.path(), at.join("m/".repeat(level)).join("z")).unwrap());
+                tree::nest_with(at, levels, |dir, _| {
+                    mkdirat(dir, "m", Mode::RWXU).unwrap();
+                    symlinkat(target.path(), dir, "z").unwrap();
+                });
             });
             symlink(chain.path(), top.path().join("z")).unwrap();
             let walk = Walk::options().second_visits(second_visits).open(top.path()).unwrap();

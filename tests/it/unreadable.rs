@@ -1,19 +1,17 @@
 //! Directories that exist but may not be read: a walk lends them like any other, and whoever reads one gets the error, once.
 
-use crate::spread::THREADS;
 use crate::strace::{Counted, calls, total};
 use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use lendir::{Dir, Error, Listing, Walk};
-use std::collections::BTreeMap;
+use rustix::fs::{AtFlags, Mode, chmodat, mkdirat};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -176,71 +174,12 @@ fn what_is_named_in_it_is_entered() {
     });
 }
 
-/// The bytes of a directory's files, with everything below it, which are complete at the second visit.
-#[derive(Debug, Default)]
-struct Node {
-    path: PathBuf,
-    bytes: AtomicU64,
-    above: Option<Arc<Node>>,
-}
-
-/// The usual way to sum up: the first visit makes a node, the second adds it to the parent's.
-#[test]
-fn sums_are_right_around_it() {
-    let _watchdog = Watchdog::new(60);
-    as_nobody(|| {
-        let tree = Tree::new(|at| {
-            for number in 0..40 {
-                tree::make(at, &[format!("{number}/a/file"), format!("{number}/secret/file"), format!("{number}/z/")]);
-                fs::write(at.join(format!("{number}/a/file")), [0; 1000]).unwrap();
-                fs::write(at.join(format!("{number}/file")), [0; 5000]).unwrap();
-                forbid(&at.join(format!("{number}/secret")));
-            }
-        });
-        for max_open in [4, 32] {
-            for threads in THREADS {
-                let top = Arc::new(Node::default());
-                let options = Walk::options().second_visits(true).max_open(max_open).with_state(Arc::clone(&top));
-                let parts = options.open(tree.path()).unwrap().spread(threads, |worker| {
-                    let (mut sums, mut errors) = (BTreeMap::new(), 0);
-                    while let Some(mut dir) = worker.next_ok(|error| panic!("{error}")) {
-                        let node = Arc::clone(dir.state());
-                        if dir.is_second_visit() {
-                            assert_eq!(node.path, dir.path(), "the state is that of another directory");
-                            let bytes = node.bytes.load(Relaxed);
-                            node.above.as_ref().unwrap().bytes.fetch_add(bytes, Relaxed);
-                            sums.insert(dir.path().to_owned(), bytes);
-                            continue;
-                        }
-                        let mut bytes = 0;
-                        while let Some(entry) = dir.next_ok(|_| errors += 1) {
-                            let stat = entry.stat().unwrap();
-                            bytes += if stat.st_mode & libc::S_IFMT == libc::S_IFREG { stat.st_size } else { 0 };
-                        }
-                        let bytes = AtomicU64::new(bytes.try_into().unwrap());
-                        *dir.state_mut() = Arc::new(Node { path: dir.path().to_owned(), bytes, above: Some(node) });
-                    }
-                    (sums, errors)
-                });
-                assert_eq!(parts.iter().map(|part| part.1).sum::<usize>(), 40);
-                let sums: BTreeMap<_, _> = parts.into_iter().flat_map(|part| part.0).collect();
-                assert_eq!(sums.len(), 1 + 40 * 4);
-                assert_eq!((sums[tree.path()], sums[&tree.path().join("7")]), (40 * 6000, 6000), "{threads} threads");
-                assert_eq!(top.bytes.load(Relaxed), 40 * 6000);
-                assert_eq!(Arc::strong_count(&top), 1, "a state outlives the walk");
-            }
-        }
-    });
-}
-
 /// A chain of directories, each with an empty one beside the next that may not be searched, and comes last.
 fn closed_chain(at: &Path, depth: usize, mode: u32) {
-    tree::nest(at, std::iter::repeat_n(["m", "z"].as_slice(), depth));
-    let mut dir = at.to_owned();
-    for _ in 0..depth {
-        fs::set_permissions(dir.join("z"), Permissions::from_mode(mode)).unwrap();
-        dir.push("m");
-    }
+    tree::nest_with(at, depth, |dir, _| {
+        mkdirat(dir, "m", Mode::RWXU).unwrap();
+        mkdirat(dir, "z", Mode::from_raw_mode(mode)).unwrap();
+    });
 }
 
 /// The way back from it is that of its parent.
@@ -280,13 +219,12 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
 
 /// Beside the next level, each level has a directory that may be read, but not searched.
 fn chain_of_names_that_cannot_be_opened(at: &Path, depth: usize) {
-    tree::nest(at, std::iter::repeat_n(["m", "u"].as_slice(), depth));
-    let mut dir = at.to_owned();
-    for _ in 0..depth {
-        tree::make(&dir.join("u"), &["1/", "2/", "3/", "4/", "5/", "6/", "7/", "8/"]);
-        fs::set_permissions(dir.join("u"), Permissions::from_mode(0o600)).unwrap();
-        dir.push("m");
-    }
+    tree::nest_with(at, depth, |dir, _| {
+        for name in ["m", "u", "u/1", "u/2", "u/3", "u/4", "u/5", "u/6", "u/7", "u/8"] {
+            mkdirat(dir, name, Mode::RWXU).unwrap();
+        }
+        chmodat(dir, "u", Mode::from_raw_mode(0o600), AtFlags::empty()).unwrap();
+    });
 }
 
 /// Walks it with second visits. `test` is the one that calls this.
@@ -356,31 +294,5 @@ fn what_is_below_it_is_given_to_other_threads() {
             visits
         });
         assert!(parts[1] > 0 && parts[0] + parts[1] == 2 * 200 + 3, "{parts:?}");
-    });
-}
-
-/// From the parent the walk goes up, wherever the levels above have been moved.
-#[test]
-fn levels_are_found_again_though_the_way_back_begins_where_nobody_may_search() {
-    as_nobody(|| {
-        for mode in [0o755, 0o444, 0o000] {
-            for threads in [1, 3] {
-                let tree = Tree::new(|at| closed_chain(at, 30, mode));
-                let moved = tree.path().join("moved");
-                let options = Walk::options().max_open(4);
-                let visits: Vec<usize> = options.open(tree.path()).unwrap().spread(threads, |worker| {
-                    let (mut listing, mut visits) = (Listing::new(), 0);
-                    while let Some(mut dir) = worker.next().unwrap() {
-                        let _ = dir.read_into(&mut listing);
-                        if dir.depth() == 30 && dir.name() == b"z" {
-                            fs::rename(tree.path().join("m"), &moved).unwrap();
-                        }
-                        visits += 1;
-                    }
-                    visits
-                });
-                assert_eq!(visits.iter().sum::<usize>(), 61, "mode {mode:o}, {threads} threads");
-            }
-        }
     });
 }

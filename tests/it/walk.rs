@@ -1,12 +1,14 @@
 //! What `Walk` and `Dir` promise: the order, skipping, when a directory is opened, the second visit.
 
 use crate::support::machine::runs_long;
+use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Prune, Visit, What, by_std, walk, walked};
-use lendir::{Dir, Entry, FileType, Order, Walk};
+use crate::visits::{Plan, Prune, by_std, directories, walk, walked};
+use lendir::{Buffer, Dir, Entries, Entry, FileType, Listing, Order, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
@@ -44,21 +46,14 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
 }
 
 #[test]
-fn agrees_with_std_on_random_trees() {
-    for seed in 0..if runs_long() { 50 } else { 2 } {
-        let make = |at: &Path| tree::random(at, seed);
-        let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
-        for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
-            check(&tree, &format!("tree {seed}, {plan:?}"), |_| plan);
-        }
-    }
-}
-
-#[test]
 fn any_mix_of_calls_does_what_each_of_them_says() {
-    let tree = Tree::new(|at| tree::random(at, 0));
     for seed in 0..if runs_long() { 1000 } else { 8 } {
+        let make = |at: &Path| tree::random(at, seed % 8);
+        let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
         check(&tree, &format!("plan {seed}"), |path| Plan::any(seed, path));
+        if seed == 0 {
+            check(&tree, "all", |_| Plan::ALL);
+        }
     }
 }
 
@@ -79,25 +74,6 @@ fn agrees_with_std_on_system_trees() {
     assert!(visited > 300, "{visited} directories");
 }
 
-/// `find` lends only what is wanted, but the walk goes below the others too.
-#[test]
-fn find_skips_entries_and_hides_none() {
-    let tree = Tree::new(|at| tree::comb(at, 20));
-    for max_open in BOUNDS {
-        let mut walk = walk(tree.path(), max_open, false);
-        let (mut found, mut visits) = (0, 0);
-        for_each(&mut walk, |dir| {
-            visits += 1;
-            while let Some(entry) = dir.find(|entry| entry.name() == b"z").unwrap() {
-                assert_eq!(entry.name(), b"z");
-                found += 1;
-                entry.skip_below();
-            }
-        });
-        assert_eq!((found, visits), (20, 41));
-    }
-}
-
 /// So the caller can still change a directory whose entry it was lent.
 #[test]
 fn directory_is_opened_when_the_walk_comes_to_it() {
@@ -109,27 +85,6 @@ fn directory_is_opened_when_the_walk_comes_to_it() {
         let mut found = 0;
         for_each(&mut walk, |dir| found += usize::from(dir.path().ends_with(&late)));
         assert_eq!(found, 2);
-    }
-}
-
-#[test]
-fn removed_directory_is_one_error_unless_it_is_skipped() {
-    for is_skipped in [false, true] {
-        let tree = Tree::of(&["gone/", "a/", "z/"]);
-        let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
-        at_root(&mut walk, |entry, name| {
-            if name == "gone" {
-                fs::remove_dir(tree.path().join(name)).unwrap();
-                if is_skipped {
-                    entry.skip_below();
-                }
-            }
-        });
-        let visits = walked(&mut walk, |_| Plan::ALL);
-        let errors: Vec<_> = visits.iter().filter(|visit| matches!(visit.what, What::Error(_))).collect();
-        let expected = Visit { path: tree.path().join("gone"), depth: 1, what: What::Error(libc::ENOENT) };
-        assert_eq!(errors, if is_skipped { vec![] } else { vec![&expected] });
-        assert_eq!(visits.len() - errors.len(), 5, "a and z twice, and the root once more");
     }
 }
 
@@ -191,4 +146,78 @@ fn directory_on_another_mount_is_entered_only_if_it_may_be() {
         let expected = if same_mount { &[][..] } else { &[Path::new("/proc")] };
         assert_eq!(below, expected, "same mount {same_mount}");
     }
+}
+
+/// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
+#[test]
+fn whoever_reads_a_lent_directory_loses_nothing() {
+    let (tree, with_link) = (Tree::of(&["a/b/c/", "d/e/", "f"]), Tree::of(&["a/", "b/"]));
+    symlink("/proc/self/fdinfo", with_link.path().join("link")).unwrap();
+    let mut buffer = Buffer::new();
+    let mut read_by_entries = |dir: &Dir<'_>| _ = Entries::new(&dir.fd(), &mut buffer).count().unwrap();
+    let mut listing = Listing::new();
+    let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
+    let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
+    let thens: [fn(&mut Dir<'_>); 5] = [
+        |_| (),
+        |dir| dir.read_into(&mut Listing::new()).unwrap(),
+        |dir| while dir.next().unwrap().is_some() {},
+        |dir| assert_eq!(dir.count().unwrap(), 0),
+        |dir| assert!(dir.find(|_| true).unwrap().is_none()),
+    ];
+    for read in readers {
+        // What the caller chooses holds, though there is no entry left that could come.
+        let mut walk = Walk::open(with_link.path()).unwrap();
+        let mut dir = walk.next().unwrap().unwrap();
+        read(&dir);
+        assert!(dir.next().unwrap().is_none());
+        dir.skip_name("a");
+        assert!(dir.follow_name("link"));
+        let visits = walked(&mut walk, |_| Plan::ALL);
+        assert_eq!(directories(&visits), ["b", "link"].map(|name| with_link.path().join(name)));
+        for then in thens {
+            let mut walk = Walk::open(tree.path()).unwrap();
+            let mut visits = 0;
+            while let Some(mut dir) = walk.next().unwrap() {
+                read(&dir);
+                then(&mut dir);
+                visits += 1;
+            }
+            assert_eq!(visits, 6);
+        }
+    }
+    let (mut dir, mut listing) = (lendir::read_dir(tree.path()).unwrap(), Listing::new());
+    for _ in 0..2 {
+        listing.read(dir.fd()).unwrap();
+        assert_eq!(listing.len(), 3);
+    }
+    dir.read_into(&mut listing).unwrap();
+    assert_eq!(listing.len(), 3);
+}
+
+#[test]
+fn calls_on_a_directory_are_about_that_directory() {
+    let tree = Tree::of(&["a/b/", "file"]);
+    let mut walk = Walk::open(tree.path()).unwrap();
+    while let Some(mut dir) = walk.next().unwrap() {
+        let (path, depth) = (dir.path(), dir.depth());
+        let stat = dir.stat().unwrap();
+        assert_eq!(stat.st_ino, rustix::fs::stat(path).unwrap().st_ino);
+        assert_eq!(dir.statx(lendir::StatxFlags::INO).unwrap().stx_ino, stat.st_ino);
+        let error = dir.error(rustix::io::Errno::PERM);
+        assert_eq!((error.path(), error.depth(), errno(&error)), (path, depth, libc::EPERM));
+        while let Some(entry) = dir.next().unwrap() {
+            let error = entry.error(rustix::io::Errno::PERM);
+            assert_eq!((error.path(), error.depth()), (&*entry.path(), entry.depth()));
+            assert_eq!((&*entry.path(), entry.depth()), (&*path.join(entry.name_os()), depth + 1));
+        }
+        assert_eq!(dir.count().unwrap(), 0, "entries after the end");
+    }
+    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut counts = Vec::new();
+    while let Some(mut dir) = walk.next().unwrap() {
+        counts.push((dir.name_os().to_owned(), dir.count().unwrap()));
+    }
+    let root = tree.path().file_name().unwrap().to_owned();
+    assert_eq!(counts, [(root, 2), ("a".into(), 1), ("b".into(), 0)]);
 }

@@ -1,13 +1,13 @@
 //! Deep trees, and how few descriptors and how little stack their walk takes.
 
-use crate::links;
+use crate::follow;
 use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, by_std, walk, walked};
 use lendir::{Dir, Listing, Order, Walk};
-use rustix::fs::{AtFlags, OFlags, fcntl_getfl, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, fcntl_getfl, mkdirat, statat, symlinkat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, Permissions};
@@ -104,13 +104,13 @@ fn no_more_descriptors_are_open_than_stated() {
         }
         // A level without anything left to do is closed once the level below it is open: even if there are links, which nobody
         // follows, and what is skipped.
-        let chain = Tree::new(|at| tree::chain(at, 300));
-        let mut at = chain.path().to_owned();
-        for _ in 0..300 {
-            symlink(".", at.join("zz")).unwrap();
-            fs::create_dir(at.join("skipped")).unwrap();
-            at.push("m");
-        }
+        let chain = Tree::new(|at| {
+            tree::nest_with(at, 300, |dir, _| {
+                mkdirat(dir, "m", Mode::RWXU).unwrap();
+                mkdirat(dir, "skipped", Mode::RWXU).unwrap();
+                symlinkat(".", dir, "zz").unwrap();
+            });
+        });
         let (mut walk, mut listing) = (walk(chain.path(), 32, false), Listing::new());
         let mut count = 0;
         while let Some(mut dir) = walk.next().unwrap() {
@@ -143,7 +143,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
                 combs_far_apart(at, if change == 0 { 4096 / "../".len() } else { 0 });
                 tree::comb(&at.join("z"), COMB_DEPTH);
                 symlink(aside.path(), at.join("m/m/m/link")).unwrap();
-                links::nest(at, 30);
+                follow::nest(at, 30);
             });
             let path = |levels| tree.path().join("m/".repeat(levels));
             let _counted = Counted::begin();
@@ -231,11 +231,12 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
         fs::set_permissions(at, Permissions::from_mode(mode))
     }
     // Where it is made, by the end of the path.
-    let changes: [(&[&str], Change); 5] = [
+    let changes: [(&[&str], Change); 6] = [
         (&["a", "z"], |at, _| fs::remove_dir(at)),
         (&["a", "z"], move_aside),
         (&["a", "z"], |at, _| allow(at, 0o000)),
         (&["m/z"], |at, aside| move_aside(at.parent().unwrap(), aside)),
+        (&["m/z"], |at, aside| allow(at, 0o000).and_then(|()| move_aside(at.parent().unwrap(), aside))),
         (&[""], |at, _| allow(at, 0o300)),
     ];
     let ways =

@@ -1,13 +1,13 @@
 //! Allocations of a walk: none per directory once its memory has grown.
 
-use crate::costs::{NOTHING, allocated};
+use crate::costs::{NOTHING, allocated, grown};
 use crate::fixture::numbered;
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
 use lendir::{Buffer, Dir, Listing, Walk};
-use std::fs;
+use rustix::fs::{Mode, mkdirat, symlinkat};
 use std::hint::black_box;
-use std::os::unix::fs::symlink;
+use std::iter;
 use std::path::Path;
 
 /// What a caller does in each directory.
@@ -88,11 +88,6 @@ fn directory_that_is_listed_again_and_again_takes_no_more_memory() {
     assert_eq!(allocated(|| list(100)), NOTHING);
 }
 
-/// What a `Vec` takes that has grown to so many elements, by doubling.
-const fn grown(count: usize, size: usize) -> usize {
-    count.next_power_of_two() * size
-}
-
 /// As much as the documentation of `Walk` states, doubled, because memory doubles when it grows.
 #[test]
 fn walk_takes_memory_for_what_is_left_to_do() {
@@ -102,10 +97,9 @@ fn walk_takes_memory_for_what_is_left_to_do() {
     const ALL_LEVELS: usize = grown(LEVELS, 112);
     const ANCESTORS: usize = 90 * LEVELS;
     let linked_chain = |at: &Path, count: usize| {
-        tree::chain(at, count);
-        let end = at.join("m/".repeat(count));
-        fs::create_dir(end.join("empty")).unwrap();
-        symlink("empty", end.join("link")).unwrap();
+        let end = tree::nest(at, iter::repeat_n(tree::CHAIN, count));
+        mkdirat(&end, "empty", Mode::RWXU).unwrap();
+        symlinkat("empty", &end, "link").unwrap();
     };
     let taken = |make: fn(&Path, usize), max_open: usize, second_visits: bool| {
         let tree = Tree::new(|at| make(at, LEVELS));

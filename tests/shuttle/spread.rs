@@ -13,7 +13,6 @@ mod read_ahead;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/scratch.rs"]
 mod scratch;
-#[path = "../it/stamps.rs"]
 mod stamps;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 #[path = "../support/tree.rs"]

@@ -87,15 +87,22 @@ pub const CHAIN: &[&str] = &["m"];
 /// Most file systems list them in the order in which they were made, in that of names, or backwards: `m` is never the last.
 pub const COMB: &[&str] = &["a", "m", "z"];
 
-/// Levels of directories with these names, each in the `m` of the level above.
-pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>) {
+/// Levels of directories with these names, each in the `m` of the level above. Returns the deepest.
+pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>) -> OwnedFd {
+    let levels: Vec<_> = levels.into_iter().collect();
+    nest_with(at, levels.len(), |dir, level| {
+        levels[level].iter().for_each(|name| mkdirat(dir, *name, Mode::RWXU).unwrap());
+    })
+}
+
+/// `depth` levels, each the `m` of the level above, where `make` makes it and what is beside it. Returns the deepest.
+pub fn nest_with(at: &Path, depth: usize, make: impl Fn(&OwnedFd, usize)) -> OwnedFd {
     let mut dir = lendir::open(at).unwrap();
-    for names in levels {
-        for name in names {
-            mkdirat(&dir, *name, Mode::RWXU).unwrap();
-        }
+    for level in 0..depth {
+        make(&dir, level);
         dir = lendir::openat(&dir, "m").unwrap();
     }
+    dir
 }
 
 /// Directories side by side, named by numbers of `digits` digits.

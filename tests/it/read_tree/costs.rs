@@ -1,6 +1,6 @@
 //! What reading a tree costs: no allocation once warm, and memory and system calls that grow with the tree.
 
-use crate::costs::allocated;
+use crate::costs::{allocated, grown};
 use crate::strace::{Counted, totals};
 use crate::support::machine::runs_long;
 use crate::support::process;
@@ -41,11 +41,6 @@ fn nothing_is_allocated_once_warm() {
     }
 }
 
-/// What a `Vec` takes that has grown to so many elements, by doubling.
-const fn grown(count: usize, size: usize) -> usize {
-    count.next_power_of_two() * size
-}
-
 /// As much as the documentation states, doubled, because memory doubles when it grows; all that was ever allocated is a small
 /// multiple of it. A path that is copied for each directory would take the square.
 #[test]
@@ -75,13 +70,11 @@ fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
         const LEVELS: usize = 300;
         const FILES: usize = 100;
         let tree = Tree::new(|at| {
-            let mut dir = lendir::open(at).unwrap();
-            for _ in 0..LEVELS {
-                let make = |name: String| mknodat(&dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
+            tree::nest_with(at, LEVELS, |dir, _| {
+                let make = |name: String| mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
                 (0..FILES).for_each(|number| make(format!("{number:03}")));
-                mkdirat(&dir, "m", Mode::RWXU).unwrap();
-                dir = lendir::openat(&dir, "m").unwrap();
-            }
+                mkdirat(dir, "m", Mode::RWXU).unwrap();
+            });
         });
         let mut read_all = ReadTree::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
         let others = leave_room(2); // the root is open

@@ -148,7 +148,7 @@ fn work_is_split_off_at_any_depth() {
     const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
     let _watchdog = Watchdog::new(300);
     let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);
-    let tree = Tree::new(|at| tree::nest(at, levels));
+    let tree = Tree::new(|at| drop(tree::nest(at, levels)));
     for stops in [false, true] {
         let is_split = AtomicBool::new(false);
         let parts = POST.begin(tree.path()).spread(2, |worker| {

@@ -1,18 +1,12 @@
 //! Together the threads lend what one lends, in its order, and all of them work.
 
 use super::{STOP_READING, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
-use crate::stamps::{self, Clock, read_all};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use crate::visits::{Plan, by_std, walked};
-use lendir::{Dir, Worker};
-use rustix::fs::{AtFlags, fstat, statat};
 use std::collections::HashSet;
 use std::fs;
-use std::iter;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -55,55 +49,6 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
                 let parts = way.begin(tree.path()).spread(threads, |worker| walked(worker, plan));
                 let visits = in_one_order(parts.into_iter().flatten());
                 assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
-            }
-        }
-    }
-}
-
-/// Checks that `dir` is the directory at its path, and at the second visit at its name in its parent.
-fn check_descriptors(dir: &Dir<'_>) {
-    let is_at = |dir: &dyn AsFd, path: &Path| fstat(dir.as_fd()).unwrap().st_ino == fs::metadata(path).unwrap().ino();
-    assert!(is_at(&dir.fd(), dir.path()), "{dir:?}");
-    let named = dir.parent_and_name().map(|(parent, name)| statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).unwrap());
-    assert_eq!(named.is_some(), dir.is_second_visit(), "{dir:?}");
-    assert!(named.is_none_or(|named| named.st_ino == dir.stat().unwrap().st_ino), "{dir:?}");
-}
-
-#[test]
-fn directory_comes_before_all_below_it_and_again_after_them() {
-    let _watchdog = Watchdog::new(300);
-    let trees: [&dyn Fn(&Path); 3] = [
-        &|at| {
-            tree::wide(at, 30, 2);
-            (0..30).for_each(|number| tree::wide(&at.join(format!("{number:02}")), 8, 1));
-        },
-        &|at| tree::comb(at, 60),
-        &|at| {
-            tree::wide(at, 5, 1);
-            (0..5).for_each(|number| tree::comb(&at.join(number.to_string()), 20));
-        },
-    ];
-    for make in trees {
-        let tree = Tree::new(make);
-        let count = PLAIN.by_std(tree.path()).len();
-        for way in [PLAIN, POST, TIGHT] {
-            for threads in [2, 8] {
-                for _ in 0..if runs_long() { 100 } else { 2 } {
-                    let clock = Clock::new();
-                    let visit = |worker: &mut Worker<'_>| {
-                        let look = |dir: Dir<'_>| {
-                            check_descriptors(&dir);
-                            read_all(dir);
-                        };
-                        clock.visit(worker, tree.path(), look).unwrap()
-                    };
-                    let parts = way
-                        .begin(tree.path())
-                        .spread(threads, |worker| iter::from_fn(|| visit(worker)).collect::<Vec<_>>());
-                    let stamps: Vec<_> = parts.into_iter().flatten().collect();
-                    assert_eq!(stamps.len(), if way.second_visits { 2 * count } else { count });
-                    stamps::check(tree.path(), way.second_visits, &stamps);
-                }
             }
         }
     }

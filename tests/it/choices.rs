@@ -1,0 +1,269 @@
+//! Whatever the caller chooses of names, in whatever order, the walk enters what a model says, in its order.
+
+use crate::spread::THREADS;
+use crate::support::machine::{Watchdog, runs_long};
+use crate::support::scan::{ORDERS, errno};
+use crate::support::tree::{self, Random, Tree};
+use crate::visits::{Plan, by_std, directories};
+use lendir::{Dir, Entry, FileType, Listing, StatxFlags, Walk};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Skip,
+    Enter,
+    Follow,
+}
+
+/// What was chosen.
+#[derive(Default)]
+struct Model {
+    /// The last choice of each name, in the order in which these were made.
+    choices: Vec<(Vec<u8>, Choice)>,
+    /// Whether only what is named is entered.
+    only_named: bool,
+    /// The names in the order of the last listing.
+    listed: Option<Vec<Vec<u8>>>,
+}
+
+/// What comes of a name: it is entered, or there is this error, whose path ends so.
+type Outcome = (Vec<u8>, Result<(), i32>);
+
+impl Model {
+    /// Up to three random calls about an entry. It is a directory, a link or a file, and its record says so.
+    fn about(&mut self, entry: &Entry<'_>, random: &mut Random) {
+        let is_noted = entry.d_type() != FileType::RegularFile && !self.only_named;
+        for _ in 0..random.below(4) {
+            let choice = match random.below(4) {
+                0 => {
+                    entry.skip_below();
+                    Choice::Skip
+                }
+                1 => {
+                    entry.follow();
+                    Choice::Follow
+                }
+                2 => {
+                    entry.stat().unwrap();
+                    continue;
+                }
+                _ => {
+                    entry.statx(StatxFlags::TYPE).unwrap();
+                    continue;
+                }
+            };
+            if is_noted {
+                self.choose(entry.name(), choice);
+            }
+        }
+    }
+
+    fn choose(&mut self, name: &[u8], choice: Choice) {
+        self.choices.retain(|(chosen, _)| chosen != name);
+        self.choices.push((name.to_vec(), choice));
+    }
+
+    fn skip_all(&mut self) {
+        (self.choices, self.only_named) = (vec![], true);
+    }
+
+    /// `there` are the names that exist, in the kernel's order. What is lent comes in the order in which it was lent; then what is
+    /// not, in the order in which it was last chosen.
+    fn expected(mut self, there: &[Vec<u8>]) -> Vec<Outcome> {
+        let lent = self.listed.take().unwrap_or(there.to_vec());
+        let is_noted = |name: &Vec<u8>| !self.only_named && !name.ends_with(b"f");
+        let mut all = Vec::new();
+        for name in lent.into_iter().filter(is_noted) {
+            let of_name = self.choices.iter().position(|(chosen, _)| *chosen == name);
+            let choice = of_name.map(|at| self.choices.remove(at).1);
+            all.push((name, choice));
+        }
+        all.extend(self.choices.into_iter().map(|(name, choice)| (name, Some(choice))));
+        all.into_iter().filter_map(|(name, choice)| outcome(name, choice, there)).collect()
+    }
+}
+
+fn outcome(name: Vec<u8>, choice: Option<Choice>, there: &[Vec<u8>]) -> Option<Outcome> {
+    let kind = name.last().filter(|_| there.contains(&name));
+    let what = match (choice, kind) {
+        (Some(Choice::Skip), _) => return None,
+        (Some(_), None) if !is_name(&name) => Err(libc::EINVAL),
+        (Some(_), None) if name.len() > 255 => Err(libc::ENAMETOOLONG),
+        (_, Some(b'd')) | (Some(Choice::Follow), Some(b'l')) => Ok(()),
+        (Some(Choice::Enter), None) => Err(libc::ENOENT),
+        (Some(Choice::Enter), _) => Err(libc::ENOTDIR),
+        _ => return None,
+    };
+    let shown = name.iter().flat_map(|byte| if *byte == 0 { &b"\\0"[..] } else { std::slice::from_ref(byte) });
+    Some((shown.copied().collect(), what))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !name.contains(&0)
+}
+
+/// Up to this many random calls.
+fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &mut Random) -> Model {
+    let mut model = Model::default();
+    let mut listing = Listing::with_order(ORDERS[random.below(ORDERS.len())]);
+    for _ in 0..random.below(most) {
+        let name = &names[random.below(names.len())];
+        match random.below(12) {
+            0..5 => {
+                if let Some(entry) = dir.next().unwrap() {
+                    model.about(&entry, random);
+                }
+            }
+            7 => match random.below(60) {
+                0 => {
+                    dir.skip_all();
+                    model.skip_all();
+                }
+                1..4 => {
+                    (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap());
+                    model.listed = Some(listing.iter().map(|entry| entry.name().to_vec()).collect());
+                }
+                4..7 => {
+                    let wanted = |entry: &Entry<'_>| {
+                        model.about(entry, random);
+                        entry.name() == name
+                    };
+                    dir.find(wanted).unwrap();
+                }
+                7 => drop(dir.count().unwrap()),
+                _ => {}
+            },
+            8 => {
+                assert!(dir.enter(name));
+                model.choose(name, Choice::Enter);
+            }
+            9 => {
+                assert!(dir.follow_name(name));
+                model.choose(name, Choice::Follow);
+            }
+            _ => {
+                dir.skip_name(name);
+                model.choose(name, Choice::Skip);
+            }
+        }
+    }
+    model
+}
+
+/// A directory, a file and a link of each number.
+fn make(at: &Path, count: usize, target: &Path) {
+    for number in 0..count {
+        fs::create_dir(at.join(format!("{number:03}d"))).unwrap();
+        File::create(at.join(format!("{number:03}f"))).unwrap();
+        symlink(target, at.join(format!("{number:03}l"))).unwrap();
+    }
+}
+
+#[test]
+fn any_calls_enter_what_the_model_enters() {
+    let _watchdog = Watchdog::new(300);
+    let outside = Tree::of(&["below/"]);
+    for count in [2, 60] {
+        let tree = Tree::new(|at| make(at, count, &outside.path().join("below")));
+        let there: Vec<_> =
+            fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name().into_encoded_bytes()).collect();
+        // Names that are never lent, some of which are prefixes or extensions of others.
+        let others =
+            ["", ".", "..", "000", "000d/", "000dd", "zzz", "0", "001d\0", "001\0d", "a\\0b", &"x".repeat(300)];
+        let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
+        for seed in 0..if runs_long() { 4000 } else { 60 } {
+            for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {
+                let walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
+                let (model, outcomes) = (Mutex::<Model>::default(), Mutex::new(Vec::new()));
+                let _ = walk.spread(threads, |worker| {
+                    let outcome = |path: &Path, what: Result<(), i32>| {
+                        // As bytes: to `Path`, "a/" equals "a".
+                        let path = path.as_os_str().as_bytes().strip_prefix(tree.path().as_os_str().as_bytes());
+                        let name = path.unwrap().strip_prefix(b"/").unwrap();
+                        outcomes.lock().unwrap().push((name.to_vec(), what));
+                    };
+                    while let Some(mut dir) = worker.next_ok(|error| outcome(error.path(), Err(errno(&error)))) {
+                        if dir.is_second_visit() {
+                            assert!(!dir.enter("000d") && !dir.follow_name("000l"));
+                        } else if dir.depth() > 0 {
+                            outcome(dir.path(), Ok(()));
+                        } else {
+                            let mut random = Random(1 + seed);
+                            let most = [600, 1, 2, 4, 30, 300][random.below(6)];
+                            *model.lock().unwrap() = any_calls(&mut dir, most, &names, &mut random);
+                        }
+                    }
+                });
+                let mut outcomes = outcomes.into_inner().unwrap();
+                let mut expected = model.into_inner().unwrap().expected(&there);
+                if threads > 1 {
+                    outcomes.sort();
+                    expected.sort();
+                }
+                let what = format!("{count}, seed {seed}, {threads} threads, second visits {second_visits}");
+                assert_eq!(outcomes, expected, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
+    let tree = Tree::of(&["a/b/c/"]);
+    for max_depth in 0..4 {
+        let mut walk = Walk::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
+        let mut visits = Vec::new();
+        while let Some(mut dir) = walk.next().unwrap() {
+            visits.push(dir.depth());
+            for name in ["a", "b", "c", "..", "missing"] {
+                if dir.is_second_visit() || dir.depth() + 1 >= max_depth {
+                    assert!(!dir.enter(name) && !dir.follow_name(name));
+                }
+            }
+        }
+        let deepest = max_depth.saturating_sub(1);
+        assert_eq!(visits, (0..=deepest).chain((0..=deepest).rev()).collect::<Vec<_>>(), "{max_depth}");
+    }
+}
+
+/// Nothing is read: the caller skips each directory, and enters those below it by name.
+#[test]
+fn threads_enter_what_is_named() {
+    let _watchdog = Watchdog::new(300);
+    let tree = Tree::new(|at| tree::random(at, 11));
+    let all = by_std(tree.path(), false, |_| Plan::ALL);
+    let all = directories(&all);
+    let mut below = BTreeMap::<_, Vec<_>>::new();
+    for path in &all {
+        below.entry(path.parent().unwrap()).or_default().push(path.file_name().unwrap());
+    }
+    for max_open in [4, 32] {
+        for second_visits in [false, true] {
+            for threads in THREADS {
+                let walk = Walk::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap();
+                let parts = walk.spread(threads, |worker| {
+                    let mut paths = Vec::new();
+                    while let Some(mut dir) = worker.next().unwrap() {
+                        if dir.is_second_visit() {
+                            continue;
+                        }
+                        dir.skip_all();
+                        for name in below.get(dir.path()).into_iter().flatten() {
+                            dir.enter(name.as_bytes());
+                        }
+                        paths.push(dir.path().to_owned());
+                    }
+                    paths
+                });
+                let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+                paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
+                assert_eq!(paths, all, "{threads} threads, {max_open} open, second visits {second_visits}");
+            }
+        }
+    }
+}
