@@ -84,15 +84,15 @@ impl Model {
             all.push((name, choice));
         }
         all.extend(self.choices.into_iter().map(|(name, choice)| (name, Some(choice))));
-        all.into_iter().filter_map(|(name, choice)| outcome(name, choice, there)).collect()
+        all.into_iter().filter_map(|(name, choice)| outcome(&name, choice, there)).collect()
     }
 }
 
-fn outcome(name: Vec<u8>, choice: Option<Choice>, there: &[Vec<u8>]) -> Option<Outcome> {
-    let kind = name.last().filter(|_| there.contains(&name));
+fn outcome(name: &[u8], choice: Option<Choice>, there: &[Vec<u8>]) -> Option<Outcome> {
+    let kind = name.last().filter(|_| there.iter().any(|there| there == name));
     let what = match (choice, kind) {
         (Some(Choice::Skip), _) => return None,
-        (Some(_), None) if !is_name(&name) => Err(libc::EINVAL),
+        (Some(_), None) if !is_name(name) => Err(libc::EINVAL),
         (Some(_), None) if name.len() > 255 => Err(libc::ENAMETOOLONG),
         (_, Some(b'd')) | (Some(Choice::Follow), Some(b'l')) => Ok(()),
         (Some(Choice::Enter), None) => Err(libc::ENOENT),

@@ -92,6 +92,8 @@ fn chmod_of_the_entry_lets_the_walk_in() {
     });
 }
 
+type Replace<'a> = &'a dyn Fn(&Path);
+
 /// The directory is moved away after it was listed and before it is entered.
 #[test]
 fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
@@ -100,7 +102,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
     let dangling = |path: &Path| symlink("nowhere", path).unwrap();
     let file = |path: &Path| fs::write(path, "").unwrap();
     let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let replacements: [(&dyn Fn(&Path), i32); 5] = [
+    let replacements: [(Replace<'_>, i32); 5] = [
         (&|_| (), libc::ENOENT),
         (&link, libc::ENOTDIR),
         (&dangling, libc::ENOTDIR),
