@@ -288,6 +288,7 @@ impl<'a> Entry<'a> {
     /// }
     /// ```
     #[cold]
+    #[must_use = "it makes an error, and reports nothing"]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
     }

@@ -402,6 +402,7 @@ impl<'a, S> Dir<'a, S> {
     /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as
     /// [`Entry::error`].
     #[cold]
+    #[must_use = "it makes an error, and reports nothing"]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.entries.directory.error(cause)
     }

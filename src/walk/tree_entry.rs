@@ -142,6 +142,7 @@ impl<'a> TreeEntry<'a> {
 
     /// As [`Entry::error`](crate::Entry::error).
     #[cold]
+    #[must_use = "it makes an error, and reports nothing"]
     pub fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
     }
