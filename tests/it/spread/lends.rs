@@ -3,7 +3,7 @@
 use super::{STOP_READING, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
-use crate::support::way::{PLAIN, POST};
+use crate::support::way::PLAIN;
 use crate::visits::{Plan, by_std, walked};
 use std::collections::HashSet;
 use std::fs;
@@ -69,9 +69,8 @@ fn work_reaches_every_thread() {
                 if lent == 1 {
                     working.fetch_add(1, SeqCst);
                 }
-                if working.load(SeqCst) < threads {
-                    thread::sleep(Duration::from_millis(1));
-                }
+                let waits = |_: &_| working.load(SeqCst) < threads;
+                (0..20).take_while(waits).for_each(|_| thread::sleep(Duration::from_millis(1)));
             }
             lent
         });
@@ -101,7 +100,7 @@ fn each_thread_gets_a_part_at_once() {
     }
 }
 
-/// The caller's thread is the first of them. No more start than have work, and they have ended altogether.
+/// The caller's thread is the first of them. As many start as have work, they end in the opposite order, and have ended altogether.
 #[test]
 fn results_come_in_the_order_of_the_index() {
     struct Local;
@@ -114,18 +113,28 @@ fn results_come_in_the_order_of_the_index() {
         }
     }
     let _watchdog = Watchdog::new(60);
-    let tree = Tree::of(&["a/b/", "c/"]);
-    for (asked, most) in [(0, 4), (1, 1), (2, 2), (64, 4)] {
+    let tree = Tree::new(|at| tree::wide(at, 8, 0));
+    for (asked, threads) in [(0, 8), (1, 1), (2, 2), (64, 8)] {
+        let [begun, ended] = [(); 2].map(|()| AtomicUsize::new(0));
+        let wait = |count: &AtomicUsize, until| {
+            while count.load(SeqCst) < until {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
         let before = LOCALS.load(SeqCst);
-        let ids = POST.begin(tree.path()).spread(asked, |worker| {
-            while worker.next().unwrap().is_some() {}
+        let ids = PLAIN.begin(tree.path()).spread(asked, |worker| {
+            begun.fetch_add(1, SeqCst);
+            while let Some(dir) = worker.next().unwrap() {
+                wait(&begun, if dir.depth() > 0 { threads } else { 1 });
+            }
+            wait(&ended, threads - 1 - worker.index());
+            ended.fetch_add(1, SeqCst);
             LOCAL.with(|_| (worker.index(), thread::current().id()))
         });
-        assert_eq!(ids.iter().map(|id| id.0).collect::<Vec<_>>(), (0..ids.len()).collect::<Vec<_>>());
+        assert_eq!(ids.iter().map(|id| id.0).collect::<Vec<_>>(), (0..threads).collect::<Vec<_>>());
         assert_eq!(ids[0].1, thread::current().id());
-        assert_eq!(ids.iter().map(|id| id.1).collect::<HashSet<_>>().len(), ids.len());
-        assert!(ids.len() <= most, "{} threads", ids.len());
-        assert_eq!(LOCALS.load(SeqCst), before + ids.len() - 1);
+        assert_eq!(ids.iter().map(|id| id.1).collect::<HashSet<_>>().len(), threads);
+        assert_eq!(LOCALS.load(SeqCst), before + threads - 1);
     }
 }
 
