@@ -128,7 +128,7 @@ impl Listing {
 
     /// As [`read_behind`](Self::read_behind), of what another listing has read in the same order.
     pub(crate) fn append(&mut self, above: Extent, Content { records, spans }: &Content) -> io::Result<()> {
-        (self.extent, self.removed) = (above, false);
+        self.extent = above;
         let end = Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
         self.arena.grow(end.bytes)?;
         self.grow(end.entries)?;

@@ -98,7 +98,7 @@ impl TreePath {
     /// The path that ends at `end`, for another thread.
     pub(super) fn copy_until(&self, end: usize) -> Self {
         const NEXT_NAME: usize = 1 + 255; // or entering the first child would take twice the memory once more
-        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), name_at: 0, ..*self };
+        let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), ..*self };
         path.bytes.extend_from_slice(self.until(end));
         path.bytes.push(0);
         path

@@ -378,3 +378,41 @@ impl Shared {
         entered.map(item).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Item, MAX_ITEMS, Options, Order, Place, Progress, ReadAhead};
+    use std::iter;
+
+    fn items(numbers: impl IntoIterator<Item = u64>) -> Vec<Item> {
+        let item = |number| Item { place: Place { depth: 1, rank: 0 }, progress: Progress::Begun(number) };
+        numbers.into_iter().map(item).collect()
+    }
+
+    #[test]
+    fn items_go_where_they_belong_and_the_last_of_too_many_are_given_up() {
+        let ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
+        let mut state = ahead.shared.lock();
+        let end = 2 * MAX_ITEMS as u64;
+        state.insert(0, items([0, 1, end]));
+        state.insert(2, items(2..end));
+        let numbers = state.list.iter().map(|item| match item.progress {
+            Progress::Begun(number) => number,
+            _ => panic!("another item"),
+        });
+        assert!(numbers.eq(0..MAX_ITEMS as u64));
+    }
+
+    /// Half of them, until none is open ahead.
+    #[test]
+    fn descriptors_are_given_back() {
+        let mut ahead = ReadAhead::new(2, Order::Bytes, &Options::default());
+        let mut open: Vec<_> = iter::repeat_n(&ahead.shared.open, 5).cloned().collect();
+        assert!(ahead.lower_limit());
+        assert_eq!(ahead.shared.lock().max_open, 2);
+        open.truncate(1);
+        assert!(!ahead.lower_limit(), "the half of one is none");
+        drop(open);
+        assert_eq!(Arc::strong_count(&ahead.shared.open), 1);
+    }
+}

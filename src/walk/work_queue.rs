@@ -255,8 +255,9 @@ mod tests {
     fn a_part_is_wanted_for_each_idle_thread() {
         let (queue, both) = (queue_for(3), Barrier::new(2));
         thread::scope(|scope| {
-            let others = [1, 2].map(|_| {
+            let others = [1, 2].map(|number| {
                 assert!(queue.push(()));
+                assert_eq!(queue.wanted(), 2 - number, "a part is pushed for one of them");
                 let other = scope.spawn(|| {
                     queue.begin().unwrap();
                     both.wait();

@@ -8,6 +8,7 @@ use lendir::{Order, ReadTree};
 use std::fs::{self, File};
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
+use std::time::Duration;
 
 const SORTED: PreOrder = PreOrder { order: Order::Bytes, ..PRE_ORDER };
 const FEW: PreOrder = PreOrder { max_open: 4, ..SORTED };
@@ -163,5 +164,33 @@ fn neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead() {
             }
         }
         assert!(ahead > 12, "{ahead} descriptors at most");
+    });
+}
+
+/// Threads that had nothing to do are called when there is, and others are started beside them.
+#[test]
+fn threads_that_have_waited_read_ahead_again() {
+    process::run("read_tree::lost::threads_that_have_waited_read_ahead_again", 60, || {
+        let (small, wide) = (Tree::of(&["a/f", "b/f"]), Tree::new(|at| tree::wide(at, 100, 3)));
+        let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+        let (descriptors, others) = (open_descriptors(), threads());
+        let wait = |what: &str, is_so: &dyn Fn() -> bool| {
+            (0..10_000).take_while(|_| !is_so()).for_each(|_| thread::sleep(Duration::from_millis(1)));
+            assert!(is_so(), "{what}");
+        };
+        let mut read = ReadTree::options().order(Order::Bytes).read_ahead(3).open_all([small.path(), wide.path()]);
+        for name in ["a", "f"] {
+            assert_eq!(read.next().unwrap().unwrap().name_os(), name);
+        }
+        // The root, `a`, and `b` ahead: then the one thread waits.
+        wait("`b` is not read ahead", &|| open_descriptors() >= descriptors + 3);
+        thread::sleep(Duration::from_millis(5));
+        while read.next().unwrap().unwrap().path() != wide.path().join("000") {}
+        for number in 1..80 {
+            assert_eq!(read.next().unwrap().unwrap().name_os(), &*format!("{number:03}"));
+            // The root and the current directory, and these.
+            wait("too few are read ahead", &|| open_descriptors() >= descriptors + 8);
+        }
+        wait("not all threads have started", &|| threads() == others + 3);
     });
 }
