@@ -8,8 +8,7 @@
 use super::links::{Links, Refusal};
 use super::opener::{Found, Opener};
 use super::options::Options;
-use super::path::Bounds;
-use super::path::TreePath;
+use super::path::{Bounds, TreePath};
 use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
@@ -203,14 +202,19 @@ impl<T> Descent<T> {
         self.path.come_up(self.stack.top().bounds.path_end);
     }
 
+    /// Before another directory is opened, so there are never more than `max_open`.
+    #[inline(always)]
+    fn make_room(&mut self) {
+        if self.stack.is_full() {
+            self.stack.close_first(&self.links);
+        }
+    }
+
     /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
     #[inline(always)]
     pub(super) fn open(&mut self, mark: Mark, name: &CStr) -> Result<Option<Child>, Error> {
         debug_assert_eq!(self.path.name(), name);
-        // Before it opens another one, so there are never more than `max_open`.
-        if self.stack.is_full() {
-            self.stack.close_first(&self.links);
-        }
+        self.make_room();
         if !mark.can_be_directory() || mark.is_followed() {
             return self.open_otherwise(mark, None, &mut || false);
         }
@@ -233,18 +237,14 @@ impl<T> Descent<T> {
         mark: Mark,
         give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
-        if self.stack.is_full() {
-            self.stack.close_first(&self.links);
-        }
+        self.make_room();
         self.open_otherwise(mark, None, give_back)
     }
 
     /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
     #[cold]
     pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
-        if self.stack.is_full() {
-            self.stack.close_first(&self.links);
-        }
+        self.make_room();
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
         Ok(Child(found))

@@ -407,10 +407,10 @@ impl ReadTree {
             let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.aside))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        let late =
-            if self.has_late_error() { self.aside.as_mut().and_then(|aside| aside.late_errors.pop()) } else { None };
-        if let Some((_, error)) = late {
-            return Err(self.descent.error(error));
+        if self.has_late_error() {
+            if let Some(error) = take_late_error(&mut self.aside) {
+                return Err(self.descent.error(error));
+            }
         }
         self.descent.come_back(|_| true, &mut || give_back(&mut self.aside))?;
         self.descent.pop();
@@ -438,6 +438,17 @@ fn give_back(aside: &mut Option<Box<Aside>>) -> bool {
 #[cold]
 fn keep_for_later(aside: &mut Option<Box<Aside>>, error: (usize, io::Error)) {
     aside.get_or_insert_default().late_errors.push(error);
+}
+
+/// The last error that waits. With the only one the box goes, and steps below an entry are straight again.
+#[cold]
+fn take_late_error(aside: &mut Option<Box<Aside>>) -> Option<io::Error> {
+    let Aside { late_errors, ahead } = aside.as_deref_mut()?;
+    let (_, error) = late_errors.pop()?;
+    if late_errors.is_empty() && ahead.is_none() {
+        *aside = None;
+    }
+    Some(error)
 }
 
 fn ahead(aside: &mut Option<Box<Aside>>) -> Option<&mut ReadAhead> {

@@ -1,7 +1,7 @@
 //! How the walk finds a level again after closing its descriptor: [`find`].
 //!
-//! It goes up by `..` from the level below. If that does not lead there, it goes down by names: from the base of its stack, or,
-//! where the last thread at a shared level goes on above its own base, from the root. Either way it accepts a directory only if
+//! It goes up by `..` from the level below. If that does not lead there, it goes down by names: from the deepest open level above it,
+//! or, where the last thread at a shared level goes on above its own base, from the root. Either way it accepts a directory only if
 //! that has the [`Identity`] noted when the level was closed or shared, because others can move directories meanwhile.
 //!
 //! Above a lost level there is no descriptor for `..` to begin at, so only names are left. Once a name has led elsewhere, neither
@@ -15,8 +15,7 @@
 
 use super::identity::{FileId, Identity};
 use super::links::Links;
-use super::path::Bounds;
-use super::path::TreePath;
+use super::path::{Bounds, TreePath};
 use super::raw_open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
