@@ -33,7 +33,7 @@ struct Case {
     is_tree: bool,
     /// At a visit it makes fewer calls than this.
     calls: usize,
-    /// 0 is a walk that is not spread.
+    /// 0 is a walk that is not spread, or a tree without reading ahead.
     threads: usize,
     max_open: usize,
     second_visits: bool,
@@ -440,7 +440,7 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
     };
     if case.is_tree {
         let options = ReadTree::options().max_open(case.max_open).same_mount(case.same_mount);
-        thread(0).read(options.open(&place.root).unwrap());
+        thread(0).read(options.read_ahead(case.threads).open(&place.root).unwrap());
         return false;
     }
     let options = Walk::options().max_open(case.max_open).second_visits(case.second_visits).same_mount(case.same_mount);
