@@ -259,6 +259,7 @@ impl ByName {
     }
 
     /// What a pending name becomes, after [`sort`](Self::sort).
+    #[inline]
     fn apply(&mut self, mark: Mark, name: &[u8]) -> Mark {
         let Self { chosen, names } = self;
         let found = chosen.binary_search_by(|chosen| names[chosen.start..chosen.end].cmp(name));
