@@ -204,7 +204,7 @@ impl<T> Descent<T> {
 
     /// Before another directory is opened, so there are never more than `max_open`.
     #[inline(always)]
-    fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self) {
         if self.stack.is_full() {
             self.stack.close_first(&self.links);
         }
@@ -229,22 +229,20 @@ impl<T> Descent<T> {
         }
     }
 
-    /// As [`open`](Self::open), beside threads that read ahead. If the system has no descriptor left, `give_back` gives some back, if
-    /// it can.
+    /// As [`open`](Self::open), beside threads that read ahead, after [`make_room`](Self::make_room). If the system has no descriptor
+    /// left, `give_back` gives some back, if it can.
     #[cold]
     pub(super) fn open_giving_back(
         &mut self,
         mark: Mark,
         give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
-        self.make_room();
         self.open_otherwise(mark, None, give_back)
     }
 
-    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
+    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead, after [`make_room`](Self::make_room).
     #[cold]
     pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
-        self.make_room();
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
         Ok(Child(found))

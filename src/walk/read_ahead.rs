@@ -34,8 +34,9 @@ const NEAR: usize = 4;
 const OPEN: usize = 2 * NEAR;
 /// A directory whose records take more bytes is left to the tree. With [`OPEN`], this bounds the memory.
 const MAX_BYTES: usize = 256 * 1024;
-/// The longest list. It then gives up what is last, of which the tree tells it again: more would take memory for nothing.
-const MAX_ITEMS: usize = 4096;
+/// The longest list, for each thread. It then gives up what is last, of which the tree tells it again: a longer one would take
+/// memory, and in a wide directory time, for nothing.
+const ITEMS: usize = 16 * NEAR;
 
 /// Dropped, it waits until its threads have ended.
 pub(super) struct ReadAhead {
@@ -46,6 +47,7 @@ struct Shared {
     order: Order,
     max_depth: usize,
     near: usize,
+    max_items: usize,
     /// Each descriptor that is open ahead has a clone, and this is one.
     open: Arc<()>,
     state: Mutex<State>,
@@ -153,6 +155,7 @@ impl ReadAhead {
             order,
             max_depth: options.max_depth,
             near: threads.saturating_mul(NEAR),
+            max_items: threads.saturating_mul(ITEMS),
             open: Arc::new(()),
             state: Mutex::new(state),
             called: Condvar::new(),
@@ -172,7 +175,7 @@ impl ReadAhead {
         let rest = rest?;
         if state.list.front().is_none_or(|item| item.place.depth != place.depth) {
             let below = shared.rest(&mut state, rest, place.depth);
-            state.insert(0, below);
+            shared.insert(&mut state, 0, below);
             Shared::call(shared, &mut state);
             return None;
         }
@@ -183,10 +186,15 @@ impl ReadAhead {
         }
         state.list.front_mut().filter(is_at)?;
         let item = state.list.pop_front()?;
+        let read = if let Progress::Done(read) = item.progress { read.and_then(Read::hand_over) } else { None };
+        if read.is_none() {
+            // The tree reads it itself, and perhaps other entries: the ranks of those that were read ahead are none of its.
+            while state.list.front().is_some_and(|below| below.place.depth > place.depth) {
+                state.list.pop_front();
+            }
+        }
         Shared::call(shared, &mut state);
-        drop(state);
-        let Progress::Done(read) = item.progress else { return None };
-        read?.hand_over()
+        read
     }
 
     /// Another tree begins.
@@ -226,20 +234,16 @@ impl Read {
     }
 }
 
-impl State {
-    fn insert(&mut self, at: usize, items: Vec<Item>) {
-        self.list.rotate_left(at);
-        for item in items.into_iter().rev() {
-            self.list.push_front(item);
-        }
-        self.list.rotate_right(at);
-        self.list.truncate(MAX_ITEMS);
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert(&self, State { list, .. }: &mut State, at: usize, items: Vec<Item>) {
+        list.rotate_left(at);
+        items.into_iter().rev().for_each(|item| list.push_front(item));
+        list.rotate_right(at);
+        list.truncate(self.max_items);
     }
 
     /// How many descriptors are open ahead.
@@ -308,7 +312,7 @@ impl Shared {
             // Or the tree has passed over it.
             if let Some(at) = state.list.iter().position(is_it) {
                 state.list[at].progress = Progress::Done(read);
-                state.insert(at + 1, below.unwrap_or_default());
+                shared.insert(&mut state, at + 1, below.unwrap_or_default());
             }
             if state.tree_waits {
                 state.tree_waits = false;
@@ -368,7 +372,7 @@ impl Shared {
             let entry = listing.get(at).expect("BUG: an entry is missing");
             Mark::of(entry.d_type()).is_some_and(Mark::can_be_directory).then_some((at, entry))
         };
-        let mut entered = range.filter_map(entered).take(MAX_ITEMS).peekable();
+        let mut entered = range.filter_map(entered).take(self.max_items).peekable();
         let is_any = depth < self.max_depth && entered.peek().is_some();
         let Some(parent) = is_any.then(parent).flatten() else { return Vec::new() };
         let item = |(at, entry): (usize, crate::ListedEntry<'_>)| Item {
@@ -381,7 +385,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Item, MAX_ITEMS, Options, Order, Place, Progress, ReadAhead};
+    use super::{Arc, AsFd, EndMarker, ITEMS, Item, Listing, Opener, Options, Order, Place, Progress, ReadAhead, Rest};
     use std::iter;
 
     fn items(numbers: impl IntoIterator<Item = u64>) -> Vec<Item> {
@@ -393,14 +397,35 @@ mod tests {
     fn items_go_where_they_belong_and_the_last_of_too_many_are_given_up() {
         let ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
         let mut state = ahead.shared.lock();
-        let end = 2 * MAX_ITEMS as u64;
-        state.insert(0, items([0, 1, end]));
-        state.insert(2, items(2..end));
+        let end = 2 * ITEMS as u64;
+        ahead.shared.insert(&mut state, 0, items([0, 1, end]));
+        ahead.shared.insert(&mut state, 2, items(2..end));
         let numbers = state.list.iter().map(|item| match item.progress {
             Progress::Begun(number) => number,
             _ => panic!("another item"),
         });
-        assert!(numbers.eq(0..MAX_ITEMS as u64));
+        assert!(numbers.eq(0..ITEMS as u64));
+    }
+
+    /// Its entries, which the tree reads itself, can be others by then.
+    #[test]
+    fn what_is_below_a_directory_that_is_not_handed_over_is_given_up() {
+        let mut ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
+        let item = |depth, rank, progress| Item { place: Place { depth, rank }, progress };
+        let below = [(2, 1), (3, 0), (2, 0), (1, 0)].map(|(depth, rank)| item(depth, rank, Progress::Begun(0)));
+        let front = item(1, 1, Progress::Done(None));
+        ahead.shared.lock().list.extend([front].into_iter().chain(below));
+        let (listing, dir) = (Listing::new(), crate::open("/").unwrap());
+        let rest = Rest {
+            listing: &listing,
+            range: 0..0,
+            dir: dir.as_fd(),
+            end_marker: EndMarker::default(),
+            opener: Opener::new(false),
+        };
+        assert!(ahead.take(Place { depth: 1, rank: 1 }, Some(rest)).is_none());
+        let left: Vec<_> = ahead.shared.lock().list.iter().map(|item| item.place.depth).collect();
+        assert_eq!(left, [1]);
     }
 
     /// Half of them, until none is open ahead.

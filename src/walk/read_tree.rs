@@ -329,6 +329,7 @@ impl ReadTree {
     #[cold]
     fn go_below_otherwise(&mut self, mark: Mark) -> Result<(), Error> {
         let Self { descent, listing, aside, .. } = self;
+        descent.make_room();
         let opener = descent.opener();
         let level = descent.top();
         let Left { next, end } = level.left;
@@ -539,7 +540,7 @@ impl TreeOptions {
     }
 
     /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
-    /// a cold disk: on warm caches it takes as long as without, and half as much processor time more. 0, the default, is none. For a
+    /// a cold disk: on warm caches it takes as long as without, and up to twice the processor time. 0, the default, is none. For a
     /// server, pass as many as it answers at once.
     ///
     /// ```
@@ -560,8 +561,9 @@ impl TreeOptions {
     /// - **What you skip may have been read for nothing**, also what an entry of unknown type turns out to be.
     /// - **No mount point is opened ahead**, so no automount is mounted for nothing. Without `openat2`, one may be, unless under
     ///   [`same_mount`](Self::same_mount).
-    /// - **The threads** start when there is something for them, with what the calling thread then is: its credentials, its mounts.
-    ///   They end with the tree, whose `drop` waits for the calls under way: where a server hangs, so does it.
+    /// - **The threads** start when there is something for them. The calling thread starts some, and these start others: each with
+    ///   what the thread that starts it then is: its credentials, its mounts. They end with the tree, whose `drop` waits for the
+    ///   calls under way: where a server hangs, so does it.
     /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
     ///   are refused. Below a [followed](TreeEntry::follow) link it reads ahead too.
     ///
