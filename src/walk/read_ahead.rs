@@ -435,6 +435,11 @@ mod tests {
         let mut open: Vec<_> = iter::repeat_n(&ahead.shared.open, 5).cloned().collect();
         assert!(ahead.lower_limit());
         assert_eq!(ahead.shared.lock().max_open, 2);
+        let mut state = ahead.shared.lock();
+        state.list.extend(items(0..3));
+        assert!(ahead.shared.count(&mut state, 1).is_none());
+        assert_eq!(state.list.len(), 1, "what is far away is given up for what is near");
+        drop(state);
         open.truncate(1);
         assert!(!ahead.lower_limit(), "the half of one is none");
         drop(open);

@@ -335,7 +335,7 @@ impl ReadTree {
         let Left { next, end } = level.left;
         let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
         let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
-        let rest = Some(rest).filter(|_| mark.can_be_directory() && !mark.is_followed());
+        let rest = Some(rest).filter(|_| mark.can_be_directory());
         match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
             Some((found, content)) => {
                 let child = descent.take_over(found)?;
