@@ -109,8 +109,8 @@ use traversal::Traversal;
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it. After an error of
 ///   [`Entry::stat`](crate::Entry::stat), it is no second error if that entry cannot be opened.
 /// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
-///   and two more while it follows a link, or one while it finds a level again below one; on several threads, [some more](Self::spread). Only
-///   [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+///   and two more while it follows a link, or one while it finds a level again below one; on several threads,
+///   [some more](Self::spread). Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
 ///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-the-directory-changes).
 ///
