@@ -4,7 +4,7 @@ use super::{STOP_READING, THREADS, TIGHT, endings, path_of, paths_left, paths_of
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
-use lendir::Worker;
+use lendir::{Walk, Worker};
 use std::iter;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -67,6 +67,13 @@ fn all_return_early() {
             }
         }
     }
+}
+
+/// Whoever returns with nothing left starts nobody.
+#[test]
+fn no_thread_starts_for_nothing() {
+    let parts = Walk::options().open_all(["/missing"]).spread(2, |worker| worker.next().is_err());
+    assert_eq!(parts, [true]);
 }
 
 /// By this visit there is a part for each thread.
