@@ -123,8 +123,22 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::{Span, grow};
+    use super::{Arena, MIN_BATCH, Span, grow};
     use std::io;
+
+    #[test]
+    fn what_takes_more_than_the_limit_is_refused() {
+        let mut arena = Arena { limit: Some(100), ..Arena::default() };
+        assert!(arena.grow(100 + MIN_BATCH).is_ok());
+        assert_eq!([1, 2].map(|more| arena.grow(100 + MIN_BATCH + more).is_ok()), [false; 2]);
+    }
+
+    #[test]
+    fn at_most_64_kib_are_written_to_in_advance() {
+        let mut memory = Vec::<u64>::new();
+        grow(&mut memory, 100_000).unwrap();
+        assert_eq!(memory.len(), 100_000 + 8192);
+    }
 
     #[test]
     fn memory_that_no_span_can_point_to_is_refused() {

@@ -262,12 +262,6 @@ impl Listing {
     /// The entries from `first` on have been read.
     #[inline(never)]
     fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
-        let len = self.len();
-        if self.capacity() < len + MIN_SPANS {
-            // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
-            // reading tries again.
-            let _ = self.grow(len + MIN_SPANS);
-        }
         let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
         self.sort(first);
         queried

@@ -409,6 +409,7 @@ mod tests {
 
     /// Its entries, which the tree reads itself, can be others by then.
     #[test]
+    #[cfg_attr(miri, ignore = "opens a directory")]
     fn what_is_below_a_directory_that_is_not_handed_over_is_given_up() {
         let mut ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
         let item = |depth, rank, progress| Item { place: Place { depth, rank }, progress };
