@@ -262,6 +262,12 @@ impl Listing {
     /// The entries from `first` on have been read.
     #[inline(never)]
     fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let len = self.len();
+        if self.capacity() < len + MIN_SPANS {
+            // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
+            // reading tries again.
+            let _ = self.grow(len + MIN_SPANS);
+        }
         let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
         self.sort(first);
         queried
@@ -432,7 +438,7 @@ impl fmt::Debug for Listing {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listing, Order};
+    use super::{Listing, MIN_SPANS, Order};
     use crate::records::HEADER;
     use crate::sort::tests::Random;
     use crate::span::Span;
@@ -527,6 +533,7 @@ mod tests {
 
         let mut listing = unsorted(&entries, Order::Path);
         listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
+        assert!(listing.capacity() >= listing.len() + MIN_SPANS, "read again in other batches, it does not grow");
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
         let error = listing.by_name("gone").unwrap().file_type(crate::open(dir.path()).unwrap()).unwrap_err();
         assert_eq!((error.path().to_str(), error.raw_os_error()), (Some("gone"), Some(libc::ENOENT)));
