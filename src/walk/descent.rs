@@ -38,6 +38,9 @@ pub(super) struct Descent<T> {
 /// A directory in the current one, open and not yet entered. The path ends with its name.
 pub(super) struct Child(Found);
 
+/// Proof that one more directory may be open.
+pub(super) struct Room(());
+
 /// What a visit of the current directory needs.
 pub(super) struct Current<'a, T> {
     pub(super) dir: BorrowedFd<'a>,
@@ -204,10 +207,11 @@ impl<T> Descent<T> {
 
     /// Before another directory is opened, so there are never more than `max_open`.
     #[inline(always)]
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self) -> Room {
         if self.stack.is_full() {
             self.stack.close_first(&self.links);
         }
+        Room(())
     }
 
     /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
@@ -229,20 +233,21 @@ impl<T> Descent<T> {
         }
     }
 
-    /// As [`open`](Self::open), beside threads that read ahead, after [`make_room`](Self::make_room). If the system has no descriptor
-    /// left, `give_back` gives some back, if it can.
+    /// As [`open`](Self::open), beside threads that read ahead. If the system has no descriptor left, `give_back` gives some back, if
+    /// it can.
     #[cold]
     pub(super) fn open_giving_back(
         &mut self,
+        _: Room,
         mark: Mark,
         give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         self.open_otherwise(mark, None, give_back)
     }
 
-    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead, after [`make_room`](Self::make_room).
+    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
     #[cold]
-    pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
+    pub(super) fn take_over(&mut self, _: Room, found: Found) -> Result<Child, Error> {
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
         Ok(Child(found))

@@ -101,12 +101,6 @@ enum Progress {
     Done(Option<Read>),
 }
 
-impl Progress {
-    fn is_to_do(&self) -> bool {
-        matches!(self, Self::ToDo(..))
-    }
-}
-
 /// A directory that is open ahead.
 struct Parent {
     dir: OwnedFd,
@@ -169,9 +163,7 @@ impl ReadAhead {
     pub(super) fn take(&mut self, place: Place, rest: Option<Rest<'_>>) -> Option<(Found, Content)> {
         let shared = &self.shared;
         let mut state = shared.lock();
-        while state.list.front().is_some_and(|item| item.place.is_before(place)) {
-            state.list.pop_front();
-        }
+        state.pass(place);
         let rest = rest?;
         if state.list.front().is_none_or(|item| item.place.depth != place.depth) {
             let below = shared.rest(&mut state, rest, place.depth);
@@ -189,9 +181,7 @@ impl ReadAhead {
         let read = if let Progress::Done(read) = item.progress { read.and_then(Read::hand_over) } else { None };
         if read.is_none() {
             // The tree reads it itself, and perhaps other entries: the ranks of those that were read ahead are none of its.
-            while state.list.front().is_some_and(|below| below.place.depth > place.depth) {
-                state.list.pop_front();
-            }
+            state.pass(place);
         }
         Shared::call(shared, &mut state);
         read
@@ -234,6 +224,15 @@ impl Read {
     }
 }
 
+impl State {
+    /// Gives up what the tree has passed over when it comes to `place`: what is below that is before it, too.
+    fn pass(&mut self, place: Place) {
+        while self.list.front().is_some_and(|item| item.place.is_before(place)) {
+            self.list.pop_front();
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -269,7 +268,7 @@ impl Shared {
 
     /// Where the first item to do is, if it is near.
     fn first_to_do(&self, state: &State) -> Option<usize> {
-        state.list.iter().take(self.near).position(|item| item.progress.is_to_do())
+        state.list.iter().take(self.near).position(|item| matches!(item.progress, Progress::ToDo(..)))
     }
 
     /// Calls a thread, or starts one, if there is enough to do.

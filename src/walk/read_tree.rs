@@ -329,7 +329,7 @@ impl ReadTree {
     #[cold]
     fn go_below_otherwise(&mut self, mark: Mark) -> Result<(), Error> {
         let Self { descent, listing, aside, .. } = self;
-        descent.make_room();
+        let room = descent.make_room();
         let opener = descent.opener();
         let level = descent.top();
         let Left { next, end } = level.left;
@@ -338,10 +338,10 @@ impl ReadTree {
         let rest = Some(rest).filter(|_| mark.can_be_directory());
         match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
             Some((found, content)) => {
-                let child = descent.take_over(found)?;
+                let child = descent.take_over(room, found)?;
                 self.enter(child, Some(&content))
             }
-            None => match descent.open_giving_back(mark, &mut || give_back(aside))? {
+            None => match descent.open_giving_back(room, mark, &mut || give_back(aside))? {
                 Some(child) => self.enter(child, None),
                 None => Ok(()),
             },
@@ -408,10 +408,9 @@ impl ReadTree {
             let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.aside))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        if self.has_late_error() {
-            if let Some(error) = take_late_error(&mut self.aside) {
-                return Err(self.descent.error(error));
-            }
+        let late = if self.has_late_error() { take_late_error(&mut self.aside) } else { None };
+        if let Some(error) = late {
+            return Err(self.descent.error(error));
         }
         self.descent.come_back(|_| true, &mut || give_back(&mut self.aside))?;
         self.descent.pop();
