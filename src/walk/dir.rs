@@ -1,4 +1,5 @@
-//! `Dir`: the current directory, and what the caller says of its entries.
+//! `Dir`: the current directory, and what the caller says of its entries. It does not know which directory comes next, nor how one is
+//! opened.
 
 use super::choices::{Choices, Enters, Rest};
 use super::descent::Current;

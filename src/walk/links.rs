@@ -1,4 +1,5 @@
-//! `Links`: the symbolic links that the walk has followed on its way, and what is a loop.
+//! `Links`: the symbolic links that the walk has followed on its way, and what is a loop. It does not know their names, nor how one is
+//! opened.
 
 use super::ancestors::Ancestors;
 use super::identity::FileId;

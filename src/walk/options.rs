@@ -1,4 +1,5 @@
-//! `Options`: what the caller may want of any tree, set before it is entered.
+//! `Options`: what the caller may want of any tree, set before it is entered. It does not know whether that is read by a `Walk` or by
+//! a `ReadTree`.
 
 /// The base, the current directory, and two more on the way by names to a closed level.
 pub(super) const MIN_OPEN: usize = 4;

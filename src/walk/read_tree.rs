@@ -9,7 +9,8 @@
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
 //! its place, as in a [`Walk`](super::Walk). If it must stay, for an error that waits or because the level above is closed, it has
-//! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent).
+//! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent). It does not know how a
+//! directory is opened, nor how a closed level is found again.
 
 use super::descent::{Child, Current, Descent};
 use super::opener::Found;

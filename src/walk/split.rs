@@ -1,5 +1,5 @@
 //! How a busy thread splits off a part of its traversal for a thread that waits: some of its roots, or some of the names that are
-//! pending at one of its levels.
+//! pending at one of its levels. It does not know which thread takes the part.
 
 use super::raw_open;
 use super::shared_level::SharedLevel;

@@ -1,4 +1,4 @@
-//! `TreeEntry`: what a `ReadTree` lends, and what its caller says of it.
+//! `TreeEntry`: what a `ReadTree` lends, and what its caller says of it. It does not know what comes of that.
 
 use super::path::TreePath;
 use crate::entry::{Directory, canonical_decimal};

@@ -1,4 +1,5 @@
-//! How the walk finds a level again after closing its descriptor: [`find`].
+//! How the walk finds a level again after closing its descriptor: [`find`]. It does not know what is left to do at a level, nor which
+//! other levels are open.
 //!
 //! It goes up by `..` from the level below. If that does not lead there, it goes down by names: from the deepest open level above it,
 //! or, where the last thread at a shared level goes on above its own base, from the root. Either way it accepts a directory only if
