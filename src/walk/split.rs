@@ -137,35 +137,73 @@ impl<S: Clone> Traversal<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::PATH_CREDIT;
+    use crate::walk::traversal::Traversal;
     use crate::{Listing, Walk};
-    use std::fs;
+    use rustix::fs::{Mode, mkdirat};
+
+    /// What was split off.
+    #[derive(Default)]
+    struct Parts {
+        count: usize,
+        /// How long their paths are.
+        bytes: usize,
+        /// How many directories were visited.
+        visits: usize,
+    }
+
+    /// Goes down a comb, so many levels with a directory beside each, and a chain of as many below. In the
+    /// chain all is split off that can be.
+    fn split_comb(levels: usize, name: &str, second_visits: bool, check: impl Fn(&Traversal<()>)) -> Parts {
+        let tree = tempfile::tempdir().unwrap();
+        let mut level = crate::open(tree.path()).unwrap();
+        for depth in 0..2 * levels {
+            if depth < levels {
+                mkdirat(&level, "z", Mode::RWXU).unwrap();
+            }
+            mkdirat(&level, name, Mode::RWXU).unwrap();
+            level = crate::openat(&level, name).unwrap();
+        }
+        let mut walk = Walk::options().max_open(2 * levels).second_visits(second_visits).open(tree.path()).unwrap();
+        let (mut listing, mut parts) = (Listing::new(), Parts::default());
+        while let Some(mut dir) = walk.next().unwrap() {
+            dir.read_into(&mut listing).unwrap();
+            let traversal = &mut walk.lender.traversal;
+            traversal.earn_path_credit();
+            parts.visits += 1;
+            if traversal.descent.top().bounds.depth < levels {
+                continue;
+            }
+            while let Some(part) = traversal.split_off(1) {
+                parts.count += 1;
+                parts.bytes += part.descent.path().len();
+            }
+            check(traversal);
+        }
+        parts
+    }
 
     /// However many levels there are above, once their directories are split off, one by one.
     #[test]
     #[cfg_attr(miri, ignore = "opens directories")]
     fn what_is_split_off_is_not_searched_again() {
         const LEVELS: usize = 100;
-        let tree = tempfile::tempdir().unwrap();
-        for level in 0..LEVELS {
-            fs::create_dir_all(tree.path().join("m/".repeat(level)).join("z")).unwrap();
-        }
-        fs::create_dir_all(tree.path().join("m/".repeat(2 * LEVELS))).unwrap();
-        let mut walk = Walk::options().max_open(2 * LEVELS).open(tree.path()).unwrap();
-        let (mut listing, mut parts) = (Listing::new(), 0);
-        while let Some(mut dir) = walk.next().unwrap() {
-            dir.read_into(&mut listing).unwrap();
-            let traversal = &mut walk.lender.traversal;
-            traversal.earn_path_credit();
-            if traversal.descent.top().bounds.depth < LEVELS {
-                continue;
-            }
-            while traversal.split_off(1).is_some() {
-                parts += 1;
-            }
+        let parts = split_comb(LEVELS, "m", false, |traversal| {
             let (searched_from, levels) = (traversal.choices.pending.split_until, traversal.descent.levels());
             let searched = levels.iter().filter(|level| level.left.names_at >= searched_from).count();
-            assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
+            assert!(searched <= 1, "{searched} of {} levels", levels.len());
+        });
+        assert_eq!(parts.count, LEVELS);
+    }
+
+    /// The paths of 4 times as many levels are 16 times as long in total.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens directories")]
+    fn what_is_split_off_takes_memory_for_the_depth_not_for_its_square() {
+        for (levels, second_visits) in [(60, false), (60, true), (240, false), (240, true)] {
+            let parts = split_comb(levels, &"m".repeat(250), second_visits, |_| ());
+            assert!(parts.count > levels / 3, "only {} of {levels} levels", parts.count);
+            assert!(parts.bytes <= parts.visits * PATH_CREDIT, "{} bytes for {} visits", parts.bytes, parts.visits);
         }
-        assert_eq!(parts, LEVELS);
     }
 }

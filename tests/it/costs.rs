@@ -62,11 +62,6 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What this thread has ever allocated.
-pub fn bytes_so_far() -> usize {
-    ALLOCATED.get().bytes
-}
-
 /// What `work` allocates and frees in this thread.
 pub fn allocated<T>(work: impl FnOnce() -> T) -> Allocated {
     let before = ALLOCATED.get();

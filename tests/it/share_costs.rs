@@ -1,6 +1,5 @@
 //! What sharing a deep tree costs several threads: the cost grows with the depth, not with its square.
 
-use crate::costs::bytes_so_far;
 use crate::strace::total;
 use crate::support::machine::{self};
 use crate::support::process;
@@ -9,24 +8,21 @@ use lendir::{Listing, Walk};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, mkdirat, renameat, symlinkat};
 use std::fs;
-use std::iter;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// Nested levels, with directories of the names `beside` next to each. Returns descriptors of the `wanted` levels.
-fn levels(at: &Path, depth: usize, name: &str, beside: &[&str], wanted: &[usize]) -> Vec<OwnedFd> {
+/// Nested levels. Returns descriptors of the `wanted` ones.
+fn levels(at: &Path, depth: usize, name: &str, wanted: &[usize]) -> Vec<OwnedFd> {
     let mut level = lendir::open(at).unwrap();
     let mut found = Vec::new();
     for depth in 0..=depth {
         if wanted.contains(&depth) {
             found.push(level.try_clone().unwrap());
         }
-        for name in beside.iter().chain([&name]) {
-            mkdirat(&level, *name, Mode::RWXU).unwrap();
-        }
+        mkdirat(&level, name, Mode::RWXU).unwrap();
         level = lendir::openat(&level, name).unwrap();
     }
     found
@@ -35,68 +31,6 @@ fn levels(at: &Path, depth: usize, name: &str, beside: &[&str], wanted: &[usize]
 /// Long enough for a busy machine.
 fn wait(flag: &AtomicBool) {
     machine::wait(flag, Duration::from_secs(1));
-}
-
-/// Walks a comb on two threads. The first goes down alone. From then on it asks for a directory only when the other one has
-/// nothing to do. Returns how many directories went to the other one, and the bytes that both allocated meanwhile.
-fn shares(depth: usize, second_visits: bool) -> (usize, usize) {
-    let name = "m".repeat(250);
-    let tree = Tree::new(|at| drop(levels(at, depth - 1, &name, &["z"], &[])));
-    let [is_deepest, is_idle] = [(); 2].map(|()| AtomicBool::new(false));
-    let walk = Walk::options().max_open(2 * depth).second_visits(second_visits).open(tree.path()).unwrap();
-    let parts = walk.spread(2, |worker| {
-        let is_first = worker.index() == 0;
-        let mut listing = Listing::new();
-        let (mut visits, mut bytes) = (0, 0);
-        loop {
-            if !is_first {
-                wait(&is_deepest);
-                is_idle.store(true, SeqCst);
-            } else if is_deepest.load(SeqCst) {
-                wait(&is_idle);
-            }
-            let before = bytes_so_far();
-            let dir = worker.next().unwrap();
-            if is_deepest.load(SeqCst) {
-                bytes += bytes_so_far() - before;
-            }
-            let Some(mut dir) = dir else { break };
-            if !is_first {
-                is_idle.store(false, SeqCst);
-            } else if dir.depth() == depth {
-                is_deepest.store(true, SeqCst);
-            }
-            visits += usize::from(!dir.is_second_visit());
-            dir.read_into(&mut listing).unwrap();
-        }
-        is_idle.fetch_or(!is_first, SeqCst);
-        (visits, bytes)
-    });
-    assert_eq!(parts[0].0 + parts[1].0, 2 * depth + 1);
-    (parts[1].0, parts[0].1 + parts[1].1)
-}
-
-/// The paths of 4 times as many levels are 16 times as long in total.
-#[test]
-fn what_is_given_away_takes_memory_for_the_depth_not_for_its_square() {
-    process::run("share_costs::what_is_given_away_takes_memory_for_the_depth_not_for_its_square", 120, || {
-        const LEVELS: usize = 300;
-        for second_visits in [false, true] {
-            // On a busy machine the other thread can come too late to get anything.
-            let [(few, bytes), (many, more)] = [LEVELS, 4 * LEVELS].map(|depth| {
-                let mut walks = iter::repeat_with(|| shares(depth, second_visits)).take(20);
-                walks.find(|(shares, _)| *shares > depth / 16).expect("20 walks split off less than a sixteenth each")
-            });
-            // At most 4096 bytes of path for each directory that is visited; and names, and levels that become common.
-            for (depth, given, bytes) in [(LEVELS, few, bytes), (4 * LEVELS, many, more)] {
-                let most = (2 * depth + 1) * (4096 + 2048);
-                assert!(
-                    bytes <= most,
-                    "second visits {second_visits}: {bytes} bytes, not {most}, for {given} of {depth}"
-                );
-            }
-        }
-    });
 }
 
 /// The most memory that this process has had since it was last asked, in bytes.
@@ -112,7 +46,7 @@ fn most_memory() -> usize {
 fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
     let name = "m".repeat(250);
     let (tree, aside) = (Tree::new(|_| ()), Tree::new(|_| ()));
-    let found = levels(tree.path(), depth - 1, &name, &[], &[0, depth - 4, depth - 1]);
+    let found = levels(tree.path(), depth - 1, &name, &[0, depth - 4, depth - 1]);
     let [top, bottom, last] = found.try_into().expect("not three levels");
     // For each directory that it visits, a thread may copy 4 KiB of path.
     let beside = 8 + 2 * depth * name.len() / 4096;
