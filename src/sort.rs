@@ -83,7 +83,7 @@ const SHARED_KEYS: u32 = 2;
 /// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
 /// their keys.
 pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
-    if spans.len() > 1 {
+    if let [_, _, ..] = spans {
         sort_from(0, TURNS, spans, keys, names, case);
     }
 }

@@ -1,7 +1,7 @@
 //! What reading a tree costs: no allocation once warm, and memory and system calls that grow with the tree.
 
 use crate::costs::{allocated, grown};
-use crate::strace::{Counted, totals};
+use crate::strace::{Counted, total, totals};
 use crate::support::machine::runs_long;
 use crate::support::process;
 use crate::support::scan::ORDERS;
@@ -9,6 +9,7 @@ use crate::support::tree::{self, Tree};
 use crate::walk_bounds::leave_room;
 use lendir::{FileType, Listing, Order, ReadTree, Walk};
 use rustix::fs::{Mode, mkdirat, mknodat};
+use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 
@@ -118,4 +119,24 @@ fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
         let [once, twice] = [read, twice_read].map(|totals| totals.values().sum::<usize>());
         assert!(twice <= 2 * once + 50, "shape {shape}: {read:?}, {twice_read:?}");
     }
+}
+
+/// And none below the deepest entries. Few are read ahead in vain, for lack of descriptors.
+#[test]
+fn each_directory_is_opened_once_whoever_reads_it() {
+    const TEST: &str = "read_tree::costs::each_directory_is_opened_once_whoever_reads_it";
+    const OPENED: usize = 3 * (20 + 80 + 140);
+    let opened = total(TEST, "openat2", || {
+        let tree = Tree::new(|at| {
+            let paths = (0..20).flat_map(|a| (0..3).map(move |b| format!("{a}/{b}/c")));
+            paths.for_each(|path| fs::create_dir_all(at.join(path)).unwrap());
+        });
+        for (max_depth, threads) in [1, 2, 3, 4].into_iter().flat_map(|depth| [0, 1, 3].map(|threads| (depth, threads)))
+        {
+            let mut tree = ReadTree::options().max_depth(max_depth).read_ahead(threads).open(tree.path()).unwrap();
+            assert_eq!(read(&mut tree, usize::MAX), [20, 80, 140, 140][max_depth - 1]);
+        }
+    });
+    let Some(opened) = opened else { return };
+    assert!((OPENED..OPENED + OPENED / 10).contains(&opened), "{opened} are opened, not {OPENED}");
 }
