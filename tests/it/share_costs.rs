@@ -1,7 +1,7 @@
 //! What sharing a deep tree costs several threads: the cost grows with the depth, not with its square.
 
 use crate::strace::total;
-use crate::support::machine::{self};
+use crate::support::machine;
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use lendir::{Listing, Walk};
@@ -72,10 +72,9 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
             if dir.depth() == depth && !dir.is_second_visit() {
                 is_deepest.store(true, SeqCst);
                 thread::sleep(Duration::from_millis(20)); // the other one begins to wait
-            } else if dir.depth() > depth && !is_first {
-                is_shared.store(true, SeqCst);
+            } else if dir.depth() > depth && !is_first && !is_shared.swap(true, SeqCst) {
                 wait(&is_cut);
-            } else if dir.depth() > depth && is_shared.load(SeqCst) && !is_cut.load(SeqCst) {
+            } else if dir.depth() > depth && is_first && is_shared.load(SeqCst) && !is_cut.load(SeqCst) {
                 cut();
                 is_cut.store(true, SeqCst);
             } else if dir.depth() > depth && !is_cut.load(SeqCst) {
