@@ -292,3 +292,42 @@ impl<T> Stack<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Bounds, EndMarker, Errno, Handle, Level, Stack};
+    use std::fs::File;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// An open base, a closed level, and an open top.
+    fn stack() -> Stack<()> {
+        let mut stack = Stack::new(32);
+        for depth in 0..3 {
+            let dir = Handle::Open(File::open("/dev/null").unwrap().into());
+            let bounds = Bounds { depth, name_at: 0, path_end: depth };
+            stack.push(Level::new(dir, bounds, EndMarker::NONE, ()));
+        }
+        stack.levels[1].handle = Handle::Closed(Err(Errno::NOENT));
+        (stack.open, stack.closed_until, stack.links_until) = (2, 2, 2);
+        stack
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a file")]
+    fn what_does_not_hold_is_noticed() {
+        stack().check();
+        let changes: [fn(&mut Stack<()>); 6] = [
+            |stack| stack.open = 3,
+            |stack| (stack.closed_until, stack.links_until) = (3, 3),
+            |stack| stack.links_until = 1,
+            |stack| (stack.levels[2].handle, stack.open) = (Handle::Closed(Err(Errno::NOENT)), 1),
+            |stack| stack.levels[1].bounds.depth = 2,
+            |stack| stack.levels[1].bounds.path_end = 3,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut stack = stack();
+            change(&mut stack);
+            assert!(catch_unwind(AssertUnwindSafe(|| stack.check())).is_err(), "change {number}");
+        }
+    }
+}

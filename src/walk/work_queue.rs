@@ -179,7 +179,7 @@ impl<W> WorkQueue<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Others, WorkQueue};
+    use super::{Others, State, WorkQueue};
     use std::ops::Range;
     use std::panic::AssertUnwindSafe;
     use std::sync::{Barrier, Mutex};
@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(queue.wanted(), usize::MAX - 1);
         assert!(queue.push(()));
         queue.refuse();
-        assert_eq!((queue.wanted(), queue.lock().starting), (0, 0));
+        let counts = |state: &State<_>| (state.idle, state.starting, state.unstarted);
+        assert_eq!((queue.wanted(), counts(&queue.lock())), (0, (0, 0, 0)));
         assert!(!queue.push(()));
         assert_eq!([(); 3].map(|()| queue.pop()), [Some(()), Some(()), None]);
     }
