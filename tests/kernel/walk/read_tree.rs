@@ -27,7 +27,7 @@ fn each_error_of_each_call_comes_once_where_it_belongs() {
     const TEST: &str = "walk::read_tree::each_error_of_each_call_comes_once_where_it_belongs";
     let calls = [&CALLS[..], &[FSTATFS]].concat();
     trapped(TEST, &calls, |tree| {
-        comb(tree, 6);
+        comb(tree, 5);
         let all = SORTED.by_std(tree);
         for (same_mount, has_types) in [(false, true), (true, true), (false, false), (true, false)] {
             let errnos = ERRNOS.into_iter().map(|(_, errno)| errno).chain([EMFILE, ENFILE, EPERM, EXDEV]);
