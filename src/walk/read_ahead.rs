@@ -384,7 +384,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, AsFd, EndMarker, ITEMS, Item, Listing, Opener, Options, Order, Place, Progress, ReadAhead, Rest};
+    use super::{Arc, AsFd, EndMarker, ITEMS, Item, Listing, NEAR, Opener, Options, Order, Parent, Place, Progress};
+    use super::{ReadAhead, Rest, Shared};
     use std::iter;
 
     fn items(numbers: impl IntoIterator<Item = u64>) -> Vec<Item> {
@@ -444,5 +445,23 @@ mod tests {
         assert!(!ahead.lower_limit(), "the half of one is none");
         drop(open);
         assert_eq!(Arc::strong_count(&ahead.shared.open), 1);
+    }
+
+    /// An idle thread is called when the first directory to do is among the nearer half, no later and no earlier.
+    #[test]
+    #[cfg_attr(miri, ignore = "opens a directory")]
+    fn a_thread_is_called_when_there_is_enough_to_do() {
+        for (begun, calls) in [(0, 1), (NEAR / 2, 1), (NEAR / 2 + 1, 0), (NEAR, 0)] {
+            let ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
+            let (dir, counted) = (crate::open("/").unwrap(), Arc::clone(&ahead.shared.open));
+            let (end_marker, opener) = (EndMarker::default(), Opener::new(false));
+            let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
+            let to_do = Item { place: Place { depth: 1, rank: 0 }, progress: Progress::ToDo(parent, c"n".to_owned()) };
+            let mut state = ahead.shared.lock();
+            state.list.extend(items(0..begun as u64).into_iter().chain([to_do]));
+            state.idle = 1;
+            Shared::call(&ahead.shared, &mut state);
+            assert_eq!((state.idle, state.calls), (1 - calls, calls), "{begun} are begun");
+        }
     }
 }
