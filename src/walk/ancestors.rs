@@ -232,16 +232,17 @@ mod tests {
     fn a_way_up_that_failed_is_not_tried_again() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b/c/d/e")).unwrap();
-        let [a, b, c, d] = ["a", "a/b", "a/b/c", "a/b/c/d"].map(|name| crate::open(root.path().join(name)).unwrap());
+        let names = ["a", "a/b", "a/b/c", "a/b/c/d", "a/b/c/d/e"];
+        let [a, b, c, d, e] = names.map(|name| crate::open(root.path().join(name)).unwrap());
         let dirs = [&b, &c].map(|dir| FileId::and_mount(dir.as_fd()).unwrap()).to_vec();
         let cut_off = Some(CutOff { depth: 2, dirs, errno: Errno::ACCESS });
         let mut ancestors = Ancestors { cut_off, ..Ancestors::default() };
         let cut_off = |ancestors: &Ancestors| ancestors.cut_off.as_ref().map_or(0, |cut_off| cut_off.dirs.len());
-        for (dir, depth, known) in [(&b, 2, 2), (&d, 4, 3), (&c, 3, 3)] {
+        for (dir, depth, known) in [(&b, 2, 2), (&d, 4, 3), (&c, 3, 3), (&e, 5, 4)] {
             assert_eq!(ancestors.find(dir.as_fd(), depth, 0), Err(Errno::ACCESS), "depth {depth}");
             assert_eq!(cut_off(&ancestors), known, "depth {depth}");
         }
-        assert_eq!([1, 2, 3, 4, 5].map(|depth| cut_off(&ancestors.copy_until(depth))), [0, 1, 2, 3, 3]);
+        assert_eq!([1, 2, 3, 4, 5].map(|depth| cut_off(&ancestors.copy_until(depth))), [0, 1, 2, 3, 4]);
         // As deep, and another directory.
         assert_eq!(ancestors.find(d.as_fd(), 3, 0), Ok(()));
         assert_eq!(ancestors.find(a.as_fd(), 1, 0), Ok(()));
