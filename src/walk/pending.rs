@@ -46,7 +46,7 @@ impl Pending {
     pub(super) fn push(&mut self, mark: Mark, name: &CStr) {
         let name = name.to_bytes_with_nul();
         if self.items.capacity() - self.items.len() <= name.len() {
-            self.items.reserve(AT_ONCE); // a longer name grows it by itself
+            self.items.reserve(AT_ONCE.max(1 + name.len()));
         }
         self.items.push(mark.to_byte());
         self.items.extend_from_slice(name);
