@@ -1,6 +1,6 @@
 //! End markers that a server makes up.
 
-use super::scenarios::{dots, file, honest, long_names, when};
+use super::scenarios::{CROWD, dots, file, honest, long_names, when};
 use super::{LONG_NAMES, long_names_pass, served};
 use crate::fuse::{Answer, Batch, Server};
 use crate::support::machine;
@@ -22,7 +22,7 @@ fn wrong_marker_counts_only_at_the_end_of_a_batch() {
         let Some(marker) = marker_of_another_file_system(ROW) else { return };
         let scenario = when("`i32::MAX` in the middle", honest())
             .cookie(|place| if place == 11 { i32::MAX as u64 } else { place + 1 });
-        let batches = [(Batch::Full, 120), (Batch::One, 10)];
+        let batches = [(Batch::Full, CROWD), (Batch::One, 10)];
         let server = Server::mount(batches.map(|(batch, _)| scenario.directory(batch)).to_vec()).unwrap();
         for (number, (_, delivered)) in batches.into_iter().enumerate() {
             let dir = lendir::open(server.path(number)).unwrap();

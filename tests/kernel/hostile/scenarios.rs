@@ -45,9 +45,9 @@ pub fn scenarios() -> Vec<Scenario> {
         when("negative cookies", honest()).cookie(|place| u64::MAX - place),
         when("cookies that go back", honest()).cookie(|place| 1_000_000 - place),
         when("an `i32::MAX` cookie in the middle", honest())
-            .cookie(|place| if place == 60 { i32::MAX as u64 } else { place + 1 }),
+            .cookie(|place| if place == CROWD / 2 { i32::MAX as u64 } else { place + 1 }),
         when("an `i64::MAX` cookie in the middle", honest())
-            .cookie(|place| if place == 60 { i64::MAX as u64 } else { place + 1 }),
+            .cookie(|place| if place == CROWD / 2 { i64::MAX as u64 } else { place + 1 }),
         when("nothing but `i32::MAX` cookies", honest()).cookie(|_| i32::MAX as u64),
         when("nothing but `i64::MAX` cookies", honest()).cookie(|_| i64::MAX as u64),
         when("names of 255 bytes", among(long_names(255))),
@@ -154,9 +154,11 @@ pub fn dots() -> Vec<Answer> {
     [".", ".."].map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) })).to_vec()
 }
 
+pub const CROWD: u64 = 60;
+
 /// More than one batch of the smallest buffer, unsorted.
 fn crowd() -> Vec<Answer> {
-    (0..120).map(|number| file(&format!("file-{:055}", number * 79 % 120))).collect()
+    (0..CROWD).map(|number| file(&format!("file-{:0130}", number * 37 % CROWD))).collect()
 }
 
 pub fn honest() -> Vec<Answer> {
