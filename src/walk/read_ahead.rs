@@ -168,7 +168,7 @@ impl ReadAhead {
         if state.list.front().is_none_or(|item| item.place.depth != place.depth) {
             let below = shared.rest(&mut state, rest, place.depth);
             shared.insert(&mut state, 0, below);
-            Shared::call(shared, &mut state);
+            Shared::call(shared, state);
             return None;
         }
         let is_at = |item: &&mut Item| item.place == place;
@@ -183,7 +183,7 @@ impl ReadAhead {
             // The tree reads it itself, and perhaps other entries: the ranks of those that were read ahead are none of its.
             state.pass(place);
         }
-        Shared::call(shared, &mut state);
+        Shared::call(shared, state);
         read
     }
 
@@ -271,13 +271,14 @@ impl Shared {
         state.list.iter().take(self.near).position(|item| matches!(item.progress, Progress::ToDo(..)))
     }
 
-    /// Calls a thread, or starts one, if there is enough to do.
-    fn call(shared: &Arc<Self>, state: &mut State) {
-        if shared.first_to_do(state).is_none_or(|at| at > shared.near / 2) {
+    /// Calls a thread, or starts one, if there is enough to do. It first gives up the lock, for which the thread would have to wait.
+    fn call(shared: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        if shared.first_to_do(&state).is_none_or(|at| at > shared.near / 2) {
             return;
         }
         if state.idle > 0 {
             (state.idle, state.calls) = (state.idle - 1, state.calls + 1);
+            drop(state);
             shared.called.notify_one();
         } else if state.threads.len() < state.max_threads {
             let shared = Arc::clone(shared);
@@ -301,8 +302,7 @@ impl Shared {
                 state.calls = state.calls.saturating_sub(1);
                 continue;
             };
-            Self::call(shared, &mut state);
-            drop(state);
+            Self::call(shared, state);
             let number = job.number;
             let done = catch_unwind(AssertUnwindSafe(|| shared.read(&mut listing, job)));
             let (read, below) = done.ok().flatten().unzip();
@@ -313,9 +313,10 @@ impl Shared {
                 state.list[at].progress = Progress::Done(read);
                 shared.insert(&mut state, at + 1, below.unwrap_or_default());
             }
-            if state.tree_waits {
-                state.tree_waits = false;
+            if mem::take(&mut state.tree_waits) {
+                drop(state);
                 shared.done.notify_one();
+                state = shared.lock();
             }
         }
     }
@@ -460,7 +461,8 @@ mod tests {
             let mut state = ahead.shared.lock();
             state.list.extend(items(0..begun as u64).into_iter().chain([to_do]));
             state.idle = 1;
-            Shared::call(&ahead.shared, &mut state);
+            Shared::call(&ahead.shared, state);
+            let state = ahead.shared.lock();
             assert_eq!((state.idle, state.calls), (1 - calls, calls), "{begun} are begun");
         }
     }
