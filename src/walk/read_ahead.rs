@@ -271,7 +271,7 @@ impl Shared {
         state.list.iter().take(self.near).position(|item| matches!(item.progress, Progress::ToDo(..)))
     }
 
-    /// Calls a thread, or starts one, if there is enough to do. It first gives up the lock, for which the thread would have to wait.
+    /// Calls a thread, or starts one, if there is enough to do. Gives up the lock before it calls: that thread takes it next.
     fn call(shared: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if shared.first_to_do(&state).is_none_or(|at| at > shared.near / 2) {
             return;

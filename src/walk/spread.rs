@@ -1,5 +1,5 @@
-//! `Walk::spread`: the same walk on several threads. It starts them, and gathers what they return. It
-//! does not know where in the tree a thread is, nor how a part is split off.
+//! `Walk::spread`: the same walk on several threads. It starts them, and gathers what they return. It does not know
+//! where in the tree a thread is, nor how a part is split off.
 
 use super::Walk;
 use super::lender::Lender;

@@ -283,8 +283,8 @@ mod tests {
         assert_eq!(queue.wanted(), usize::MAX - 1);
         assert!(queue.push(()));
         queue.refuse();
-        let counts = |state: &State<_>| (state.idle, state.starting, state.unstarted);
-        assert_eq!((queue.wanted(), counts(&queue.lock())), (0, (0, 0, 0)));
+        let State { idle, starting, unstarted, .. } = *queue.lock();
+        assert_eq!([queue.wanted(), idle, starting, unstarted], [0; 4]);
         assert!(!queue.push(()));
         assert_eq!([(); 3].map(|()| queue.pop()), [Some(()), Some(()), None]);
     }

@@ -72,12 +72,14 @@ fn memory_of_lost_levels(depth: usize) -> (usize, usize) {
             if dir.depth() == depth && !dir.is_second_visit() {
                 is_deepest.store(true, SeqCst);
                 thread::sleep(Duration::from_millis(20)); // the other one begins to wait
-            } else if dir.depth() > depth && !is_first && !is_shared.swap(true, SeqCst) {
+            } else if dir.depth() <= depth || is_cut.load(SeqCst) {
+                // Nothing is left to arrange.
+            } else if !is_first && !is_shared.swap(true, SeqCst) {
                 wait(&is_cut);
-            } else if dir.depth() > depth && is_first && is_shared.load(SeqCst) && !is_cut.load(SeqCst) {
+            } else if is_first && is_shared.load(SeqCst) {
                 cut();
                 is_cut.store(true, SeqCst);
-            } else if dir.depth() > depth && !is_cut.load(SeqCst) {
+            } else {
                 thread::sleep(Duration::from_millis(1)); // for the other one to begin
             }
         }

@@ -154,6 +154,7 @@ pub fn dots() -> Vec<Answer> {
     [".", ".."].map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) })).to_vec()
 }
 
+/// How many files are a crowd.
 pub const CROWD: u64 = 60;
 
 /// More than one batch of the smallest buffer, unsorted.
