@@ -8,8 +8,7 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](super::Walk). If it must stay, for an error that waits or because the level above is closed, it has
-//! given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent). It does not know how a
+//! its place, as in a [`Walk`](super::Walk). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`descent`](super::descent). It does not know how a
 //! directory is opened, nor how a closed level is found again.
 
 use super::descent::{Child, Current, Descent};
@@ -25,10 +24,10 @@ use crate::listing::{Content, Extent, Listing, Order};
 use crate::mark::{Feedback, Mark};
 use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
+use std::fmt;
 use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
 /// Reads the tree at `path` in one loop, with the default options.
 ///
@@ -90,8 +89,8 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 ///   that of [`TreeOptions::order`]. The root is no entry.
 /// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](TreeOptions::read_ahead): you
 ///   can `chmod` it first. If it cannot be entered, the error comes right after its entry.
-/// - **A directory is read whole before its first entry comes.** If reading it fails midway, the entries before the error come
-///   first, with all that is below them, and then the error.
+/// - **A directory is read whole before its first entry comes.** If reading it fails midway, the error comes first, and then the
+///   entries that were read before it.
 ///
 /// # What it costs
 ///
@@ -102,7 +101,7 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files
 /// in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A
 /// [`Walk`](super::Walk) reads such a directory in 32 KiB. Rarely, a level without entries left stays, and takes 104 bytes:
-/// where an error of reading it waits or, as in a [`Walk`](super::Walk#what-it-costs), the level above was closed early.
+/// where, as in a [`Walk`](super::Walk#what-it-costs), the level above was closed early.
 /// [Following a link](TreeEntry::follow) takes memory for the directories above it.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
@@ -114,15 +113,6 @@ pub struct ReadTree {
     mark: Option<Mark>,
     /// About the same entry.
     feedback: Feedback,
-    /// In one box, so a step below an entry asks for all of it at once.
-    aside: Option<Box<Aside>>,
-}
-
-/// What few trees have.
-#[derive(Default)]
-struct Aside {
-    /// Errors of reading, each with the depth of its directory: they wait until the entries read before them have been lent.
-    late_errors: Vec<(usize, io::Error)>,
     ahead: Option<ReadAhead>,
 }
 
@@ -157,8 +147,8 @@ impl ReadTree {
     ///
     /// With the path concerned. The next call continues.
     ///
-    /// - Where a directory cannot be read, what [`Listing::read`] and [`Dir::next`](crate::Dir::next) can fail with. It comes
-    ///   after the entries that were read before it.
+    /// - Where a directory cannot be read, what [`Listing::read`] and [`Dir::next`](crate::Dir::next) can fail with. The entries
+    ///   that were read before it come next.
     /// - What [`Walk::next`](super::Walk::next) can fail with: where a directory cannot be opened, after its entry; where a
     ///   level that was closed early cannot be found again; for a root of [`open_all`](TreeOptions::open_all).
     #[inline(always)]
@@ -316,8 +306,8 @@ impl ReadTree {
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
     fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
-        if self.aside.is_some() {
-            return self.go_below_otherwise(mark);
+        if self.ahead.is_some() {
+            return self.go_below_ahead(mark);
         }
         let entry = self.listing.get(self.descent.top().left.next - 1).expect("BUG: no entry was lent");
         match self.descent.open(mark, entry.name_cstr())? {
@@ -326,10 +316,10 @@ impl ReadTree {
         }
     }
 
-    /// As [`go_below`](Self::go_below), where an error may wait, and directories may have been read ahead.
+    /// As [`go_below`](Self::go_below), where directories may have been read ahead.
     #[cold]
-    fn go_below_otherwise(&mut self, mark: Mark) -> Result<(), Error> {
-        let Self { descent, listing, aside, .. } = self;
+    fn go_below_ahead(&mut self, mark: Mark) -> Result<(), Error> {
+        let Self { descent, listing, ahead, .. } = self;
         let room = descent.make_room();
         let opener = descent.opener();
         let level = descent.top();
@@ -337,12 +327,12 @@ impl ReadTree {
         let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
         let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
         let rest = Some(rest).filter(|_| mark.can_be_directory());
-        match ahead(aside).and_then(|ahead| ahead.take(place, rest)) {
+        match ahead.as_mut().and_then(|ahead| ahead.take(place, rest)) {
             Some((found, content)) => {
                 let child = descent.take_over(room, found)?;
                 self.enter(child, Some(&content))
             }
-            None => match descent.open_giving_back(room, mark, &mut || give_back(aside))? {
+            None => match descent.open_giving_back(room, mark, &mut || give_back(ahead))? {
                 Some(child) => self.enter(child, None),
                 None => Ok(()),
             },
@@ -352,11 +342,10 @@ impl ReadTree {
     /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.
     #[inline(always)]
     fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
-        let has_late_error = self.has_late_error();
         let descent = &mut self.descent;
         let Left { next, end } = descent.top().left;
         let is_last = next == end.entries;
-        if is_last && !has_late_error && descent.may_replace_top() {
+        if is_last && descent.may_replace_top() {
             descent.replace_top(child);
         } else {
             if is_last {
@@ -370,7 +359,7 @@ impl ReadTree {
     /// Reads the directory that was just entered.
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
-        let Self { descent, listing, aside, .. } = self;
+        let Self { descent, listing, .. } = self;
         let nothing = Left::behind(descent.levels());
         let max_depth = descent.options().max_depth;
         let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
@@ -386,34 +375,20 @@ impl ReadTree {
             None => listing.read_behind(nothing.end, dir, end_marker),
         };
         left.end = listing.extent();
-        if let Err(error) = result {
-            keep_for_later(aside, (bounds.depth, error)); // without the path: those of all levels would take memory with its square
-        }
-        Ok(())
-    }
-
-    /// Whether an error of the current directory waits.
-    #[inline]
-    fn has_late_error(&self) -> bool {
-        let late = self.aside.as_ref().and_then(|aside| aside.late_errors.last());
-        late.is_some_and(|(depth, _)| *depth == self.descent.top().bounds.depth)
+        result.map_err(|error| descent.error(error))
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
     #[inline(never)]
     fn go_up(&mut self) -> Result<bool, Error> {
         if self.descent.levels().is_empty() {
-            if let Some(ahead) = ahead(&mut self.aside) {
+            if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
-            let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.aside))?;
+            let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.ahead))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        let late = if self.has_late_error() { take_late_error(&mut self.aside) } else { None };
-        if let Some(error) = late {
-            return Err(self.descent.error(error));
-        }
-        self.descent.come_back(|_| true, &mut || give_back(&mut self.aside))?;
+        self.descent.come_back(|_| true, &mut || give_back(&mut self.ahead))?;
         self.descent.pop();
         Ok(true)
     }
@@ -427,33 +402,12 @@ impl ReadTree {
 
 /// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
 #[cold]
-fn give_back(aside: &mut Option<Box<Aside>>) -> bool {
-    let Some(Aside { ahead, .. }) = aside.as_deref_mut() else { return false };
+fn give_back(ahead: &mut Option<ReadAhead>) -> bool {
     let is_lower = ahead.as_mut().map(ReadAhead::lower_limit);
     if is_lower == Some(false) {
         *ahead = None; // its threads may be opening what they were told before
     }
     is_lower.is_some()
-}
-
-#[cold]
-fn keep_for_later(aside: &mut Option<Box<Aside>>, error: (usize, io::Error)) {
-    aside.get_or_insert_default().late_errors.push(error);
-}
-
-/// The last error that waits. With the only one the box goes, and steps below an entry are straight again.
-#[cold]
-fn take_late_error(aside: &mut Option<Box<Aside>>) -> Option<io::Error> {
-    let Aside { late_errors, ahead } = aside.as_deref_mut()?;
-    let (_, error) = late_errors.pop()?;
-    if late_errors.is_empty() && ahead.is_none() {
-        *aside = None;
-    }
-    Some(error)
-}
-
-fn ahead(aside: &mut Option<Box<Aside>>) -> Option<&mut ReadAhead> {
-    aside.as_mut()?.ahead.as_mut()
 }
 
 impl fmt::Debug for ReadTree {
@@ -615,53 +569,8 @@ impl TreeOptions {
         let Self { options, order, read_ahead } = self;
         let mut descent = Descent::new(options);
         descent.begin(roots, path);
-        let ahead = || ReadAhead::new(read_ahead, order, &options);
-        let aside = (read_ahead > 0).then(|| Box::new(Aside { ahead: Some(ahead()), ..Aside::default() }));
+        let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, &options));
         let (listing, feedback) = (Listing::with_order(order), Feedback::default());
-        ReadTree { descent, listing, mark: None, feedback, aside }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Order, ReadTree, keep_for_later};
-    use std::fs;
-    use std::io::Error;
-
-    /// An error of each directory waits until all below it has been lent.
-    #[test]
-    #[cfg_attr(miri, ignore = "opens directories")]
-    fn a_level_that_stays_for_its_error_gives_up_its_entries() {
-        const LEVELS: usize = 20;
-        let root = tempfile::tempdir().unwrap();
-        for level in 0..LEVELS {
-            let at = root.path().join("m/".repeat(level));
-            fs::create_dir(at.join("m")).unwrap();
-            for name in ["a", "b", "c"] {
-                fs::write(at.join(name), "").unwrap();
-            }
-        }
-        let mut tree = ReadTree::options().order(Order::Bytes).open(root.path()).unwrap();
-        let (mut entries, mut errors) = (0, 0);
-        loop {
-            let is_first = match tree.next() {
-                Ok(None) => break,
-                Ok(Some(entry)) => {
-                    entries += 1;
-                    entry.name() == b"a"
-                }
-                Err(error) => {
-                    errors += 1;
-                    assert_eq!(error.depth(), LEVELS - errors, "{error}");
-                    false
-                }
-            };
-            if is_first {
-                let depth = tree.descent.top().bounds.depth;
-                keep_for_later(&mut tree.aside, (depth, Error::other("read")));
-            }
-            assert!(tree.listing.len() <= 4, "{} entries are kept", tree.listing.len());
-        }
-        assert_eq!((entries, errors), (4 * LEVELS, LEVELS));
+        ReadTree { descent, listing, mark: None, feedback, ahead }
     }
 }

@@ -162,8 +162,7 @@ impl<'a> TreeEntry<'a> {
         self.feedback.choose(Mark::SKIPPED);
     }
 
-    /// Leaves its directory: does not go below this entry, and lends none of its directory after it. An error of reading that
-    /// directory still comes.
+    /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest(&self) {

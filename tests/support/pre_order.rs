@@ -171,8 +171,9 @@ pub fn errors_between(answers: &[Answer], all: &[Answer], may_be_silent: bool, w
             continue;
         };
         let is_right_after = *depth == 0 || at > 0 && answers[at - 1].path.starts_with(path);
-        let is_later = answers[at + 1..].iter().any(|answer| answer.path.starts_with(path));
-        assert!(is_right_after && !is_later, "{what}: the error of {} is not in its place", path.display());
+        let is_below = |answer: &Answer| answer.path.starts_with(path) && answer.path != *path;
+        let is_between = answers[..at].iter().any(is_below) && answers[at + 1..].iter().any(is_below);
+        assert!(is_right_after && !is_between, "{what}: the error of {} is not in its place", path.display());
         errors.push((path.clone(), *errno));
     }
     let is_told = |path: &Path| path.ancestors().skip(1).any(|dir| errors.iter().any(|(path, _)| path == dir));
