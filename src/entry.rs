@@ -343,8 +343,8 @@ impl<'a> Entry<'a> {
     /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
     /// [`max_open`](crate::WalkOptions::max_open). Below a link, one `statx` for each directory. To come back to a level that was
     /// closed early and is right above a link, an `openat` for each directory from the deepest open level above it to there, and a
-    /// `statx` for each level and each link on that way: only if more links are on the path than `max_open` minus 3. In memory,
-    /// some 90 bytes for each directory above a link, and 24 for each link on the path.
+    /// `statx` for each level and each link on that way. In memory, some 32 bytes for each directory above a link, and 24 for each
+    /// link on the path.
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {

@@ -6,7 +6,7 @@
 //! options  pending  identity  raw_open
 //! path                    the path of the current name, and what part of it is that of a level
 //! opener                  how a directory is opened, or why not
-//! ancestors  links        the links that were followed, and what is a loop
+//! links                   the links that were followed, and what is a loop
 //! roots                   the trees left to do
 //! way_back                how a closed level is found again
 //! stack                   the levels on the way: open, closed or lost
@@ -27,7 +27,6 @@
 //! Why a directory was entered or not: by what the caller chose, `Choices::settle`; by what it is, `Descent::find_child`; by where it
 //! is, `Opener`.
 
-mod ancestors;
 mod choices;
 mod descent;
 mod dir;
@@ -292,8 +291,7 @@ impl<S> WalkOptions<S> {
     /// more.
     ///
     /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
-    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open, and those right above a
-    ///   followed link, which it closes last.
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
     /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the deepest open
     ///   level above.
     /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under

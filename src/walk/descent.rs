@@ -12,7 +12,7 @@ use super::path::{Bounds, TreePath};
 use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
-use super::way_back::{self, Closed, NotFound, Reached, Start};
+use super::way_back::{self, Closed, NotFound, Start};
 use crate::end_marker::EndMarker;
 use crate::error::Error;
 use crate::mark::Mark;
@@ -209,7 +209,7 @@ impl<T> Descent<T> {
     #[inline(always)]
     pub(super) fn make_room(&mut self) -> Room {
         if self.stack.is_full() {
-            self.stack.close_first(&self.links);
+            self.stack.close_first();
         }
         Room(())
     }
@@ -271,7 +271,7 @@ impl<T> Descent<T> {
             return match self.find_child(mark, opened.take()) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(errno))
-                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit(&self.links)) =>
+                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit()) =>
                 {
                     continue;
                 }
@@ -374,12 +374,9 @@ impl<T> Descent<T> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        let find = || way_back::find(closed, below, path, links, options.same_mount, stack.room(), || stack.way_down());
+        let find = || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
         match until_enough(find, |not_found| not_found.errno, give_back) {
-            Ok(Reached { dir, passed }) => {
-                for (depth, dir) in passed {
-                    stack.found(depth, dir);
-                }
+            Ok(dir) => {
                 stack.found_above_top(dir);
                 Ok(())
             }
@@ -400,9 +397,9 @@ impl<T> Descent<T> {
         lose: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
-        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, 0, way_down);
+        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
         let (handle, cause) = match found {
-            Ok(Reached { dir, .. }) => (Handle::Open(dir), None),
+            Ok(dir) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
         };
         self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
@@ -428,19 +425,13 @@ impl<T> Descent<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// How many bytes [`split_off_level`](Self::split_off_level) copies, or as many as its system calls are worth. Whether the
-    /// other thread `comes_back` to what is above.
-    pub(super) fn cost_until(&self, level: &Level<T>, comes_back: bool) -> usize {
-        level.bounds.path_end + self.links.cost_until(level.bounds.depth, comes_back)
-    }
-
     /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.
-    pub(super) fn split_off_level(&mut self, index: usize, left: T) -> Option<Self> {
+    pub(super) fn split_off_level(&self, index: usize, left: T) -> Option<Self> {
         let Self { options, opener, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels()[index];
         let dir = stack.levels()[index].open_dir()?;
         let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
-        let links = links.copy_until(dir, bounds.depth);
+        let links = links.copy_until(bounds.depth);
         let mut part = Self { opener: *opener, links, path: path.copy_until(bounds.path_end), ..Self::new(*options) };
         part.stack.push(Level::new(Handle::Open(copy), bounds, end_marker, left));
         Some(part)

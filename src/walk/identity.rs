@@ -6,35 +6,14 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
-use std::cmp::Ordering;
 use std::thread;
 use std::time::Duration;
 
 /// Device and inode number. On file systems that keep numbers unique, no two directories have the same while both exist.
-#[derive(Clone, Copy, Debug, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId {
     device: (u32, u32),
     ino: u64,
-}
-
-impl Ord for FileId {
-    fn cmp(&self, other: &Self) -> Ordering {
-        #[cfg(test)]
-        tests::COMPARISONS.set(tests::COMPARISONS.get() + 1);
-        (self.device, self.ino).cmp(&(other.device, other.ino))
-    }
-}
-
-impl PartialOrd for FileId {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for FileId {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
 }
 
 impl FileId {
@@ -150,14 +129,9 @@ fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::{ClockId, Duration, time_by, wait_until_past};
     use std::cell::Cell;
-
-    thread_local! {
-        /// How many `FileId`s this thread has compared with another.
-        pub(in super::super) static COMPARISONS: Cell<usize> = const { Cell::new(0) };
-    }
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]

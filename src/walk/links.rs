@@ -1,11 +1,9 @@
 //! `Links`: the symbolic links that the walk has followed on its way, and what is a loop. It does not know their names, nor how one is
 //! opened.
 
-use super::ancestors::Ancestors;
-use super::identity::FileId;
-use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use rustix::fd::BorrowedFd;
+use super::identity::{FileId, Mount};
+use super::raw_open;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 /// Empty in a walk that follows nothing.
@@ -13,13 +11,10 @@ use rustix::io::Errno;
 pub(super) struct Links {
     /// Those on the path of the current directory. Deeper ones may be left over.
     followed: Vec<Followed>,
-    ancestors: Ancestors,
-    /// Whether any thread has followed one. `None` as long as one thread knows.
-    any_followed: Option<Arc<AtomicBool>>,
+    /// The directory that was queried last and those above it, indexed by depth: the root first. With its mount, because a directory
+    /// that is mounted twice has other ancestors there.
+    ancestors: Vec<(FileId, Mount)>,
 }
-
-/// A level on a way by names takes three system calls. They count as this many bytes.
-const NAME: usize = 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Followed {
@@ -45,7 +40,7 @@ impl From<Errno> for Refusal {
 impl Links {
     pub(super) fn clear(&mut self) {
         self.followed.clear();
-        self.ancestors.forget_from(0);
+        self.ancestors.clear();
     }
 
     #[inline]
@@ -60,7 +55,7 @@ impl Links {
         self.forget_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
         // From the link's target down to `dir` there is no link, so `dir` is none of these. What is above the link remains.
-        refuse(self.ancestors.depth_of(FileId::of(dir)?).filter(|depth| *depth < link.depth))
+        refuse(&self.ancestors[..link.depth], FileId::of(dir)?)
     }
 
     /// Forgets the links that led to this depth or deeper.
@@ -68,49 +63,21 @@ impl Links {
         let kept = self.followed.partition_point(|link| link.depth < depth);
         if let Some(link) = self.followed.get(kept) {
             // The walk may come to the same directory again, as deep but not through this link. It has other ancestors then.
-            self.ancestors.forget_from(link.depth);
+            self.ancestors.truncate(link.depth);
             self.followed.truncate(kept);
         }
     }
 
-    /// For another thread, which goes on at the level of this depth, open as `dir`.
-    ///
-    /// Once any thread has followed a link, the ancestors of `dir` go along: in a deep chain, each thread would query all of
-    /// them again, and the system calls would grow with the square of the depth.
-    pub(super) fn copy_until(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Self {
-        let with_ancestors = self.has_any_followed();
-        let any_followed = self.any_followed.get_or_insert_with(|| Arc::new(AtomicBool::new(with_ancestors)));
-        let any_followed = Some(Arc::clone(any_followed));
-        // Above a link they are known. An error is left to whoever follows a link there.
-        if with_ancestors && self.last_link() <= depth {
-            let _ = self.ancestors.find(dir, depth, self.last_link());
-        }
+    /// For another thread, which goes on at the level of this depth.
+    pub(super) fn copy_until(&self, depth: usize) -> Self {
         let followed = self.followed.partition_point(|link| link.depth <= depth);
-        let ancestors = if with_ancestors { self.ancestors.copy_until(depth) } else { Ancestors::default() };
-        Self { followed: self.followed[..followed].into(), ancestors, any_followed }
+        let ancestors = self.ancestors.len().min(depth + 1);
+        Self { followed: self.followed[..followed].into(), ancestors: self.ancestors[..ancestors].into() }
     }
 
-    /// What [`copy_until`](Self::copy_until) costs, in bytes: those that it copies, and the way by names to the last link, where the
-    /// other thread may have to come back to what is above.
-    pub(super) fn cost_until(&self, depth: usize, comes_back: bool) -> usize {
-        let ancestors = if self.has_any_followed() { depth + 1 } else { 0 };
-        let followed = &self.followed[..self.followed.partition_point(|link| link.depth <= depth)];
-        let names = followed.last().filter(|_| comes_back).map_or(0, |link| link.depth);
-        ancestors * Ancestors::SIZE + size_of_val(followed) + names * NAME
-    }
-
-    fn has_any_followed(&self) -> bool {
-        self.any_followed.as_ref().map_or(!self.ancestors.is_empty(), |any_followed| any_followed.load(Relaxed))
-    }
-
-    /// How many links lead from a level of depth `above` to one of depth `below`.
-    pub(super) fn count_between(&self, above: usize, below: usize) -> usize {
-        let [above, below] = [above, below].map(|depth| self.followed.partition_point(|link| link.depth <= depth));
-        below - above
-    }
-
+    /// Whether a link leads from a level of depth `above` to one of depth `below`.
     pub(super) fn is_between(&self, above: usize, below: usize) -> bool {
-        self.count_between(above, below) > 0
+        self.followed.iter().any(|link| above < link.depth && link.depth <= below)
     }
 
     /// The target of the link through which the walk came to the directory of this depth.
@@ -121,59 +88,46 @@ impl Links {
 
     /// The walk is about to enter `target` through a link in `dir`, which has this depth.
     pub(super) fn follow(&mut self, dir: BorrowedFd<'_>, depth: usize, target: BorrowedFd<'_>) -> Result<(), Refusal> {
-        if let Some(any_followed) = &self.any_followed {
-            any_followed.store(true, Relaxed);
-        }
         self.forget_from(depth + 1);
-        self.ancestors.find(dir, depth, self.last_link())?;
-        self.ancestors.forget_from(depth + 1);
+        self.find_ancestors(dir, depth)?;
         let target = FileId::of(target)?;
-        refuse(self.ancestors.depth_of(target))?;
+        refuse(&self.ancestors, target)?;
         self.followed.push(Followed { depth: depth + 1, target });
         Ok(())
     }
 
-    /// The depth of the target of the last link, below which `..` leads up. Without a link, that of the root.
-    fn last_link(&self) -> usize {
-        self.followed.last().map_or(0, |link| link.depth)
+    /// Finds those of `dir`, which has this depth. Goes up by `..` until a directory is known already, or is the target of the last
+    /// link, or the root: what is above that link is known.
+    fn find_ancestors(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
+        let end = self.followed.last().map_or(0, |link| link.depth);
+        let (mut found, mut reached): (Vec<_>, Option<OwnedFd>) = (Vec::new(), None);
+        for depth in (end..=depth).rev() {
+            let here = reached.as_ref().map_or(dir, AsFd::as_fd);
+            let ancestor = FileId::and_mount(here)?;
+            if self.ancestors.get(depth) == Some(&ancestor) {
+                break;
+            }
+            found.push(ancestor);
+            if depth > end {
+                reached = Some(raw_open::path_at(here, c"..", raw_open::DIRECTORY)?);
+            }
+        }
+        self.ancestors.truncate(depth + 1 - found.len());
+        self.ancestors.extend(found.into_iter().rev());
+        Ok(())
     }
 }
 
-fn refuse(ancestor: Option<usize>) -> Result<(), Refusal> {
-    ancestor.map_or(Ok(()), |depth| Err(Refusal::Loop(depth)))
+/// Refuses a directory that is one of these `ancestors`.
+fn refuse(ancestors: &[(FileId, Mount)], id: FileId) -> Result<(), Refusal> {
+    ancestors.iter().position(|(ancestor, _)| *ancestor == id).map_or(Ok(()), |depth| Err(Refusal::Loop(depth)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Ancestors, FileId, Links, NAME, Refusal};
+    use super::{FileId, Links, OwnedFd, Refusal, refuse};
     use rustix::fd::AsFd;
     use std::fs;
-
-    /// The bytes that are copied, and three system calls for each name down to the last link.
-    #[test]
-    #[cfg_attr(miri, ignore = "queries the kernel")]
-    fn what_another_thread_is_given_costs_what_it_copies_and_the_way_by_names() {
-        let root = tempfile::tempdir().unwrap();
-        fs::create_dir_all(root.path().join("a/b/c/d")).unwrap();
-        fs::create_dir_all(root.path().join("y/x")).unwrap();
-        fs::create_dir_all(root.path().join("z")).unwrap();
-        let open = |name: &str| crate::open(root.path().join(name)).unwrap();
-        let mut links = Links::default();
-        assert_eq!([false, true].map(|comes_back| links.cost_until(4, comes_back)), [0, 0], "nothing is followed");
-        // The way a/b/c/d/LINK/x/LINK, through y and to z.
-        links.follow(open("a/b/c/d").as_fd(), 4, open("y").as_fd()).unwrap();
-        links.follow(open("y/x").as_fd(), 6, open("z").as_fd()).unwrap();
-        let way = ["", "a", "a/b", "a/b/c", "a/b/c/d", "y", "y/x", "z"];
-        for (depth, followed, names) in [(3, 0, 0), (4, 0, 0), (5, 1, 5), (6, 1, 5), (7, 2, 7)] {
-            let costs = [false, true].map(|comes_back| links.cost_until(depth, comes_back));
-            let copy = links.copy_until(open(way[depth]).as_fd(), depth);
-            let copied = (depth + 1) * Ancestors::SIZE + size_of_val(&copy.followed[..]);
-            assert_eq!(copy.followed.len(), followed, "until depth {depth}");
-            let id = FileId::of(open(way[depth]).as_fd()).unwrap();
-            assert_eq!(copy.ancestors.depth_of(id), Some(depth), "until depth {depth}");
-            assert_eq!(costs, [copied, copied + names * NAME], "until depth {depth}");
-        }
-    }
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
@@ -195,11 +149,41 @@ mod tests {
             assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
         }
         links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
-        assert_eq!(links.copy_until(y.as_fd(), 3).followed.len(), 1);
+        let copy = links.copy_until(3);
+        assert_eq!((copy.followed.len(), &copy.ancestors[..]), (1, &links.ancestors[..4]));
         // Below the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));
         assert_eq!(links.check_loop(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
         links.check_loop(b.as_fd(), 2).unwrap();
         assert!(links.is_empty() && links.target(3).is_none());
+    }
+
+    /// Those in its real path, whatever was queried before.
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn ancestors_are_those_of_the_real_path() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b/c")).unwrap();
+        fs::create_dir_all(root.path().join("a/d/e/f")).unwrap();
+        let open = |path: &std::path::Path| -> OwnedFd { crate::open(path).unwrap() };
+        let mut links = Links::default();
+        for name in ["", "a/b/c", "a/d/e/f", "a/d", "a/b", "a/d/e/f", ""] {
+            let dir = root.path().join(name);
+            let depth = name.split('/').filter(|name| !name.is_empty()).count();
+            links.find_ancestors(open(&dir).as_fd(), depth).unwrap();
+            let above = dir.ancestors().take(depth + 1);
+            let mut expected: Vec<_> = above.map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
+            expected.reverse();
+            assert_eq!(links.ancestors, expected, "{name}");
+        }
+    }
+
+    /// As through a bind mount, or on a server that gives all directories one number.
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn of_a_directory_that_is_above_twice_the_first_counts() {
+        let [dir, other] = ["/", "/proc"].map(|path| FileId::and_mount(crate::open(path).unwrap().as_fd()).unwrap());
+        let ancestors = [dir, other, dir, other];
+        assert_eq!([dir, other].map(|(id, _)| refuse(&ancestors, id)), [0, 1].map(|depth| Err(Refusal::Loop(depth))));
     }
 }

@@ -10,8 +10,7 @@ use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// While others wait, a thread may copy this many bytes of path, and of what is known of the [`Links`](super::links::Links) on it,
-/// per directory that it visits. A tree of 100,000 levels has paths of megabytes. Copying one for every directory would take time
+/// While others wait, a thread may copy this many bytes of path per directory that it visits. A tree of 100,000 levels has paths of megabytes. Copying one for every directory would take time
 /// quadratic in the depth.
 const PATH_CREDIT: usize = 4096;
 
@@ -75,7 +74,7 @@ impl<S: Clone> Traversal<S> {
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
-        let path_credit = self.path_credit.checked_sub(self.descent.cost_until(level, self.second_visits))?;
+        let path_credit = self.path_credit.checked_sub(level.bounds.path_end)?;
         // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
         // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);

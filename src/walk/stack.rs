@@ -7,14 +7,12 @@
 //! ```
 //!
 //! The shallowest level is the base. When as many levels are open as may be, the shallowest open one between the base and the top
-//! is closed. Those right above a followed link are the last to be closed, because `..` does not lead back to them. The walk comes
-//! back to a closed level when it has nothing left to do below it. If it does not find the level, that level is lost: this thread
+//! is closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that level is lost: this thread
 //! does nothing more there, and goes up past it. A shared level that this thread leaves to others is lost to it in the same way.
 //!
 //! The stack opens nothing, and does not know what is left to do at a level.
 
 use super::identity::Identity;
-use super::links::Links;
 use super::options::MIN_OPEN;
 use super::path::Bounds;
 use super::way_back::{Below, Broken, Closed, Start};
@@ -31,8 +29,6 @@ pub(super) struct Stack<T> {
     limit: usize,
     /// Of the levels before this one, only the base is open.
     closed_until: usize,
-    /// Of the levels before this one, only the base is open, and those right above a followed link. Not less than `closed_until`.
-    links_until: usize,
 }
 
 pub(super) struct Level<T> {
@@ -102,12 +98,12 @@ impl<T> Level<T> {
 
 impl<T> Stack<T> {
     pub(super) const fn new(limit: usize) -> Self {
-        Self { levels: Vec::new(), open: 0, limit, closed_until: 0, links_until: 0 }
+        Self { levels: Vec::new(), open: 0, limit, closed_until: 0 }
     }
 
     /// The memory stays. A state may panic when it is dropped: that comes last.
     pub(super) fn clear(&mut self, limit: usize) {
-        (self.open, self.limit, self.closed_until, self.links_until) = (0, limit, 0, 0);
+        (self.open, self.limit, self.closed_until) = (0, limit, 0);
         self.levels.clear();
     }
 
@@ -150,18 +146,14 @@ impl<T> Stack<T> {
     pub(super) fn pop(&mut self) -> Level<T> {
         let level = self.levels.pop().expect("BUG: there is no level");
         self.open -= usize::from(level.is_open());
-        if self.links_until >= self.levels.len() {
-            // What is below the new top may change, so it may be closed before others.
-            self.links_until = self.levels.len().saturating_sub(1);
-            self.closed_until = self.closed_until.min(self.links_until);
-        }
+        self.closed_until = self.closed_until.min(self.levels.len().saturating_sub(1));
         level
     }
 
     /// Makes `level`, which is above the base, the new base.
     pub(super) fn put_base(&mut self, level: Level<T>) {
         self.open += usize::from(level.is_open());
-        (self.closed_until, self.links_until) = (0, 0);
+        self.closed_until = 0;
         self.levels.insert(0, level);
     }
 
@@ -172,8 +164,8 @@ impl<T> Stack<T> {
     }
 
     /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
-    pub(super) fn lower_limit(&mut self, links: &Links) -> bool {
-        let is_closed = self.close_first(links);
+    pub(super) fn lower_limit(&mut self) -> bool {
+        let is_closed = self.close_first();
         self.limit = (self.open + 1).max(MIN_OPEN);
         is_closed
     }
@@ -184,24 +176,14 @@ impl<T> Stack<T> {
         (self.closed_until.max(1)..top).find(|index| self.levels[*index].is_open())
     }
 
-    /// The level to close first.
-    fn first_to_close(&mut self, links: &Links) -> Option<usize> {
-        let first = self.first_open()?;
-        let top = self.levels.len() - 1;
-        let is_above_link =
-            |at: usize| links.is_between(self.levels[at].bounds.depth, self.levels[at + 1].bounds.depth);
-        let other = (self.links_until.max(first)..top).find(|at| self.levels[*at].is_open() && !is_above_link(*at));
-        (self.closed_until, self.links_until) = (first, other.unwrap_or(top));
-        Some(other.unwrap_or(first))
-    }
-
     /// Closes the first level that may be closed. Returns whether there was one.
     #[cold]
-    pub(super) fn close_first(&mut self, links: &Links) -> bool {
+    pub(super) fn close_first(&mut self) -> bool {
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        let first = self.first_to_close(links).and_then(|index| Some((index, self.levels[index].identity()?)));
+        let first = self.first_open().and_then(|index| Some((index, self.levels[index].identity()?)));
         let Some((index, identity)) = first else { return false };
         self.set(index, Handle::Closed(identity));
+        self.closed_until = index;
         true
     }
 
@@ -230,18 +212,6 @@ impl<T> Stack<T> {
         Some((start, above[at + 1..].iter().chain([goal]).map(closed)))
     }
 
-    /// How many more levels may be open, besides the two on a way by names.
-    pub(super) fn room(&self) -> usize {
-        self.limit.saturating_sub(self.open + 2)
-    }
-
-    /// The level of this depth is open again.
-    pub(super) fn found(&mut self, depth: usize, dir: OwnedFd) {
-        if let Ok(index) = self.levels.binary_search_by_key(&depth, |level| level.bounds.depth) {
-            self.set(index, Handle::Open(dir));
-        }
-    }
-
     /// The level right above the top is open again.
     pub(super) fn found_above_top(&mut self, dir: OwnedFd) {
         self.set(self.levels.len() - 2, Handle::Open(dir));
@@ -264,7 +234,7 @@ impl<T> Stack<T> {
         self.open -= usize::from(level.is_open());
         level.handle = handle;
         self.open += usize::from(level.is_open());
-        (self.closed_until, self.links_until) = (self.closed_until.min(index), self.links_until.min(index));
+        self.closed_until = self.closed_until.min(index);
     }
 
     /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few.
@@ -279,7 +249,6 @@ impl<T> Stack<T> {
             !few || levels.iter().take(self.closed_until).skip(1).all(|level| !level.is_open()),
             "a level is open, and would never be closed"
         );
-        assert!(self.closed_until <= self.links_until, "a level above a link would be closed before others");
         if let Some(top) = levels.last() {
             assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
         }
@@ -308,7 +277,7 @@ mod tests {
             stack.push(Level::new(dir, bounds, EndMarker::NONE, ()));
         }
         stack.levels[1].handle = Handle::Closed(Err(Errno::NOENT));
-        (stack.open, stack.closed_until, stack.links_until) = (2, 2, 2);
+        (stack.open, stack.closed_until) = (2, 2);
         stack
     }
 
@@ -316,10 +285,9 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a file")]
     fn what_does_not_hold_is_noticed() {
         stack().check();
-        let changes: [fn(&mut Stack<()>); 6] = [
+        let changes: [fn(&mut Stack<()>); 5] = [
             |stack| stack.open = 3,
-            |stack| (stack.closed_until, stack.links_until) = (3, 3),
-            |stack| stack.links_until = 1,
+            |stack| stack.closed_until = 3,
             |stack| (stack.levels[2].handle, stack.open) = (Handle::Closed(Err(Errno::NOENT)), 1),
             |stack| stack.levels[1].bounds.depth = 2,
             |stack| stack.levels[1].bounds.path_end = 3,

@@ -1,13 +1,12 @@
-//! What links that are followed cost, wherever they stand and wherever they lead: it grows with the tree, not with its square.
+//! What links that are followed cost, where no level above them is closed: it grows with the tree, not with its square.
 
 use crate::instructions::of_calls;
 use crate::strace::{Counted, totals};
 use crate::support::machine::runs_long;
-use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
 use lendir::{ReadTree, Walk};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, chmodat, mkdirat, symlinkat};
+use rustix::fs::{Mode, mkdirat, symlinkat};
 use std::fs;
 use std::iter;
 use std::os::unix::fs::symlink;
@@ -23,8 +22,6 @@ struct Shape {
     what: &'static str,
     /// Makes `root`, the tree, of this size. `empty` is beside it.
     make: fn(&Path, usize),
-    /// Whether `root/cut` is forbidden to everyone once the walk is below.
-    is_cut_off: bool,
     /// How many directories are lent, and how many errors come.
     comes_to: fn(usize) -> (usize, usize),
 }
@@ -51,19 +48,16 @@ const SHAPES: &[Shape] = &[
     Shape {
         what: "links at each level",
         make: |at, size| linked_chain(&at.join("root"), size, [&at.join("empty"); 2]),
-        is_cut_off: false,
         comes_to: |size| (3 * (size + 1), 0),
     },
     Shape {
         what: "links at each level, one of them to the other",
         make: |at, size| linked_chain(&at.join("root"), size, [&at.join("empty"), Path::new("before")]),
-        is_cut_off: false,
         comes_to: |size| (3 * (size + 1), 0),
     },
     Shape {
         what: "links at each level, that lead back there",
         make: |at, size| linked_chain(&at.join("root"), size, [Path::new("."); 2]),
-        is_cut_off: false,
         comes_to: |size| (size + 1, 2 * (size + 1)),
     },
     Shape {
@@ -73,7 +67,6 @@ const SHAPES: &[Shape] = &[
             symlink("../chain", at.join("root/l")).unwrap();
             linked_chain(&at.join("chain"), size, [&at.join("empty"); 2]);
         },
-        is_cut_off: false,
         comes_to: |size| (1 + 3 * (size + 1), 0),
     },
     Shape {
@@ -84,71 +77,23 @@ const SHAPES: &[Shape] = &[
             tree::wide(&many, size, 4);
             links_at_the_end(&at.join("root"), size, 1, &many);
         },
-        is_cut_off: false,
         comes_to: |size| (size + 1 + 1 + size, 0),
     },
     Shape {
         what: "many links at the end",
         make: |at, size| links_at_the_end(&at.join("root"), size, size, &at.join("empty")),
-        is_cut_off: false,
         comes_to: |size| (2 * size + 1, 0),
-    },
-    Shape {
-        what: "each level a link to the next",
-        make: |at, size| {
-            symlink("../0", at.join("root/l")).unwrap();
-            fs::create_dir(at.join(size.to_string())).unwrap();
-            for level in 0..size {
-                fs::create_dir(at.join(level.to_string())).unwrap();
-                symlink(format!("../{}", level + 1), at.join(level.to_string()).join("l")).unwrap();
-            }
-        },
-        is_cut_off: false,
-        comes_to: |size| (1 + size + 1, 0),
-    },
-    Shape {
-        what: "links at the end of levels that are closed, to as many as are open",
-        make: |at, size| {
-            let (root, below) = (at.join("root"), at.join("below"));
-            fs::create_dir(&below).unwrap();
-            tree::comb(&below, 12);
-            tree::comb(&root, size);
-            let end = root.join("m/".repeat(size));
-            (0..size / 4).for_each(|number| symlink(&below, end.join(number.to_string())).unwrap());
-        },
-        is_cut_off: false,
-        comes_to: |size| (1 + 3 * size + size / 4 * (1 + 3 * 12), 0),
-    },
-    Shape {
-        what: "links at each level, and no way up",
-        make: |at, size| {
-            tree::make(at, &["root/cut/m/", "root/beside/"]);
-            symlink(at.join("empty"), at.join("root/beside/l")).unwrap();
-            linked_chain(&at.join("root/cut/m"), size, [&at.join("empty"); 2]);
-        },
-        is_cut_off: true,
-        comes_to: |size| (2 + size + 1 + 2, 2 * (size + 1)),
-    },
-    Shape {
-        what: "many links at the end, and no way up",
-        make: |at, size| {
-            tree::make(at, &["root/cut/m/", "root/beside/"]);
-            symlink(at.join("empty"), at.join("root/beside/l")).unwrap();
-            links_at_the_end(&at.join("root/cut/m"), size, size, &at.join("empty"));
-        },
-        is_cut_off: true,
-        comes_to: |size| (2 + size + 1 + 2, size),
     },
 ];
 
-/// How a tree is read: returns how many directories were lent, and how many errors came. Calls `below` in each directory.
-type Read = fn(Given, &Path, &dyn Fn()) -> (usize, usize);
+/// How a tree is read: returns how many directories were lent, and how many errors came.
+type Read = fn(Given, &Path) -> (usize, usize);
 
 /// Second visits, and how many descriptors.
 type Given = (bool, usize);
 
 const READS: [Read; 2] = [
-    |(second_visits, max_open), root, below| {
+    |(second_visits, max_open), root| {
         let options = Walk::options().second_visits(second_visits).max_open(max_open);
         let (mut walk, mut lent, mut errors) = (options.open(root).unwrap(), 0, 0);
         while let Some(mut dir) = walk.next_ok(|_| errors += 1) {
@@ -156,19 +101,13 @@ const READS: [Read; 2] = [
             while let Some(entry) = dir.next().unwrap() {
                 entry.follow();
             }
-            if dir.name() == b"m" {
-                below();
-            }
         }
         (lent, errors)
     },
-    |(_, max_open), root, below| {
+    |(_, max_open), root| {
         let options = ReadTree::options().max_open(max_open);
         let (mut tree, mut lent, mut errors) = (options.open(root).unwrap(), 1, 0);
         while let Some(entry) = tree.next_ok(|_| errors += 1) {
-            if entry.depth() > 2 {
-                below();
-            }
             entry.follow();
             lent += 1;
         }
@@ -178,9 +117,9 @@ const READS: [Read; 2] = [
 
 /// Alone, so callgrind can count its instructions.
 #[inline(never)]
-fn measured(read: Read, given: Given, root: &Path, below: &dyn Fn()) -> (usize, usize) {
+fn measured(read: Read, given: Given, root: &Path) -> (usize, usize) {
     let _counted = Counted::begin();
-    read(given, root, below)
+    read(given, root)
 }
 
 /// How: `READS`, second visits, descriptors.
@@ -193,7 +132,7 @@ fn ways(shape: usize) -> impl Iterator<Item = (usize, bool, usize)> {
 
 /// Reads trees of both sizes.
 fn read_all() {
-    for (number, Shape { what, make, is_cut_off, comes_to }) in SHAPES.iter().enumerate() {
+    for (number, Shape { what, make, comes_to }) in SHAPES.iter().enumerate() {
         let trees = [SIZE, 4 * SIZE].map(|size| {
             let make = |at: &Path| {
                 tree::make(at, &["root/", "empty/"]);
@@ -203,16 +142,8 @@ fn read_all() {
         });
         for (read, second_visits, max_open) in ways(number) {
             for (size, tree) in &trees {
-                let top = lendir::open(tree.path()).unwrap();
-                let allow = |mode| {
-                    if *is_cut_off {
-                        chmodat(&top, "root/cut", mode, AtFlags::empty()).unwrap();
-                    }
-                };
-                let given = (second_visits, max_open);
                 let root = tree.path().join("root");
-                let came_to = measured(READS[read], given, &root, &|| allow(Mode::empty()));
-                allow(Mode::RWXU);
+                let came_to = measured(READS[read], (second_visits, max_open), &root);
                 assert_eq!(came_to, comes_to(*size), "{what}, {read}, second visits {second_visits}, {max_open} open");
             }
         }
@@ -221,7 +152,7 @@ fn read_all() {
 
 #[test]
 fn links_cost_the_same_each_however_deep_the_tree_is() {
-    let Some(parts) = totals(TEST, || as_nobody(read_all)) else { return };
+    let Some(parts) = totals(TEST, read_all) else { return };
     let cases = || SHAPES.iter().enumerate().flat_map(|(number, shape)| ways(number).map(|way| (shape.what, way)));
     let assert_linear = |what: &str, counts: &[usize]| {
         for (case, counts) in cases().zip(counts.chunks(2)) {

@@ -1,14 +1,12 @@
 //! What sharing a deep tree costs several threads: the cost grows with the depth, not with its square.
 
-use crate::strace::total;
 use crate::support::machine;
 use crate::support::process;
-use crate::support::tree::{self, Tree};
-use lendir::{Listing, Walk};
+use crate::support::tree::Tree;
+use lendir::Walk;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, mkdirat, renameat, symlinkat};
+use rustix::fs::{Mode, mkdirat, renameat};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -99,42 +97,4 @@ fn lost_levels_take_memory_for_their_number_not_for_their_paths() {
         let few = few.max(2 << 20);
         assert!(many <= 5 * few, "{LEVELS} levels take {few} bytes, 4 times as many take {many}");
     });
-}
-
-/// A chain below a followed link, with a link at each level. Whoever takes one of these has the ancestors from whoever gave it.
-#[test]
-fn ancestors_are_not_asked_for_again_by_each_thread() {
-    const TEST: &str = "share_costs::ancestors_are_not_asked_for_again_by_each_thread";
-    const LEVELS: [usize; 2] = [100, 400];
-    /// What one thread takes for each level, its link, and the two directories that this leads to.
-    const OF_ONE: usize = 7;
-    let asked = total(TEST, "statx", || {
-        for (levels, second_visits) in LEVELS.into_iter().flat_map(|levels| [(levels, false), (levels, true)]) {
-            let (top, target) = (Tree::new(|_| ()), Tree::of(&["below/"]));
-            let chain = Tree::new(|at| {
-                tree::nest_with(at, levels, |dir, _| {
-                    mkdirat(dir, "m", Mode::RWXU).unwrap();
-                    symlinkat(target.path(), dir, "z").unwrap();
-                });
-            });
-            symlink(chain.path(), top.path().join("z")).unwrap();
-            let walk = Walk::options().second_visits(second_visits).open(top.path()).unwrap();
-            let visits = walk.spread(8, |worker| {
-                let (mut listing, mut visits) = (Listing::new(), 0);
-                while let Some(mut dir) = worker.next().unwrap() {
-                    visits += usize::from(!dir.is_second_visit());
-                    dir.read_into(&mut listing).unwrap();
-                    if listing.by_name("z").is_some() {
-                        dir.follow_name("z");
-                        thread::sleep(Duration::from_micros(100)); // until the others wait
-                    }
-                }
-                visits
-            });
-            assert_eq!(visits.into_iter().sum::<usize>(), 2 + 3 * levels);
-        }
-    });
-    let Some(asked) = asked else { return };
-    let most = 3 * OF_ONE * 2 * LEVELS.into_iter().sum::<usize>();
-    assert!(asked <= most, "8 threads take {asked} `statx`, three times what one takes is {most}");
 }
