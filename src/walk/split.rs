@@ -10,25 +10,19 @@ use crate::sync::Arc;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// While others wait, a thread may copy this many bytes of path per directory that it visits. A tree of 100,000 levels has paths of megabytes. Copying one for every directory would take time
-/// quadratic in the depth.
-const PATH_CREDIT: usize = 4096;
+/// At a level whose path is longer, nothing is split off: a tree of 100,000 levels has paths of megabytes, and copying one for every
+/// directory would take time quadratic in the depth.
+const MAX_PATH: usize = 4096;
 
 impl<S: Clone> Traversal<S> {
     /// Other threads have nothing to do: splits off a part of what is left here for each. Stops if the walk is over.
     #[cold]
     pub(super) fn split(&mut self, others: &Others<'_, Self>) {
-        self.earn_path_credit();
         while !others.queue.is_over() {
             let Some(part) = self.split_off(others.queue.wanted()) else { return };
             others.push(part);
         }
         self.clear();
-    }
-
-    /// A directory was visited while others wait.
-    fn earn_path_credit(&mut self) {
-        self.path_credit = self.path_credit.saturating_add(PATH_CREDIT);
     }
 
     /// Splits off an equal part of this thread's work for one of the `threads` that wait: of its roots, or of the directories
@@ -68,13 +62,12 @@ impl<S: Clone> Traversal<S> {
             shallowest
         };
         let level = &levels[index];
-        let dir = level.open_dir()?;
+        let dir = level.open_dir().filter(|_| level.bounds.path_end <= MAX_PATH)?;
         let end = self.choices.pending.part(names.clone(), threads + 1);
         // A last name is not split off if this thread would have nothing left: the two would pass it to and fro.
         if end == names.end && !is_closed && self.names_from(end).is_none() {
             return None;
         }
-        let path_credit = self.path_credit.checked_sub(level.bounds.path_end)?;
         // If nobody may search this directory, no name in it can be opened. Nor does `..` lead up from it, for the last thread
         // there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
@@ -92,7 +85,6 @@ impl<S: Clone> Traversal<S> {
             descent.left_mut().shared = Some(self.share_levels(index)?);
         }
         self.descent.left_at_mut(index).next_at = end; // last: if `clone` panics, nothing is lost
-        self.path_credit = path_credit;
         let mut part = Self { descent, ..self.without_work(root_state) };
         part.choices.pending = self.choices.pending.copy(names.start..end);
         Some(part)
@@ -136,7 +128,7 @@ impl<S: Clone> Traversal<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::PATH_CREDIT;
+    use super::MAX_PATH;
     use crate::walk::traversal::Traversal;
     use crate::{Listing, Walk};
     use rustix::fs::{Mode, mkdirat};
@@ -145,10 +137,8 @@ mod tests {
     #[derive(Default)]
     struct Parts {
         count: usize,
-        /// How long their paths and names are.
-        bytes: usize,
-        /// How many directories were visited.
-        visits: usize,
+        /// How long their paths are at most.
+        longest: usize,
     }
 
     /// Goes down a comb, so many levels with a directory beside each, and a chain of as many below. In the chain all is split off
@@ -168,14 +158,12 @@ mod tests {
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();
             let traversal = &mut walk.lender.traversal;
-            traversal.earn_path_credit();
-            parts.visits += 1;
             if traversal.descent.top().bounds.depth < levels {
                 continue;
             }
             while let Some(part) = traversal.split_off(1) {
                 parts.count += 1;
-                parts.bytes += part.descent.path().len() + part.choices.pending.len();
+                parts.longest = parts.longest.max(part.descent.path().len());
             }
             check(traversal);
         }
@@ -195,14 +183,14 @@ mod tests {
         assert_eq!(parts.count, LEVELS);
     }
 
-    /// The paths of 4 times as many levels are 16 times as long in total.
     #[test]
     #[cfg_attr(miri, ignore = "opens directories")]
-    fn what_is_split_off_takes_memory_for_the_depth_not_for_its_square() {
-        for (levels, second_visits) in [(60, false), (60, true), (240, false), (240, true)] {
-            let parts = split_comb(levels, &"m".repeat(250), second_visits, |_| ());
-            assert!(parts.count > levels / 3, "only {} of {levels} levels", parts.count);
-            assert!(parts.bytes <= parts.visits * PATH_CREDIT, "{} bytes for {} visits", parts.bytes, parts.visits);
+    fn nothing_is_split_off_at_a_level_with_a_long_path() {
+        const NAME: usize = 250;
+        for second_visits in [false, true] {
+            let parts = split_comb(60, &"m".repeat(NAME), second_visits, |_| ());
+            assert!(parts.count >= MAX_PATH / NAME - 1, "only {} of 60 levels", parts.count);
+            assert!((MAX_PATH - NAME..=MAX_PATH).contains(&parts.longest), "{} bytes", parts.longest);
         }
     }
 }

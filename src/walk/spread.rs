@@ -58,7 +58,7 @@ impl<S: Clone> Walk<S> {
     /// If a thread cannot be started, no other one is, and those that run walk the whole tree.
     ///
     /// While others wait or have not started, a busy thread splits off an equal part of its work for each of them: of its roots, or
-    /// of the directories left at its shallowest open level.
+    /// of the directories left at its shallowest open level. Nothing is split off at a level whose path is longer than 4096 bytes.
     ///
     /// | Costs | |
     /// |---|---|

@@ -42,8 +42,6 @@ pub(super) struct Traversal<S> {
     pub(super) choices: Choices,
     /// About the entry that was lent last.
     pub(super) feedback: Feedback,
-    /// How many bytes of its path this thread may copy for others.
-    pub(super) path_credit: usize,
 }
 
 /// What is left to do at a level.
@@ -93,7 +91,7 @@ impl<S> Traversal<S> {
     /// No levels, and no roots.
     pub(super) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
         let (descent, choices, feedback) = (Descent::new(options), Choices::default(), Feedback::default());
-        Self { descent, second_visits, root_state, choices, feedback, path_credit: 0 }
+        Self { descent, second_visits, root_state, choices, feedback }
     }
 
     /// The same, for another thread.

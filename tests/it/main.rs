@@ -13,7 +13,7 @@
 //! - `choices`, `follow`: what a walk enters because the caller chose it; `spread`: a walk on several threads; `model`: what holds
 //!   of every walk, whatever the caller chooses and the tree does;
 //! - `costs`, `walk_costs`: allocations; `system_calls`, `walk_system_calls`; `instructions`: those of a user's loop;
-//! - `attack_costs`, `share_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
+//! - `attack_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
 //!   `kept_open`: the descriptors that a walk keeps;
 //! - `examples`: the examples, run as programs; `rm`: the one that must remove nothing else.
 //!
@@ -44,7 +44,6 @@ mod read_dir;
 mod read_tree;
 mod rm;
 mod roots;
-mod share_costs;
 mod skip_name;
 mod spread;
 mod state;
