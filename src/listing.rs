@@ -1,7 +1,7 @@
 //! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 //!
 //! `Listing::sort` makes an order of two halves. What an [`Order`] compares is here: the `/` that [`Order::Path`] puts behind a
-//! directory's name, and all of [`Order::Inode`]. How names are sorted, with or without case, is in `sort.rs`.
+//! directory's name. How names are sorted, with or without case, is in `sort.rs`.
 
 use crate::arena::{Arena, MIN_BATCH, grow};
 use crate::end_marker::EndMarker;
@@ -85,11 +85,6 @@ pub enum Order {
     Path,
     /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
     AsciiCaseless,
-    /// By inode number, then by the bytes of the name.
-    ///
-    /// To open or stat each entry in the order of the inodes on a rotating disk, with cold caches. Where nothing has to seek,
-    /// it gains nothing over [`Unsorted`](Self::Unsorted).
-    Inode,
     /// As the kernel gave them.
     Unsorted,
 }
@@ -291,10 +286,10 @@ impl Listing {
     fn sort(&mut self, first: usize) {
         let Self { arena, spans, keys, extent, order, .. } = self;
         let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
-        if matches!(order, Order::Bytes | Order::AsciiCaseless) {
-            sort::sort(spans, keys, &arena.memory, order.case());
-        } else {
-            sort_otherwise(*order, spans, keys, arena);
+        match order {
+            Order::Bytes | Order::AsciiCaseless => sort::sort(spans, keys, &arena.memory, order.case()),
+            Order::Path => sort_by_path(spans, keys, arena),
+            Order::Unsorted => {}
         }
     }
 
@@ -327,7 +322,7 @@ impl Listing {
     /// The entry of this name, byte by byte, so case counts in [`Order::AsciiCaseless`] too. Of several entries of this name,
     /// the first in the order of the listing.
     ///
-    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Inode`] and [`Order::Unsorted`].
+    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Unsorted`].
     ///
     /// To compare two listings in [`Order::Bytes`], one loop through both is some 50 times as fast as a lookup of each name. Each
     /// turn goes on where the lesser name is next:
@@ -367,7 +362,7 @@ impl Listing {
                 let find = |is_dir| self.find_after(name, |span| path_of(span).lt(path(name, is_dir)));
                 find(false).or_else(|| find(true))
             }
-            Order::Inode | Order::Unsorted => self.iter().find(|entry| entry.name() == name),
+            Order::Unsorted => self.iter().find(|entry| entry.name() == name),
         }
     }
 
@@ -394,29 +389,20 @@ impl Listing {
 }
 
 #[inline(never)] // The frame of the usual orders stays small.
-fn sort_otherwise(order: Order, spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
-    match order {
-        Order::Path => {
-            // While the names are sorted, the NUL of each directory is a `/` and part of its name.
-            for span in &mut *spans {
-                if arena.d_type(*span).is_dir() {
-                    arena.memory[span.end()] = b'/';
-                    *span = Span::new(span.start(), span.len() + 1);
-                }
-            }
-            sort::sort(spans, keys, &arena.memory, Case::Sensitive);
-            for span in spans {
-                if arena.d_type(*span).is_dir() {
-                    *span = Span::new(span.start(), span.len() - 1);
-                    arena.memory[span.end()] = 0;
-                }
-            }
+fn sort_by_path(spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
+    // While the names are sorted, the NUL of each directory is a `/` and part of its name.
+    for span in &mut *spans {
+        if arena.d_type(*span).is_dir() {
+            arena.memory[span.end()] = b'/';
+            *span = Span::new(span.start(), span.len() + 1);
         }
-        Order::Inode => spans.sort_unstable_by(|a, b| {
-            let by_name = || (a.name(&arena.memory), a).cmp(&(b.name(&arena.memory), b));
-            arena.ino(*a).cmp(&arena.ino(*b)).then_with(by_name)
-        }),
-        Order::Bytes | Order::AsciiCaseless | Order::Unsorted => {}
+    }
+    sort::sort(spans, keys, &arena.memory, Case::Sensitive);
+    for span in spans {
+        if arena.d_type(*span).is_dir() {
+            *span = Span::new(span.start(), span.len() - 1);
+            arena.memory[span.end()] = 0;
+        }
     }
 }
 
@@ -468,7 +454,7 @@ mod tests {
             ["bb", "BB", "aa", "bb", "cc", "Bb", "bb"].map(|name| (name.into(), FileType::RegularFile)).into();
         for copies in [1, 100] {
             entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
-            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Inode, Order::Unsorted] {
+            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Unsorted] {
                 let mut listing = unsorted(&entries, order);
                 listing.sort(0);
                 let inos: Vec<_> =

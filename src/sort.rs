@@ -1,5 +1,4 @@
-//! The sort of names. What else an order compares, [`Order::Path`](crate::Order::Path) and [`Order::Inode`](crate::Order::Inode),
-//! is in `sort_otherwise` of `listing.rs`.
+//! The sort of names. What else [`Order::Path`](crate::Order::Path) compares is in `sort_by_path` of `listing.rs`.
 //!
 //! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names with equal keys
 //! are sorted by the bytes after these, at most [`FEW`] of them by comparing.
