@@ -88,7 +88,7 @@
 //! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
 //! | walk on several threads | [`Walk::spread`]; in order, [`TreeOptions::read_ahead`]; to work on each file, cancel: [recipes](recipes#threads) |
 //! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`]; one after another [`Walk::reopen`] |
+//! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!

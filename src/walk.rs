@@ -131,7 +131,8 @@ use traversal::Traversal;
 /// level above that has directories left to do, with second visits for each level. A level right below one that was closed early
 /// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
 /// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only
-/// errors, followed links, and levels that are found again by names allocate. [`reopen`](Self::reopen) keeps it for the next tree.
+/// errors, followed links, and levels that are found again by names allocate. The next root of
+/// [`open_all`](WalkOptions::open_all) takes the same.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct Walk<S = ()> {
@@ -151,32 +152,6 @@ impl Walk {
     /// What [`WalkOptions::open`] can fail with.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open(path)
-    }
-}
-
-/// A walk without a tree, with the default options: [`next`](Walk::next) is `None` until [`reopen`](Walk::reopen).
-impl Default for Walk {
-    fn default() -> Self {
-        Self::options().open_all::<&Path>([])
-    }
-}
-
-impl<S> Walk<S> {
-    /// Begins the tree at `path`, in the same memory and with the same options. Abandons what is left of the trees before.
-    ///
-    /// Costs: one `openat` and one `fstatfs`.
-    ///
-    /// # Errors
-    ///
-    /// What [`WalkOptions::open`] can fail with. [`next`](Self::next) is then `None`.
-    pub fn reopen(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.lender.traversal.clear();
-        let path = path.as_ref();
-        let bytes = path.as_os_str().as_bytes();
-        let root = Found::root(bytes, self.lender.traversal.descent.options().follow_roots);
-        let root = root.map_err(|errno| Error::new(bytes, 0, errno))?;
-        self.lender.traversal.descent.begin(Roots::open(root), bytes);
-        Ok(())
     }
 }
 
@@ -371,9 +346,9 @@ impl<S> WalkOptions<S> {
     /// file or a FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that
     /// may not be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
-        let mut walk = self.begin(Roots::default(), b"");
-        walk.reopen(path)?;
-        Ok(walk)
+        let path = path.as_ref().as_os_str().as_bytes();
+        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
+        Ok(self.begin(Roots::open(root), path))
     }
 
     /// Begins a walk of the trees at `paths`, one after another; on [several threads](Walk::spread), of all of them at once. A

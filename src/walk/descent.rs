@@ -79,7 +79,7 @@ impl<T> Descent<T> {
         }
     }
 
-    /// Abandons what is left. The memory stays for the next tree.
+    /// Abandons what is left.
     pub(super) fn clear(&mut self) {
         self.roots = Roots::default();
         self.links.clear();

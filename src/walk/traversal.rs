@@ -99,7 +99,7 @@ impl<S> Traversal<S> {
         Self::new(*self.descent.options(), self.second_visits, root_state)
     }
 
-    /// Abandons what is left. The memory stays for the next tree.
+    /// Abandons what is left.
     pub(super) fn clear(&mut self) {
         self.choices.clear();
         self.feedback.take();

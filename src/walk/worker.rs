@@ -107,8 +107,8 @@ impl<S> fmt::Debug for Worker<'_, S> {
     }
 }
 
-/// The compiler refuses to keep a worker, to put it in the place of another, to use it on another thread, to move it out of its
-/// closure, and to begin another tree:
+/// The compiler refuses to keep a worker, to put it in the place of another, to use it on another thread, and to move it out of
+/// its closure:
 ///
 /// ```compile_fail,E0521
 /// use lendir::{Walk, Worker};
@@ -121,28 +121,24 @@ impl<S> fmt::Debug for Worker<'_, S> {
 /// ```
 ///
 /// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |outer| {
+/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |outer| {
 ///     let outer = std::sync::Mutex::new(outer);
-///     lendir::Walk::default().spread(1, |inner| std::mem::swap(*outer.lock().unwrap(), inner));
+///     lendir::Walk::options().open_all(["/sys/class"]).spread(1, |inner| std::mem::swap(*outer.lock().unwrap(), inner));
 /// });
 /// ```
 ///
 /// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| {
+/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |worker| {
 ///     std::thread::scope(|scope| drop(scope.spawn(|| worker.index())));
 /// });
 /// ```
 ///
 /// ```compile_fail,E0507
-/// lendir::Walk::default().spread(1, |worker| drop::<lendir::Worker<'_>>(*worker));
+/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |worker| drop::<lendir::Worker<'_>>(*worker));
 /// ```
 ///
 /// ```compile_fail,E0277
-/// lendir::Walk::default().spread(1, |worker| drop(std::mem::take(worker)));
-/// ```
-///
-/// ```compile_fail,E0599
-/// lendir::Walk::default().spread(1, |worker| worker.reopen("/sys/class"));
+/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |worker| drop(std::mem::take(worker)));
 /// ```
 #[cfg(doctest)]
 mod misuse {}

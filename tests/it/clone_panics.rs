@@ -147,27 +147,3 @@ fn second_visits_come_once_if_a_destructor_panics() {
         }
     }
 }
-
-#[test]
-fn next_tree_begins_anew_if_a_destructor_panics_in_reopen() {
-    let tree = Tree::new(|at| tree::comb(at, 12));
-    let mut panics = 0;
-    for options in ways() {
-        let expected = all(&options, &tree);
-        for drops in 1..60 {
-            let bomb = Bomb(Arc::new(AtomicUsize::new(drops)));
-            let mut walk = options.clone().with_state(bomb).open(tree.path()).unwrap();
-            for _ in 0..20 {
-                let _ = catch_unwind(AssertUnwindSafe(|| walk.next().unwrap().map(|mut dir| dir.count().unwrap())));
-            }
-            if catch_unwind(AssertUnwindSafe(|| walk.reopen(tree.path()).unwrap())).is_err() {
-                panics += 1;
-                assert!(rest(&mut walk).is_empty(), "{options:?}, {drops} drops");
-                walk.reopen(tree.path()).unwrap();
-            }
-            assert_eq!(sorted(rest(&mut walk)), expected, "{options:?}, {drops} drops");
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(walk)));
-        }
-    }
-    assert!(panics > 0);
-}

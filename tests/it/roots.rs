@@ -53,13 +53,6 @@ fn one_thread_walks_one_after_the_other() {
     for way in [PLAIN, POST, TIGHT] {
         let (roots, expected) = roots(&place, way);
         assert_eq!(walked(&mut way.options().open_all(&roots), |_| Plan::ALL), expected, "{way:?}");
-        // `reopen` abandons the rest, wherever the walk is.
-        for steps in 0..expected.len() {
-            let mut walk = way.options().open_all(&roots);
-            (0..steps).for_each(|_| drop(walk.next().map(|dir| dir.is_some())));
-            walk.reopen(place.path().join("empty")).unwrap();
-            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), if way.second_visits { 2 } else { 1 });
-        }
     }
 }
 
@@ -144,12 +137,7 @@ fn link_is_a_root_unless_it_is_refused() {
     ] {
         assert!(Walk::open(at(name)).is_ok(), "{name}");
         let options = Walk::options().follow_roots(false);
-        let mut reopened = Walk::options().follow_roots(false).open(tree.path()).unwrap();
-        let results = [
-            options.clone().open(at(name)).err(),
-            reopened.reopen(at(name)).err(),
-            options.open_all([at(name)]).next().err(),
-        ];
+        let results = [options.clone().open(at(name)).err(), options.open_all([at(name)]).next().err()];
         for error in results {
             assert_eq!(error.is_some(), is_refused, "{name}");
             if let Some(error) = error {
@@ -172,8 +160,6 @@ fn unreadable_root_is_lent() {
             assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
             let again = walk.next().unwrap().unwrap();
             assert_eq!((again.path(), again.is_second_visit()), (&*secret, true));
-            walk.reopen(&z).unwrap();
-            assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 2);
         }
     });
 }

@@ -24,12 +24,17 @@ const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
     },
 ];
 
-/// Walks to the end.
-fn walk_all(walk: &mut Walk, listing: &mut Listing, look: fn(&mut Dir<'_>, &mut Listing)) {
-    while let Some(mut dir) = walk.next().unwrap() {
+/// Visits so many directories, of several roots. Returns how many there were.
+fn walk_some(walk: &mut Walk, listing: &mut Listing, roots: &mut usize, most: usize) -> usize {
+    let mut visits = 0;
+    while visits < most {
+        let Some(mut dir) = walk.next().unwrap() else { break };
         black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent_and_name()));
-        look(&mut dir, listing);
+        visits += 1;
+        LOOKS[*roots / 4 % LOOKS.len()](&mut dir, listing);
+        *roots += usize::from(dir.depth() == 0 && !dir.is_second_visit());
     }
+    visits
 }
 
 #[test]
@@ -43,19 +48,17 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
     for second_visits in [false, true] {
         for max_open in [1, 1000] {
             let options = Walk::options().max_open(max_open).same_mount(true).second_visits(second_visits);
-            let mut walk = options.open(trees[0].path()).unwrap();
-            let mut listing = Listing::new();
-            let mut rounds = |rounds: usize| {
-                for round in 0..rounds {
-                    walk.reopen(trees[round % 4].path()).unwrap();
-                    match LOOKS.get(round / 4 % 5) {
-                        Some(look) => walk_all(&mut walk, &mut listing, *look),
-                        None => assert!(walk.next().unwrap().is_some()), // abandoned
-                    }
-                }
+            let begin = |rounds: usize| {
+                options.clone().open_all((0..rounds * LOOKS.len() * trees.len()).map(|root| trees[root % 4].path()))
             };
-            rounds(20);
-            assert_eq!(allocated(|| rounds(160)), NOTHING, "second visits {second_visits}, {max_open} open");
+            let (mut listing, mut roots) = (Listing::new(), 0);
+            let count = walk_some(&mut begin(1), &mut listing, &mut 0, usize::MAX);
+            let mut walk = begin(10);
+            assert_eq!(walk_some(&mut walk, &mut listing, &mut roots, count), count);
+            let costs = allocated(|| {
+                assert_eq!(walk_some(&mut walk, &mut listing, &mut roots, usize::MAX), 9 * count);
+            });
+            assert_eq!(costs.times, 0, "second visits {second_visits}, {max_open} open"); // the paths of the roots are freed
         }
     }
 }
@@ -95,7 +98,7 @@ fn walk_takes_memory_for_what_is_left_to_do() {
     const PATH: usize = grown(LEVELS * "m/".len(), 1);
     const NAMES: usize = grown(LEVELS * 3 * ("m".len() + 2), 1);
     const ALL_LEVELS: usize = grown(LEVELS, 112);
-    const ANCESTORS: usize = 90 * LEVELS;
+    const ANCESTORS: usize = grown(LEVELS, 32);
     let linked_chain = |at: &Path, count: usize| {
         let end = tree::nest(at, iter::repeat_n(tree::CHAIN, count));
         mkdirat(&end, "empty", Mode::RWXU).unwrap();
@@ -107,11 +110,11 @@ fn walk_takes_memory_for_what_is_left_to_do() {
         let costs = allocated(|| {
             let options = Walk::options().max_open(max_open).second_visits(second_visits);
             let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
-            walk_all(&mut new, &mut Listing::new(), |dir, _| {
+            while let Some(mut dir) = new.next().unwrap() {
                 while let Some(entry) = dir.next().unwrap() {
                     entry.follow();
                 }
-            });
+            }
             walk = Some(new);
         });
         costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY

@@ -2,7 +2,6 @@
 
 use crate::fixture::{has_gnu, run};
 use crate::support::machine::runs_long;
-use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, walked};
 use lendir::{Order, ReadTree, TreeOptions, Walk, WalkOptions};
@@ -50,41 +49,13 @@ fn deepest_level_is_that_of_find() {
 
 #[test]
 fn walk_without_a_tree_is_at_its_end() {
-    let tree = Tree::of(&["a/b/"]);
-    let mut walk = Walk::default();
+    let mut walk = Walk::options().open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
     assert!(walk.next_ok(|_| unreachable!()).is_none());
     assert!(format!("{walk:?}").starts_with(r#"Walk { path: "", depth: 0, options: Options { "#), "{walk:?}");
-    walk.reopen(tree.path()).unwrap();
-    assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
-    walk.reopen(tree.path()).unwrap();
-    assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3);
-    assert!(Walk::default().spread(3, |worker| worker.next().unwrap().is_none()).into_iter().all(|is_none| is_none));
+    let is_at_end = walk.spread(3, |worker| worker.next().unwrap().is_none());
+    assert!(is_at_end.into_iter().all(|is_none| is_none));
 
     assert_eq!(format!("{:?}", WalkOptions::default()), format!("{:?}", Walk::options()));
     assert_eq!(format!("{:?}", TreeOptions::default()), format!("{:?}", ReadTree::options()));
-    // Options hold for the tree that comes.
-    let mut walk = Walk::options().max_depth(1).second_visits(true).open_all::<&Path>([]);
-    assert!(walk.next().unwrap().is_none());
-    walk.reopen(tree.path()).unwrap();
-    assert_eq!(walk.spread(1, |worker| walked(worker, |_| Plan { lend: 0, ..Plan::ALL }).len()), [2]);
-}
-
-#[test]
-fn walk_that_cannot_be_reopened_is_at_its_end() {
-    let tree = Tree::of(&["a/b/", "file"]);
-    for steps in 0..5 {
-        let mut walk = Walk::options().max_open(4).open(tree.path()).unwrap();
-        for _ in 0..steps {
-            let _ = walk.next().unwrap().map(|mut dir| dir.next().map(|_| ()));
-        }
-        for (name, expected) in [("missing", libc::ENOENT), ("file", libc::ENOTDIR), ("a\0b", libc::EINVAL)] {
-            let path = tree.path().join(name);
-            let error = walk.reopen(&path).unwrap_err();
-            assert_eq!((error.path(), error.depth(), errno(&error)), (&*path, 0, expected));
-            assert!(walk.next().unwrap().is_none());
-        }
-        walk.reopen(tree.path()).unwrap();
-        assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 3, "after {steps} steps");
-    }
 }
