@@ -159,7 +159,7 @@ cfg_if! {
         pub use listed_entry::{ListedEntries, ListedEntry};
         pub use listing::{Listing, Order};
         pub use name::Name;
-        pub use open::{open, open_with, openat, openat_with};
+        pub use open::{open, openat};
         pub use read_dir::{ReadDir, read_dir};
         pub use walk::{Dir, ReadTree, TreeEntry, TreeOptions, Walk, WalkOptions, Worker, read_tree};
 

@@ -1,9 +1,9 @@
-//! `open`, `open_with`, `openat`, `openat_with`: how users open directories.
+//! `open`, `openat`: how users open directories.
 
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use rustix::path::Arg;
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,13 +24,8 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
 pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
-    open_with(path, OFlags::empty())
-}
-
-/// Opens as [`open`], with the flags `extra` too: see [`openat_with`].
-pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error> {
     let path = path.as_ref();
-    let opened = path.into_with_c_str(|path| Ok(open_c_str(CWD, path, extra)));
+    let opened = path.into_with_c_str(|path| Ok(open_c_str(CWD, path)));
     opened.unwrap_or_else(|errno| Err(Error::new(path.as_os_str().as_bytes(), 0, errno))) // a NUL inside
 }
 
@@ -55,37 +50,22 @@ pub fn open_with(path: impl AsRef<Path>, extra: OFlags) -> Result<OwnedFd, Error
 /// ```
 ///
 /// A symbolic link is followed. Where others may put one in place of the directory, call
-/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)`, which refuses it.
+/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)`, which refuses it. For other flags, such as `NOATIME`, call
+/// `rustix::fs::openat`.
 ///
 /// Costs: one system call. A `&CStr` is not copied; another path takes an allocation for its NUL. In the error of a path with a
 /// NUL inside, bytes that are not UTF-8 are replaced.
 #[inline]
-pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
-    openat_with(dirfd, path, OFlags::empty())
-}
-
-/// Opens as [`openat`], with the flags `extra` too.
-///
-/// `OFlags::NOFOLLOW` refuses a symbolic link in the last component, with `ENOTDIR`, or `ELOOP` on old kernels.
-/// `OFlags::NOATIME` leaves the access time alone. The kernel grants that only to the directory's owner (and to `CAP_FOWNER`),
-/// so after `EPERM` this opens without it, by a second call. A descriptor opened with `OFlags::PATH` cannot be read:
-/// [`Entries::next`](crate::Entries::next) answers `EBADF`.
-#[inline]
 #[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]
-pub fn openat_with(dirfd: impl AsFd, path: impl Arg, extra: OFlags) -> Result<OwnedFd, Error> {
+pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
     match path.as_cow_c_str() {
-        Ok(path) => open_c_str(dirfd.as_fd(), &path, extra),
+        Ok(path) => open_c_str(dirfd.as_fd(), &path),
         Err(errno) => Err(Error::new(path.to_string_lossy().as_bytes(), 0, errno)), // a NUL inside
     }
 }
 
 #[inline]
-fn open_c_str(dirfd: BorrowedFd<'_>, path: &CStr, extra: OFlags) -> Result<OwnedFd, Error> {
-    let flags = DIRECTORY | extra;
-    let open = |flags| retry_on_intr(|| rustix::fs::openat(dirfd, path, flags, Mode::empty()));
-    let opened = match open(flags) {
-        Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => open(flags - OFlags::NOATIME),
-        answer => answer,
-    };
+fn open_c_str(dirfd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Error> {
+    let opened = retry_on_intr(|| rustix::fs::openat(dirfd, path, DIRECTORY, Mode::empty()));
     opened.map_err(|errno| Error::new(path.to_bytes(), 0, errno))
 }

@@ -5,7 +5,7 @@ use crate::support::process::{self, as_nobody};
 use crate::support::scan;
 use crate::walk_bounds::leave_room;
 use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, ReadDir, Walk};
-use rustix::fs::{CWD, Mode, fcntl_getfl, mknodat};
+use rustix::fs::{CWD, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
 use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
 use std::io;
@@ -45,7 +45,6 @@ fn open_returns_the_error_of_the_kernel() {
     ] {
         let errors = [
             lendir::open(&bad).err(),
-            lendir::open_with(&bad, OFlags::NOATIME).err(),
             lendir::openat(CWD, &bad).err(),
             lendir::read_dir(&bad).err(),
             lendir::read_tree(&bad).err(),
@@ -59,9 +58,7 @@ fn open_returns_the_error_of_the_kernel() {
             assert_eq!(error.to_string(), if is_empty { cause.to_string() } else { format!("{shown}: {cause}") });
         }
     }
-    assert_eq!(errno(lendir::open_with(path("1"), OFlags::DIRECTORY)), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::open(path("link"))), None);
-    assert_eq!(errno(lendir::openat_with(CWD, path("link"), OFlags::NOFOLLOW)), Some(libc::ENOTDIR));
     let file = File::open(path("1")).unwrap();
     assert_eq!(errno(lendir::openat(&file, "below")), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
@@ -78,7 +75,6 @@ fn an_error_has_the_path_that_is_known() {
     let fd = lendir::open(dir.path()).unwrap();
     for name in ["missing", "missing/below", "", &"n".repeat(300)] {
         assert_eq!(path(lendir::openat(&fd, name)), name);
-        assert_eq!(path(lendir::openat_with(&fd, name, OFlags::NOFOLLOW)), name);
     }
     let file = dir.path().join("1");
     let (opened, mut buffer, mut listing) = (File::open(&file).unwrap(), Buffer::new(), Listing::new());
@@ -94,7 +90,7 @@ fn an_error_has_the_path_that_is_known() {
 #[test]
 fn reading_returns_the_error_of_the_kernel() {
     let dir = numbered(1);
-    let only_a_path = lendir::openat_with(CWD, dir.path(), OFlags::PATH).unwrap();
+    let only_a_path = openat(CWD, dir.path(), OFlags::PATH, Mode::empty()).unwrap();
     let file = File::open(dir.path().join("1")).unwrap();
     let (mut buffer, mut listing) = (Buffer::new(), Listing::new());
     for (descriptor, expected) in
@@ -139,25 +135,9 @@ fn open_fails_without_a_descriptor() {
 }
 
 #[test]
-fn noatime_is_given_up_where_refused() {
-    let own = numbered(0);
-    let noatime = |path: &std::path::Path| {
-        let dir = lendir::openat_with(CWD, path, OFlags::NOATIME).expect("cannot open it, with O_NOATIME or without");
-        fcntl_getfl(dir).unwrap().contains(OFlags::NOATIME)
-    };
-    assert!(noatime(own.path()));
-    as_nobody(|| assert!(!noatime("/".as_ref()), "O_NOATIME on another user's directory"));
-}
-
-#[test]
 fn descriptors_are_closed_on_exec() {
     let dir = lendir::open("/").unwrap();
-    for dir in [
-        lendir::open("/").unwrap(),
-        lendir::openat(&dir, "proc").unwrap(),
-        lendir::openat_with(&dir, "proc", OFlags::NOFOLLOW | OFlags::NOATIME).unwrap(),
-        lendir::open_with("/", OFlags::CLOEXEC).unwrap(), // a flag that it has anyway
-    ] {
+    for dir in [lendir::open("/").unwrap(), lendir::openat(&dir, "proc").unwrap()] {
         assert_eq!(fcntl_getfd(dir).unwrap(), FdFlags::CLOEXEC);
     }
 }

@@ -3,8 +3,8 @@
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, What, by_std, walk, walked};
-use lendir::{Error, OFlags, Order, Walk, openat_with};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat};
+use lendir::{Error, OFlags, Order, Walk};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat, openat};
 use std::fs::{self, File, Permissions, set_permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -19,7 +19,7 @@ fn chmod(path: &Path, mode: u32) {
 fn descriptor_that_cannot_be_read_is_one_error() {
     let tree = Tree::of(&["file"]);
     let file = File::open(tree.path().join("file")).unwrap().into();
-    let only_a_path = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
+    let only_a_path = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
     for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
         for lend in [0, 1] {
             let visits =
@@ -130,7 +130,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
 #[test]
 fn next_ok_hands_on_the_error_of_a_directory_that_cannot_be_read() {
     let tree = Tree::of(&["a/f"]);
-    let root = openat_with(CWD, tree.path(), OFlags::PATH).unwrap();
+    let root = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
     let mut walk = Walk::options().from_fd(root, "root");
     let mut root = walk.next().unwrap().unwrap();
     let mut errors = Vec::new();
