@@ -21,15 +21,7 @@ use std::mem::MaybeUninit;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Two directories cannot be read into it at once:
-///
-/// ```compile_fail,E0499
-/// # use lendir::{Buffer, Entries};
-/// # let (dir, mut buffer) = (lendir::open("/proc").unwrap(), Buffer::new());
-/// let first = Entries::new(&dir, &mut buffer);
-/// let second = Entries::new(&dir, &mut buffer); // error: `first` borrows `buffer`
-/// drop(first);
-/// ```
+/// Two directories cannot be read into it at once: the compiler refuses it.
 pub struct Buffer(
     /// Not a `Box`, which must not move while [`ReadDir`](crate::ReadDir) borrows from it.
     Vec<MaybeUninit<u8>>,

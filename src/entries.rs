@@ -27,13 +27,7 @@ use std::fmt;
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Two entries cannot live at once, because the second may overwrite the first one's name:
-///
-/// ```compile_fail,E0499
-/// # let (dir, mut buffer) = (lendir::open("/proc").unwrap(), lendir::Buffer::new());
-/// # let mut entries = lendir::Entries::new(&dir, &mut buffer);
-/// let two = (entries.next(), entries.next()); // error: the first borrows `entries`
-/// ```
+/// Two entries cannot live at once, because the second may overwrite the first one's name: the compiler refuses it.
 ///
 /// # Guarantees
 ///

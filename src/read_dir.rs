@@ -69,12 +69,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// let kept = (dir.next(), drop(dir)); // error: the first borrows `dir`
 /// ```
 ///
-/// Another reader of its descriptor would move the position that it reads from:
-///
-/// ```compile_fail,E0277
-/// # let (mut dir, mut listing) = (lendir::read_dir("/proc").unwrap(), lendir::Listing::new());
-/// listing.read(&dir).unwrap(); // error: `ReadDir` is no `AsFd`. `dir.read_into` reads it
-/// ```
+/// It is no [`AsFd`]: another reader of its descriptor would move the position that it reads from.
 #[must_use = "nothing is read before `next`"]
 pub struct ReadDir {
     /// Borrows `buffer` and the number of `dir`. `'static` stands for a lifetime that cannot be written: nothing made from it

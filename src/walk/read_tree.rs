@@ -67,15 +67,6 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
 /// next call of `next`, so copy what you keep: `entry.path().to_owned()`.
 ///
-/// ```compile_fail,E0499
-/// # fn keep(tree: &mut lendir::ReadTree) -> Result<(), lendir::Error> {
-/// let first = tree.next()?;
-/// let second = tree.next()?; // error: `tree` is still borrowed by `first`
-/// drop(first);
-/// # Ok(())
-/// # }
-/// ```
-///
 /// A value for each level, such as rules, an indent or a sum, goes into a `Vec` of yours that you cut to
 /// [`depth`](TreeEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
 /// visits](crate::WalkOptions::second_visits), and for what you do with a directory as a whole, there is [`Walk`](super::Walk).

@@ -106,39 +106,3 @@ impl<S> fmt::Debug for Worker<'_, S> {
         f.debug_struct("Worker").field("index", &self.index).finish_non_exhaustive()
     }
 }
-
-/// The compiler refuses to keep a worker, to put it in the place of another, to use it on another thread, and to move it out of
-/// its closure:
-///
-/// ```compile_fail,E0521
-/// use lendir::{Walk, Worker};
-/// use std::cell::RefCell;
-///
-/// type Workers = Vec<&'static mut Worker<'static>>;
-/// thread_local!(static KEPT: RefCell<Workers> = const { RefCell::new(Vec::new()) });
-/// Walk::open("/sys/class")?.spread(2, |worker| KEPT.with_borrow_mut(|kept| kept.push(worker)));
-/// # Ok::<(), lendir::Error>(())
-/// ```
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |outer| {
-///     let outer = std::sync::Mutex::new(outer);
-///     lendir::Walk::options().open_all(["/sys/class"]).spread(1, |inner| std::mem::swap(*outer.lock().unwrap(), inner));
-/// });
-/// ```
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |worker| {
-///     std::thread::scope(|scope| drop(scope.spawn(|| worker.index())));
-/// });
-/// ```
-///
-/// ```compile_fail,E0507
-/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |worker| drop::<lendir::Worker<'_>>(*worker));
-/// ```
-///
-/// ```compile_fail,E0277
-/// lendir::Walk::options().open_all(["/sys/class"]).spread(1, |worker| drop(std::mem::take(worker)));
-/// ```
-#[cfg(doctest)]
-mod misuse {}
