@@ -13,9 +13,13 @@ use super::raw_open;
 use super::roots::Roots;
 use super::stack::{Handle, Level, Stack};
 use super::way_back::{self, Closed, NotFound, Start};
+use crate::buffer::Buffer;
 use crate::end_marker::EndMarker;
+use crate::entries::Entries;
+use crate::entry::Directory;
 use crate::error::Error;
 use crate::mark::Mark;
+use crate::records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -54,6 +58,14 @@ pub(super) struct Current<'a, T> {
 }
 
 impl<'a, T> Current<'a, T> {
+    /// Its entries, read into `buffer` from where its descriptor stands.
+    #[inline(always)]
+    pub(super) fn entries(&self, buffer: &'a mut Buffer, phase: Phase) -> Entries<'a> {
+        let Self { dir, bounds, path, .. } = *self;
+        let directory = Directory { fd: dir, path: bounds.path(path.as_bytes()), depth: bounds.depth };
+        Entries { records: Records::new(dir, buffer.memory(), self.end_marker), phase, directory }
+    }
+
     /// The directory that its name is relative to: the one right above it, if that is a level and open; for a root that was opened
     /// by its path, the current directory.
     pub(super) fn parent(&self) -> Option<BorrowedFd<'a>> {

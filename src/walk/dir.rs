@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::listing::Listing;
 use crate::mark::{Feedback, Mark};
 use crate::name::Name;
-use crate::records::{Phase, Records};
+use crate::records::Phase;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
 use rustix::io::retry_on_intr;
@@ -74,8 +74,7 @@ impl<'a, S> Dir<'a, S> {
         let current = descent.visit();
         let is_second_visit = current.left.visit == Visit::Second;
         let parent = if is_second_visit { current.parent() } else { None };
-        let Current { dir, bounds, end_marker, unreadable, left: Todo { names_at, state, .. }, path, links, .. } =
-            current;
+        let (bounds, unreadable) = (current.bounds, current.unreadable);
         let has_entries = !is_second_visit && bounds.depth < max_depth;
         let unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
@@ -83,23 +82,10 @@ impl<'a, S> Dir<'a, S> {
         let begin = if is_dead_end { (Rest::Skipped, Enters::Nothing) } else { (Rest::Unread, Enters::Lent) };
         choices.begin(begin, unreadable);
         let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
-        let path = path.as_bytes_with_nul();
-        let directory = Directory { fd: dir, path: bounds.path(path), depth: bounds.depth };
-        let entries = Entries { records: Records::new(dir, buffer.memory(), end_marker), phase, directory };
-        let names_at = *names_at;
-        Self {
-            entries,
-            parent,
-            name_at: bounds.name_at,
-            names_at,
-            is_second_visit,
-            has_entries,
-            state,
-            path,
-            links,
-            choices,
-            feedback,
-        }
+        let entries = current.entries(buffer, phase);
+        let Current { left: Todo { names_at, state, .. }, path, links, .. } = current;
+        let (name_at, names_at, path) = (bounds.name_at, *names_at, path.as_bytes_with_nul());
+        Self { entries, parent, name_at, names_at, is_second_visit, has_entries, state, path, links, choices, feedback }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -180,18 +166,6 @@ impl<'a, S> Dir<'a, S> {
         error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
     }
 
-    /// Reads all entries from the first on, to note the directories that were not lent.
-    pub(super) fn read_again(&mut self, has_lent: bool) -> Result<(), Error> {
-        self.rewind(has_lent)?;
-        self.choices.begin_again(self.names_at);
-        self.count().map(drop)
-    }
-
-    /// Goes back to the first entry. If that fails before any was lent, it stands there, as far as anybody knows.
-    fn rewind(&mut self, has_lent: bool) -> Result<(), Error> {
-        self.entries.rewind().or_else(|error| if has_lent { Err(error) } else { Ok(()) })
-    }
-
     /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that
     /// order, and not below what was lent before and is missing from it.
     ///
@@ -242,7 +216,9 @@ impl<'a, S> Dir<'a, S> {
             return Err(self.error(errno));
         }
         if self.has_entries {
-            let rewound = self.rewind(self.entries.phase != Phase::Empty);
+            // If the first batch was empty, it stands at the first entry, as far as anybody knows.
+            let is_empty = self.entries.phase == Phase::Empty;
+            let rewound = self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
             rewound.inspect_err(|_| self.choices.skip_rest())?; // the walk need not report it again
         }
         Ok(self.has_entries)

@@ -6,6 +6,7 @@ use super::traversal::{Step, Traversal};
 use super::work_queue::{Others, WorkQueue};
 use crate::buffer::Buffer;
 use crate::error::Error;
+use crate::records::Phase;
 
 pub(super) struct Lender<S> {
     buffer: Buffer,
@@ -58,17 +59,21 @@ impl<S: Clone> Lender<S> {
         if queue.is_some_and(WorkQueue::is_over) {
             self.traversal.clear();
         }
-        let Traversal { choices, feedback, .. } = &mut self.traversal;
+        let Traversal { descent, choices, feedback, .. } = &mut self.traversal;
         choices.take(feedback);
         if choices.is_unread() {
             if let Some(errno) = choices.end_reading() {
-                return Err(self.traversal.descent.error(errno));
+                return Err(descent.error(errno));
             }
-            // From the first entry on, because a cookie may lead elsewhere.
-            let has_lent = choices.has_lent;
-            let read = self.lend().read_again(has_lent);
-            self.traversal.choices.end_reading(); // if it cannot be read, it is not tried again
-            read?;
+            // From the first entry on, because a cookie may lead elsewhere. Before any was lent, it stands there, as far as anybody
+            // knows.
+            let current = descent.visit();
+            let mut entries = current.entries(&mut self.buffer, Phase::Reading);
+            entries.rewind().or_else(|error| if choices.has_lent { Err(error) } else { Ok(()) })?;
+            choices.begin_again(current.left.names_at);
+            while let Some(entry) = entries.next()? {
+                choices.note(&entry);
+            }
         }
         self.traversal.settle();
         Ok(())
