@@ -12,10 +12,11 @@ use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem;
 
-/// The names of the current directory are the last ones in `pending`, from `names_at` on, where a call takes that.
 #[derive(Default)]
 pub(super) struct Choices {
     pub(super) pending: Pending,
+    /// Where the names of the current directory begin among them.
+    names_at: usize,
     /// Where the name noted last begins among them.
     last: usize,
     /// Whether a name may be pending that is not to enter, or is to be entered and not pending.
@@ -59,10 +60,11 @@ impl Choices {
         (self.rest, self.is_unsettled) = (Rest::Read, false);
     }
 
-    /// A directory is lent.
+    /// A directory is lent. Those of its names that are pending come behind all others.
     #[inline]
     pub(super) fn begin(&mut self, (rest, enters): (Rest, Enters), unreadable: Option<Errno>) {
         (self.rest, self.enters, self.unreadable, self.has_lent) = (rest, enters, unreadable, false);
+        self.names_at = self.pending.len();
     }
 
     pub(super) fn unreadable(&self) -> Option<Errno> {
@@ -118,9 +120,9 @@ impl Choices {
 
     /// Notes the directories of `listing`, in its order, in place of what was noted before.
     #[inline(never)]
-    pub(super) fn note_all(&mut self, listing: &Listing, names_at: usize) {
+    pub(super) fn note_all(&mut self, listing: &Listing) {
         self.end_reading();
-        self.begin_again(names_at);
+        self.begin_again();
         for entry in listing {
             if let Some(mark) = Mark::of(entry.d_type()) {
                 self.note_mark(mark, entry.name_cstr(), None);
@@ -159,9 +161,9 @@ impl Choices {
 
     /// Forgets what was noted and chosen. From now on only what the caller names is entered.
     #[inline]
-    pub(super) fn skip_all(&mut self, names_at: usize) {
+    pub(super) fn skip_all(&mut self) {
         self.skip_rest();
-        self.pending.truncate(names_at);
+        self.pending.truncate(self.names_at);
         self.by_name.clear();
         if self.enters == Enters::Lent {
             self.enters = Enters::Named;
@@ -169,9 +171,9 @@ impl Choices {
     }
 
     /// The entries come again, from the first on. Keeps what came from the caller about those that were lent.
-    pub(super) fn begin_again(&mut self, names_at: usize) {
+    pub(super) fn begin_again(&mut self) {
         let Self { pending, by_name, .. } = self;
-        pending.rewrite(names_at, |mark, name| {
+        pending.rewrite(self.names_at, |mark, name| {
             let of_caller = mark.of_caller();
             if of_caller != Mark::default() {
                 by_name.push(of_caller, name, true);
@@ -186,10 +188,13 @@ impl Choices {
     /// - those that are pending, if the caller did not choose otherwise;
     /// - those that were not lent, and that the caller chose to enter or to follow, in the order in which it last did.
     #[cold]
-    pub(super) fn settle(&mut self, names_at: usize) {
+    pub(super) fn settle(&mut self) {
+        if !self.is_unsettled {
+            return;
+        }
         let Self { pending, by_name, .. } = self;
         by_name.sort();
-        pending.rewrite(names_at, |mark, name| by_name.apply(mark, name).settled());
+        pending.rewrite(self.names_at, |mark, name| by_name.apply(mark, name).settled());
         for (mark, name) in by_name.not_pending() {
             let mark = if is_name(name) { Mark::UNKNOWN.then(mark).settled() } else { Some(Mark::NO_NAME) };
             if let Some(mark) = mark {

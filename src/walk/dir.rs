@@ -51,8 +51,6 @@ pub struct Dir<'a, S = ()> {
     parent: Option<BorrowedFd<'a>>,
     /// Where its name begins in the path.
     name_at: usize,
-    /// Where its names begin among the pending ones.
-    names_at: usize,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
     has_entries: bool,
@@ -83,9 +81,9 @@ impl<'a, S> Dir<'a, S> {
         choices.begin(begin, unreadable);
         let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
         let entries = current.entries(buffer, phase);
-        let Current { left: Todo { names_at, state, .. }, path, links, .. } = current;
-        let (name_at, names_at, path) = (bounds.name_at, *names_at, path.as_bytes_with_nul());
-        Self { entries, parent, name_at, names_at, is_second_visit, has_entries, state, path, links, choices, feedback }
+        let Current { left: Todo { state, .. }, path, links, .. } = current;
+        let (name_at, path) = (bounds.name_at, path.as_bytes_with_nul());
+        Self { entries, parent, name_at, is_second_visit, has_entries, state, path, links, choices, feedback }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -203,7 +201,7 @@ impl<'a, S> Dir<'a, S> {
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
         self.entries.phase = Phase::ended(listing.is_removed());
-        self.choices.note_all(listing, self.names_at);
+        self.choices.note_all(listing);
         result
     }
 
@@ -286,7 +284,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     pub fn skip_all(&mut self) {
         self.feedback.take();
-        self.choices.skip_all(self.names_at);
+        self.choices.skip_all();
     }
 
     /// The state that the walk carries down: see [`WalkOptions::with_state`](super::WalkOptions::with_state).

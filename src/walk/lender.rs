@@ -67,15 +67,14 @@ impl<S: Clone> Lender<S> {
             }
             // From the first entry on, because a cookie may lead elsewhere. Before any was lent, it stands there, as far as anybody
             // knows.
-            let current = descent.visit();
-            let mut entries = current.entries(&mut self.buffer, Phase::Reading);
+            let mut entries = descent.visit().entries(&mut self.buffer, Phase::Reading);
             entries.rewind().or_else(|error| if choices.has_lent { Err(error) } else { Ok(()) })?;
-            choices.begin_again(current.left.names_at);
+            choices.begin_again();
             while let Some(entry) = entries.next()? {
                 choices.note(&entry);
             }
         }
-        self.traversal.settle();
+        self.traversal.choices.settle();
         Ok(())
     }
 }

@@ -112,14 +112,6 @@ impl<S> Traversal<S> {
         self.choices.is_unread() || self.choices.is_unsettled() || !self.feedback.is_empty()
     }
 
-    /// Settles which names in the current directory are entered.
-    #[cold]
-    pub(super) fn settle(&mut self) {
-        if self.choices.is_unsettled() {
-            self.choices.settle(self.descent.top().left.names_at);
-        }
-    }
-
     /// Closes the current directory.
     #[inline]
     fn pop(&mut self) {
