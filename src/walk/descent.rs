@@ -42,9 +42,6 @@ pub(super) struct Descent<T> {
 /// A directory in the current one, open and not yet entered. The path ends with its name.
 pub(super) struct Child(Found);
 
-/// Proof that one more directory may be open.
-pub(super) struct Room(());
-
 /// What a visit of the current directory needs.
 pub(super) struct Current<'a, T> {
     pub(super) dir: BorrowedFd<'a>,
@@ -174,7 +171,7 @@ impl<T> Descent<T> {
     }
 
     /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
-    /// [`open_giving_back`](Self::open_giving_back).
+    /// [`open`](Self::open).
     #[cold]
     pub(super) fn open_root(&mut self, left: T, give_back: &mut dyn FnMut() -> bool) -> Result<bool, Error> {
         if self.roots.is_empty() {
@@ -219,47 +216,43 @@ impl<T> Descent<T> {
 
     /// Before another directory is opened, so there are never more than `max_open`.
     #[inline(always)]
-    pub(super) fn make_room(&mut self) -> Room {
+    pub(super) fn make_room(&mut self) {
         if self.stack.is_full() {
             self.stack.close_first();
         }
-        Room(())
     }
 
-    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter.
+    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter. If
+    /// the system has no descriptor left, `give_back` gives some back, if it can.
     #[inline(always)]
-    pub(super) fn open(&mut self, mark: Mark, name: &CStr) -> Result<Option<Child>, Error> {
-        debug_assert_eq!(self.path.name(), name);
-        self.make_room();
-        if !mark.can_be_directory() || mark.is_followed() {
-            return self.open_otherwise(mark, None, &mut || false);
-        }
-        let Self { opener, stack, links, .. } = self;
-        let top = stack.top();
-        match opener.open(top.dir(), name) {
-            Ok(dir) if links.is_empty() => {
-                let end_marker = opener.pass_down(top.end_marker);
-                Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
-            }
-            opened => self.open_otherwise(mark, Some(opened), &mut || false),
-        }
-    }
-
-    /// As [`open`](Self::open), beside threads that read ahead. If the system has no descriptor left, `give_back` gives some back, if
-    /// it can.
-    #[cold]
-    pub(super) fn open_giving_back(
+    pub(super) fn open(
         &mut self,
-        _: Room,
         mark: Mark,
+        name: &CStr,
         give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
-        self.open_otherwise(mark, None, give_back)
+        self.make_room();
+        match self.open_plain(mark, name) {
+            Ok(dir) if self.links.is_empty() => {
+                let end_marker = self.opener.pass_down(self.stack.top().end_marker);
+                Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
+            }
+            opened => self.open_otherwise(mark, name, opened, give_back),
+        }
+    }
+
+    /// Opens it if it can be a directory and no link.
+    #[inline(always)]
+    fn open_plain(&mut self, mark: Mark, name: &CStr) -> Result<OwnedFd, Errno> {
+        if !mark.can_be_directory() {
+            return Err(Errno::NOTDIR);
+        }
+        self.opener.open(self.stack.top().dir(), name)
     }
 
     /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
     #[cold]
-    pub(super) fn take_over(&mut self, _: Room, found: Found) -> Result<Child, Error> {
+    pub(super) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
         Ok(Child(found))
@@ -271,20 +264,21 @@ impl<T> Descent<T> {
     }
 
     /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
-    /// `opened` is what [`Opener::open`] answered, if it was called.
     #[cold]
     fn open_otherwise(
         &mut self,
         mark: Mark,
-        mut opened: Option<Result<OwnedFd, Errno>>,
+        name: &CStr,
+        mut opened: Result<OwnedFd, Errno>,
         give_back: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
-            return match self.find_child(mark, opened.take()) {
+            return match self.find_child(mark, name, opened) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(errno))
                     if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit()) =>
                 {
+                    opened = self.open_plain(mark, name);
                     continue;
                 }
                 // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
@@ -294,28 +288,27 @@ impl<T> Descent<T> {
         }
     }
 
-    /// The directory that the name at the end of the path is, or that it leads to. `None` if there is none to enter.
-    fn find_child(&mut self, mark: Mark, opened: Option<Result<OwnedFd, Errno>>) -> Result<Option<Found>, Refusal> {
-        let Self { opener, stack, links, path, .. } = self;
-        let (top, name) = (stack.top(), path.name());
+    /// The directory that `name` is, or that it leads to. `None` if there is none to enter.
+    fn find_child(
+        &mut self,
+        mark: Mark,
+        name: &CStr,
+        opened: Result<OwnedFd, Errno>,
+    ) -> Result<Option<Found>, Refusal> {
+        let Self { opener, stack, links, .. } = self;
+        let top = stack.top();
         if mark == Mark::NO_NAME {
             return Err(Errno::INVAL.into());
         }
-        if mark.can_be_directory() {
-            let opened = opened.unwrap_or_else(|| opener.open(top.dir(), name));
-            match opener.look_again(opened, (top.dir(), top.end_marker), name) {
-                Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => {
-                    if !mark.is_followed() {
-                        return Ok(None); // it is something else, or gone
-                    }
+        match opener.look_again(opened, (top.dir(), top.end_marker), name) {
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.is_followed() => {}
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => return Ok(None), // it is something else, or gone
+            found => {
+                let found = found?;
+                if let Some(found) = &found {
+                    links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
                 }
-                found => {
-                    let found = found?;
-                    if let Some(found) = &found {
-                        links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
-                    }
-                    return Ok(found);
-                }
+                return Ok(found);
             }
         }
         match opener.follow(top.dir(), name) {
@@ -376,7 +369,7 @@ impl<T> Descent<T> {
 
     /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
     /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `give_back` is as
-    /// for [`open_giving_back`](Self::open_giving_back).
+    /// for [`open`](Self::open).
     #[cold]
     pub(super) fn come_back(
         &mut self,

@@ -2,7 +2,6 @@
 //! whether anything is open, nor whether the path still leads there.
 
 use crate::error::Error;
-use std::ffi::CStr;
 use std::io;
 
 #[derive(Clone, Debug, Default)]
@@ -60,13 +59,7 @@ impl TreePath {
         self.root
     }
 
-    /// The name that was [gone down to](Self::go_down) last, which ends it.
-    #[inline]
-    pub(super) fn name(&self) -> &CStr {
-        CStr::from_bytes_with_nul(&self.bytes[self.name_at..]).expect("BUG: a path without its NUL")
-    }
-
-    /// The bounds of the directory of this depth whose name that is.
+    /// The bounds of the directory of this depth whose name was [gone down to](Self::go_down) last.
     #[inline]
     pub(super) fn bounds(&self, depth: usize) -> Bounds {
         Bounds { depth, name_at: self.name_at, path_end: self.len() }
@@ -142,9 +135,9 @@ mod tests {
             let mut path = TreePath::default();
             path.begin(root, true);
             path.go_down(root.len(), b"a\0");
-            assert_eq!((path.as_bytes(), path.name()), (a, c"a"));
+            assert_eq!((path.as_bytes(), &path.as_bytes()[path.name_at..]), (a, &b"a"[..]));
             path.go_down(a.len(), b"bc\0");
-            assert_eq!((path.as_bytes(), path.name()), (b, c"bc"));
+            assert_eq!((path.as_bytes(), &path.as_bytes()[path.name_at..]), (b, &b"bc"[..]));
             let copy = path.copy_until(a.len());
             assert_eq!((copy.as_bytes(), copy.root_len()), (a, root.len()));
             path.come_up(root.len());

@@ -297,37 +297,32 @@ impl ReadTree {
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
     fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
-        if self.ahead.is_some() {
-            return self.go_below_ahead(mark);
+        if self.ahead.is_some() && self.enter_ahead(mark)? {
+            return Ok(());
         }
-        let entry = self.listing.get(self.descent.top().left.next - 1).expect("BUG: no entry was lent");
-        match self.descent.open(mark, entry.name_cstr())? {
+        let Self { descent, listing, ahead, .. } = self;
+        let entry = listing.get(descent.top().left.next - 1).expect("BUG: no entry was lent");
+        match descent.open(mark, entry.name_cstr(), &mut || give_back(ahead))? {
             Some(child) => self.enter(child, None),
             None => Ok(()),
         }
     }
 
-    /// As [`go_below`](Self::go_below), where directories may have been read ahead.
+    /// Goes below the entry lent last if that was read ahead. Returns whether it was.
     #[cold]
-    fn go_below_ahead(&mut self, mark: Mark) -> Result<(), Error> {
+    fn enter_ahead(&mut self, mark: Mark) -> Result<bool, Error> {
         let Self { descent, listing, ahead, .. } = self;
-        let room = descent.make_room();
+        let Some(ahead) = ahead else { return Ok(false) };
+        descent.make_room();
         let opener = descent.opener();
         let level = descent.top();
         let Left { next, end } = level.left;
         let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
         let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
-        let rest = Some(rest).filter(|_| mark.can_be_directory());
-        match ahead.as_mut().and_then(|ahead| ahead.take(place, rest)) {
-            Some((found, content)) => {
-                let child = descent.take_over(room, found)?;
-                self.enter(child, Some(&content))
-            }
-            None => match descent.open_giving_back(room, mark, &mut || give_back(ahead))? {
-                Some(child) => self.enter(child, None),
-                None => Ok(()),
-            },
-        }
+        let read = ahead.take(place, Some(rest).filter(|_| mark.can_be_directory()));
+        let Some((found, content)) = read else { return Ok(false) };
+        let child = descent.take_over(found)?;
+        self.enter(child, Some(&content)).map(|()| true)
     }
 
     /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.

@@ -169,7 +169,7 @@ impl<S: Clone> Traversal<S> {
         let Item { mark, name, end } = pending.at(descent.top().left.next_at);
         descent.go_to(name.to_bytes_with_nul());
         // The name stays pending until the directory is open and on the stack: whatever panics on the way, it is not lost.
-        let child = match descent.open(mark, name) {
+        let child = match descent.open(mark, name, &mut || false) {
             Ok(Some(child)) => child,
             none => {
                 Self::done(descent.left_mut(), pending, end);
