@@ -60,11 +60,9 @@ fn count(child: &str, contenders: Vec<Contender<'_>>, path: &Path, has_strace: b
 
 /// All contenders, under different names.
 fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
-    let again = [readers::lendir_rescan(dir)].into_iter().chain(readers::lendir_marked_rescan(dir));
     let sorted = readers::listing("lendir, sorted", dir, Listing::new());
-    let again = again.zip(["lendir, read again", "lendir, EndMarker, read again"]);
-    let again = again.map(|(contender, name)| contender.named(name));
-    readers::all(dir).into_iter().chain(again).chain([sorted]).collect()
+    let again = readers::lendir_rescan(dir).named("lendir, read again");
+    readers::all(dir).into_iter().chain([again, sorted]).collect()
 }
 
 fn all_walkers(tree: &Tree) -> Vec<Contender<'_>> {

@@ -136,7 +136,7 @@ fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
 
 /// Prints the rows of README.md that were measured.
 fn print_readme([read, sorted, ..]: &[Table; 6]) {
-    const NAMES: [&str; 5] = ["lendir", "lendir, EndMarker", "RawDir", "readdir of libc", "std::fs::read_dir"];
+    const NAMES: [&str; 4] = ["lendir", "RawDir", "readdir of libc", "std::fs::read_dir"];
     let files = files().label();
     let rows = [
         ("`/proc`".into(), read.row("/proc")),
@@ -144,8 +144,8 @@ fn print_readme([read, sorted, ..]: &[Table; 6]) {
         (format!("{files}, sorted"), sorted.row(&files)),
     ];
     println!("\n### The table of README.md\n");
-    println!("| | `lendir` | with `EndMarker` | `RawDir` of rustix | `readdir` of libc | `std::fs::read_dir` |");
-    println!("|---|---|---|---|---|---|");
+    println!("| | `lendir` | `RawDir` of rustix | `readdir` of libc | `std::fs::read_dir` |");
+    println!("|---|---|---|---|---|");
     for (label, row) in rows {
         if let Some(row) = row {
             println!("| {label} | {} |", NAMES.map(|name| cell(row.ratio(name))).join(" | "));

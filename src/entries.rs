@@ -46,7 +46,7 @@ use std::fmt;
 ///
 /// # What it costs
 ///
-/// One `getdents64` for each buffer filled and one that finds no more, which an [`EndMarker`] saves; no allocation. An
+/// One `getdents64` for each buffer filled and one that finds no more; no allocation. An
 /// entry takes 24 bytes of the buffer for a name of up to 4 bytes, 32 for one of up to 12, 40 for one of up to 20.
 #[doc(alias("getdents64", "readdir", "read_dir"))]
 #[must_use = "iterators are lazy: nothing is read before `next`"]
@@ -63,16 +63,6 @@ impl<'a> Entries<'a> {
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
         Self { records, phase: Phase::Reading, directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 } }
-    }
-
-    /// Takes the cookie `marker` as the end, and leaves out the `getdents64` that would confirm it.
-    ///
-    /// The marker must be [that](EndMarker::of) of this directory's own file system: on another one, its cookie can come
-    /// in the middle. It counts only on the last record of a batch, and only if that batch left room for the largest record
-    /// (4120 bytes): otherwise the next record may not have fitted.
-    pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
-        self.records.end_marker = marker;
-        self
     }
 
     /// The next entry, or `None` at the end. The loop is `while let Some(entry) = entries.next()? {`.

@@ -79,7 +79,7 @@
 //! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
 //! | go on where an entry is gone by now | [`Error::is_gone`] |
 //! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
-//! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; on one file system [`EndMarker::of`] once |
+//! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; [`Walk`], which often takes a system call less |
 //! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
 //! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
 //! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`TreeOptions`] and [`WalkOptions`] |
@@ -152,7 +152,6 @@ cfg_if! {
         mod walk;
 
         pub use buffer::Buffer;
-        pub use end_marker::EndMarker;
         pub use entries::Entries;
         pub use entry::Entry;
         pub use error::Error;

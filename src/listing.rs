@@ -48,7 +48,6 @@ pub struct Listing {
     keys: Vec<u64>,
     extent: Extent,
     order: Order,
-    pub(crate) end_marker: EndMarker,
     removed: bool,
 }
 
@@ -135,14 +134,6 @@ impl Listing {
         Ok(())
     }
 
-    /// Takes the cookie `marker` as the end of each directory, as [`Entries::with_end_marker`](crate::Entries::with_end_marker).
-    /// [`Dir::read_into`](crate::Dir::read_into) has the marker from the walk.
-    #[must_use]
-    pub fn with_end_marker(mut self, marker: EndMarker) -> Self {
-        self.end_marker = marker;
-        self
-    }
-
     /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which
     /// are all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of
     /// them come; if it cannot be rewound, none.
@@ -163,7 +154,7 @@ impl Listing {
     ///   One that [is gone](Error::is_gone) by then is no error.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
-        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, self.end_marker)
+        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, EndMarker::NONE)
     }
 
     /// As [`read`](Self::read), with what is known of the directory.

@@ -12,7 +12,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
 use std::fmt;
 use std::iter::{self, FusedIterator};
-use std::mem::{MaybeUninit, transmute};
+use std::mem::{self, MaybeUninit, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
@@ -79,6 +79,8 @@ pub struct ReadDir {
     dir: OwnedFd,
     /// Whether it stood at its beginning when it was opened here, or sought last.
     is_fresh: bool,
+    /// Whether the end marker was queried.
+    is_marked: bool,
     path: Vec<u8>,
     _buffer: Buffer,
 }
@@ -101,7 +103,7 @@ impl ReadDir {
         // `records()` asserts that it is valid, and that needs a `ReadDir` which exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
-        Self { records, phase: Phase::Reading, dir, is_fresh: false, path, _buffer: buffer }
+        Self { records, phase: Phase::Reading, dir, is_fresh: false, is_marked: false, path, _buffer: buffer }
     }
 
     /// The initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
@@ -202,18 +204,20 @@ impl ReadDir {
         if !self.is_fresh || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
             // A fresh one whose first batch was empty has nothing to lose.
             let is_empty = self.is_fresh && self.phase == Phase::Empty;
-            match self.rewind() {
+            match self.seek(0) {
                 Err(_) if is_empty => return Ok(()),
                 rewound => rewound?,
             }
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
-        let read = listing.read_known(directory, listing.end_marker);
+        let read = listing.read_known(directory, Self::records(&mut self.records).end_marker);
         self.phase = Phase::ended(listing.is_removed());
         read
     }
 
-    /// Goes back to the beginning, even after the end or an error, by one `lseek`: [`Entries::rewind`](crate::Entries::rewind).
+    /// Goes back to the beginning, even after the end or an error, by one `lseek`: [`Entries::rewind`](crate::Entries::rewind). The
+    /// first time also one `fstatfs`: where the file system marks a directory's last entry, each reading from then on takes one
+    /// `getdents64` less.
     ///
     /// # Errors
     ///
@@ -221,7 +225,11 @@ impl ReadDir {
     #[doc(alias = "rewinddir")]
     #[inline]
     pub fn rewind(&mut self) -> Result<(), Error> {
-        self.seek(0)
+        self.seek(0)?;
+        if !mem::replace(&mut self.is_marked, true) {
+            Self::records(&mut self.records).end_marker = EndMarker::of(&self.dir);
+        }
+        Ok(())
     }
 
     /// Goes to the position after the entry that had this [`cookie`](Entry::cookie): [`Entries::seek`](crate::Entries::seek),

@@ -178,7 +178,8 @@ mod tests {
         }
         for cookie in cookies {
             let dir = crate::open(made.path()).unwrap();
-            let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::made_up(cookie));
+            let mut entries = Entries::new(&dir, &mut buffer);
+            entries.records.end_marker = EndMarker::made_up(cookie);
             assert_eq!(entries.count().unwrap(), 3, "marker {cookie}");
         }
     }

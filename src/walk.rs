@@ -117,10 +117,10 @@ use traversal::Traversal;
 ///
 /// | | system calls |
 /// |---|---|
-/// | a directory that fits into the [`Buffer`](crate::Buffer), with an [`EndMarker`](crate::EndMarker) on its file system | 3: `openat2`, `getdents64`, `close` |
-/// | the same without an `EndMarker`, or without `openat2` | 4: a second `getdents64` |
-/// | a root | `openat` instead of `openat2`, and `fstatfs` for its `EndMarker` |
-/// | a directory on another mount | one more `openat`, and `fstatfs` for its `EndMarker` |
+/// | a directory that fits into the [`Buffer`](crate::Buffer), on ext4, btrfs, tmpfs (Linux 6.14), sysfs or cgroup2, which mark the last entry | 3: `openat2`, `getdents64`, `close` |
+/// | the same on others, or without `openat2` | 4: a second `getdents64` |
+/// | a root | `openat` instead of `openat2`, and `fstatfs` for its mark |
+/// | a directory on another mount | one more `openat`, and `fstatfs` for its mark |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
 /// | an entry of unknown type that is no directory | 1: `openat2` |
 /// | a level, a directory above the current one, that is closed early | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |

@@ -195,7 +195,7 @@ impl Table {
         self.rows.iter().find(|row| row.label == label)
     }
 
-    /// A contender that only some rows have, such as the one with an `EndMarker`, comes after its predecessor in these rows.
+    /// A contender that only some rows have comes after its predecessor in these rows.
     fn columns(&self) -> Vec<&'static str> {
         let mut columns = Vec::new();
         for row in &self.rows {

@@ -2,7 +2,7 @@
 
 use crate::contender::{Contender, Oracle, Reader, hash};
 use crate::directories::{Answer, Directory};
-use lendir::{Buffer, EndMarker, Entries, ListedEntry, Listing, Order};
+use lendir::{Buffer, Entries, ListedEntry, Listing, Order};
 use rustix::fs::{CWD, Dir, Mode, OFlags, RawDir, SeekFrom, seek};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -90,12 +90,6 @@ pub fn lendir(dir: &Directory) -> Contender<'_> {
     lending("lendir", dir, Buffer::DEFAULT_CAPACITY, |entries| entries)
 }
 
-/// `None` where the file system has no end marker.
-pub fn lendir_marked(dir: &Directory) -> Option<Contender<'_>> {
-    let marker = marker(dir)?;
-    Some(lending("lendir, EndMarker", dir, Buffer::DEFAULT_CAPACITY, move |entries| entries.with_end_marker(marker)))
-}
-
 /// The bare loop, `lendir` with each capacity that may be worth choosing, and with a buffer that is not reused.
 pub fn by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
     let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
@@ -143,11 +137,6 @@ impl Reader for NotReused<'_> {
     }
 }
 
-/// The marker of the directory's file system, if it has one.
-fn marker(dir: &Directory) -> Option<EndMarker> {
-    Some(EndMarker::of(open(&dir.path)).expect("fstatfs failed")).filter(|marker| *marker != EndMarker::NONE)
-}
-
 /// By a `Listing`, in the listing's order.
 pub fn listing<'a>(name: &'static str, dir: &'a Directory, listing: Listing) -> Contender<'a> {
     let answer = if listing.order() == Order::Unsorted { Answer::Names } else { Answer::Sorted };
@@ -182,12 +171,6 @@ pub fn bare_rescan(dir: &Directory) -> Contender<'_> {
 
 pub fn lendir_rescan(dir: &Directory) -> Contender<'_> {
     rescan("lendir", dir, |entries| entries)
-}
-
-/// `None` where the file system has no end marker.
-pub fn lendir_marked_rescan(dir: &Directory) -> Option<Contender<'_>> {
-    let marker = marker(dir)?;
-    Some(rescan("lendir, EndMarker", dir, move |entries| entries.with_end_marker(marker)))
 }
 
 fn rescan<'a>(
@@ -308,7 +291,6 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     let names = || dir.oracle(Answer::Names);
     let raw = Raw { dir, buffer: Vec::with_capacity(Buffer::DEFAULT_CAPACITY) };
     let mut all = vec![bare_loop(dir), Contender::reading("std::fs::read_dir", names(), Std(dir)), lendir(dir)];
-    all.extend(lendir_marked(dir));
     all.push(Contender::reading("RawDir", names(), raw));
     all.push(Contender::reading("readdir of libc", names(), Libc(dir)));
     all.push(Contender::reading("rustix::fs::Dir", names(), Rustix(dir)));
@@ -319,7 +301,6 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
 pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
     let by_std = Contender::reading("std::fs::read_dir", dir.oracle(Answer::Sorted), StdSorted(dir));
     let mut all = vec![bare_loop(dir), by_std, listing("lendir", dir, Listing::new())];
-    all.extend(marker(dir).map(|marker| listing("lendir, EndMarker", dir, Listing::new().with_end_marker(marker))));
     all.push(Contender::reading("readdir of libc", dir.oracle(Answer::Sorted), Collected(Libc(dir))));
     all
 }
@@ -332,9 +313,7 @@ pub fn not_sorted(dir: &Directory) -> [Contender<'_>; 2] {
 
 /// All that read an open directory again, after the loop that opens it.
 pub fn rescans(dir: &Directory) -> Vec<Contender<'_>> {
-    let mut all = vec![bare_loop(dir), bare_rescan(dir), lendir_rescan(dir)];
-    all.extend(lendir_marked_rescan(dir));
-    all
+    vec![bare_loop(dir), bare_rescan(dir), lendir_rescan(dir)]
 }
 
 /// What only one of the first two directories has: each name of one looked up in the other, and one loop through both.

@@ -43,7 +43,7 @@ impl Found {
 
     /// Queries the end marker of the file system that `dir` is on. Without an answer there is none.
     pub(super) fn query(dir: OwnedFd) -> Self {
-        let end_marker = EndMarker::of(&dir).unwrap_or(EndMarker::NONE);
+        let end_marker = EndMarker::of(&dir);
         Self { dir, end_marker, unreadable: None }
     }
 

@@ -4,7 +4,7 @@ use crate::fixture::{make_file, numbered};
 use crate::support::scan::ORDERS;
 use crate::support::scratch::Scratch;
 use lendir::rustix::fs::StatxFlags;
-use lendir::{Buffer, EndMarker, Entries, Listing, OFlags};
+use lendir::{Buffer, Entries, Listing, OFlags};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
@@ -94,8 +94,7 @@ fn reading_allocates_nothing() {
     let costs = allocated(|| {
         for dir in &dirs {
             let dir = lendir::open(dir.path()).unwrap();
-            let marker = EndMarker::of(&dir).unwrap();
-            let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+            let mut entries = Entries::new(&dir, &mut buffer);
             for _ in 0..2 {
                 entries.rewind().unwrap();
                 while let Some(entry) = entries.next().unwrap() {

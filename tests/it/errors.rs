@@ -4,7 +4,7 @@ use crate::fixture::numbered;
 use crate::support::process::{self, as_nobody};
 use crate::support::scan;
 use crate::walk_bounds::leave_room;
-use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, ReadDir, Walk};
+use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir, Walk};
 use rustix::fs::{CWD, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
 use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
@@ -81,7 +81,6 @@ fn an_error_has_the_path_that_is_known() {
     assert_eq!(path(Entries::new(&opened, &mut buffer).next()), "");
     assert_eq!(path(Entries::new(&opened, &mut buffer).seek(u64::MAX)), "");
     assert_eq!(path(listing.read(&opened)), "");
-    assert_eq!(path(EndMarker::of(closed())), "");
     let mut dir = lendir::read_dir(dir.path()).unwrap();
     assert_eq!(Some(&*path(dir.seek(u64::MAX))), dir.path().to_str());
     assert_eq!(path(ReadDir::from(OwnedFd::from(opened)).read_into(&mut listing)), "");
@@ -105,7 +104,6 @@ fn reading_returns_the_error_of_the_kernel() {
         assert!(listing.is_empty(), "entries of another directory are left");
     }
     assert_eq!(errno(Entries::new(&closed(), &mut buffer).rewind()), Some(libc::EBADF));
-    assert_eq!(errno(EndMarker::of(closed())), Some(libc::EBADF));
 }
 
 #[test]

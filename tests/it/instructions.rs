@@ -8,14 +8,12 @@ use crate::fixture::make_file;
 use crate::machine::{runs_long, skip};
 use crate::support::process;
 use crate::support::scratch::Scratch;
-use lendir::EndMarker;
 use std::fmt::Write;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
-use tempfile::TempDir;
 
 const TEST: &str = "one_frame_with_the_callers_loop";
 /// Those of `tests/downstream/Cargo.toml`. Each builds its own dependencies, so the short form runs only the first.
@@ -36,7 +34,7 @@ fn one_frame_with_the_callers_loop() {
         return;
     }
     assert_same_versions();
-    let (dir, has_marker) = directory();
+    let dir = tempfile::tempdir().expect("cannot make a temporary directory");
     let [files, tree] = ["files", "tree"].map(|name| dir.path().join(name));
     fs::create_dir(&files).unwrap();
     for number in 0..1024 {
@@ -61,13 +59,10 @@ fn one_frame_with_the_callers_loop() {
     for (profile, counts) in profiles.iter().zip(&of_profiles) {
         let (raw_dir, lendir): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.reader == "RawDir");
         for Count { reader, name, instructions, called } in lendir {
-            if name == "marked" && !has_marker {
-                continue;
-            }
             let (same, at_most) = match name.as_str() {
                 _ if reader == "Walk" => ("walk", WALK_AT_MOST),
                 _ if reader == "ReadTree" => ("walk", READ_TREE_AT_MOST),
-                "marked" | "owned" => ("plain", AT_MOST),
+                "owned" => ("plain", AT_MOST),
                 name => (name, AT_MOST),
             };
             let base = raw_dir.iter().find(|count| count.name == same).expect("`RawDir` has no such loop").instructions;
@@ -80,9 +75,6 @@ fn one_frame_with_the_callers_loop() {
         "{AT_MOST} ({WALK_AT_MOST} for a walk, {READ_TREE_AT_MOST} for `read_tree`) of `RawDir`'s instructions"
     );
     assert!(all_hold, "a loop takes more than {most}, or calls one of {INLINED:?}:\n{report}");
-    if !has_marker {
-        skip(TEST, "a file system with an `EndMarker`, for the loop that uses one");
-    }
 }
 
 /// Whether valgrind is installed; if not, reports that `test` is skipped.
@@ -92,15 +84,6 @@ fn has_valgrind(test: &str) -> bool {
         skip(test, "valgrind");
     }
     has
-}
-
-/// A new directory, if possible on a file system with an `EndMarker`, and whether it has one.
-fn directory() -> (TempDir, bool) {
-    let is_marked = |path: &Path| lendir::open(path).and_then(EndMarker::of).is_ok_and(|of| of != EndMarker::NONE);
-    let parents = [Path::new("/dev/shm").to_owned(), std::env::temp_dir()];
-    let marked = parents.iter().filter(|path| is_marked(path)).find_map(|path| TempDir::new_in(path).ok());
-    let has_marker = marked.is_some();
-    (marked.unwrap_or_else(|| tempfile::tempdir().expect("cannot make a temporary directory")), has_marker)
 }
 
 /// With the same versions, the program needs the same downloads as the tests.

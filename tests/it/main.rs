@@ -1,7 +1,7 @@
 //! Tests that any machine can run, without root. Where they lack a program, they say SKIPPED. Each module is a topic. To see what
 //! a test looks like, begin with `plain`. A new test belongs in
 //!
-//! - `contract`: a promise of `Entries`, `Entry`, `EndMarker` or `Buffer`;
+//! - `contract`: a promise of `Entries`, `Entry` or `Buffer`;
 //! - `read_dir`: a promise of `ReadDir`; `listing`: one of `Listing`;
 //! - `entry`: what an entry queries of the file system; `types`: the traits of every public type (`Send`, covariant);
 //! - `errors`: an error of a call with a wrong argument;

@@ -4,8 +4,8 @@
 use crate::support::tree::Tree;
 use lendir::rustix::fs::fstat;
 use lendir::{
-    Buffer, Dir, EndMarker, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, ReadTree,
-    TreeEntry, TreeOptions, Walk, WalkOptions, Worker,
+    Buffer, Dir, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, ReadTree, TreeEntry,
+    TreeOptions, Walk, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ macro_rules! check {
 #[test]
 fn all_are_send_sync_unpin_and_debug() {
     fn holds<T: Send + Sync + Unpin + Debug>() {}
-    check!(holds: Buffer, EndMarker, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, ListedEntries<'_>);
+    check!(holds: Buffer, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, ListedEntries<'_>);
     check!(holds: ListedEntry<'_>, Walk, TreeOptions, WalkOptions, Dir<'_>, ReadTree, TreeEntry<'_>);
 }
 
@@ -55,7 +55,7 @@ fn options_are_cloned_and_states_need_not_be_shared() {
 #[test]
 fn what_holds_no_mutable_borrow_is_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
-    check!(holds: Buffer, EndMarker, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
+    check!(holds: Buffer, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
     check!(holds: Walk, TreeOptions, WalkOptions);
 }
 

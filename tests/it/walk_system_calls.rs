@@ -1,11 +1,12 @@
 //! The system calls of a walk: three for a directory if its file system marks the end, otherwise four.
 
 use crate::strace::{Counted, totals};
+use crate::support::machine::is_marked;
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
 use crate::system_calls::{has_types, marked};
 use crate::walk_bounds::leave_room;
-use lendir::{Dir, EndMarker, Listing, Walk};
+use lendir::{Dir, Listing, Walk};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -37,8 +38,7 @@ fn assert_totals(totals: &BTreeMap<String, usize>, expected: &[(&str, usize)], w
 
 /// How many `getdents64` a small directory of this file system takes: one where there is an end marker.
 fn reads(dir: &Path) -> usize {
-    let end_marker = EndMarker::of(lendir::open(dir).unwrap()).unwrap();
-    if end_marker == EndMarker::NONE { 2 } else { 1 }
+    if is_marked(dir) { 1 } else { 2 }
 }
 
 /// The same for [`Tree::of`]. Its directories must list types; if they do not, reports that `test` is skipped.
@@ -51,7 +51,7 @@ fn reads_on_disk(test: &str) -> Option<usize> {
 fn directory_takes_three_calls_or_four_without_an_end_marker() {
     const TEST: &str = "walk_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
     const WITHOUT: &str = "/proc/sys/net/ipv4";
-    let Some((with, _)) = marked(TEST) else { return };
+    let Some(with) = marked(TEST) else { return };
     let options = [Walk::options(), Walk::options().same_mount(true), Walk::options().second_visits(true)];
     let cases =
         || [with, Path::new(WITHOUT)].into_iter().flat_map(|root| options.clone().map(|options| (root, options)));

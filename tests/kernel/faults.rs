@@ -5,7 +5,7 @@ use crate::support::process;
 use crate::support::scan::{End, Found, Scan, errno};
 use crate::support::scratch::Scratch;
 use crate::trap::{self, At, Fault};
-use lendir::{Buffer, EndMarker, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
+use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
     EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_readlinkat,
     SYS_statx, c_int, c_long,
@@ -76,35 +76,33 @@ fn failed_getdents64_comes_once_after_what_came_before() {
         let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
-        for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
-            trap::count(SYS_getdents64);
-            assert_eq!(Scan::of(&mut rewound(&dir, &mut buffer, marker)), crowd.all());
-            let calls = trap::made();
-            for fault in Fault::sweep(SYS_getdents64, calls) {
-                let expected = crowd.until(fault.first(), fault.errno);
-                let expected_calls = if fault.errno == EINTR { calls + fault.interruptions() } else { fault.first() };
+        trap::count(SYS_getdents64);
+        assert_eq!(Scan::of(&mut rewound(&dir, &mut buffer)), crowd.all());
+        let calls = trap::made();
+        for fault in Fault::sweep(SYS_getdents64, calls) {
+            let expected = crowd.until(fault.first(), fault.errno);
+            let expected_calls = if fault.errno == EINTR { calls + fault.interruptions() } else { fault.first() };
 
+            fault.set();
+            let mut entries = rewound(&dir, &mut buffer);
+            assert_eq!(Scan::of(&mut entries), expected, "{fault}");
+            assert_eq!(trap::made(), expected_calls, "{fault}: fused without a system call");
+            if fault.at == At::Every {
                 fault.set();
-                let mut entries = rewound(&dir, &mut buffer, marker);
-                assert_eq!(Scan::of(&mut entries), expected, "{fault}");
-                assert_eq!(trap::made(), expected_calls, "{fault}: fused without a system call");
-                if fault.at == At::Every {
-                    fault.set();
-                    entries.rewind().unwrap();
-                    assert_eq!(Scan::of(&mut entries), expected, "{fault}: again after a rewind");
-                }
-                trap::count(SYS_getdents64);
                 entries.rewind().unwrap();
-                assert_eq!(Scan::of(&mut entries), crowd.all(), "{fault}: entries are missing after a rewind");
-                assert_eq!(trap::made(), calls, "{fault}");
+                assert_eq!(Scan::of(&mut entries), expected, "{fault}: again after a rewind");
+            }
+            trap::count(SYS_getdents64);
+            entries.rewind().unwrap();
+            assert_eq!(Scan::of(&mut entries), crowd.all(), "{fault}: entries are missing after a rewind");
+            assert_eq!(trap::made(), calls, "{fault}");
 
-                fault.set();
-                let count = rewound(&dir, &mut buffer, marker).count();
-                assert_eq!(trap::made(), expected_calls, "{fault}");
-                match expected.end {
-                    End::Error(_) => assert_eq!(errno(&count.unwrap_err()), fault.errno, "{fault}"),
-                    End::Complete | End::Removed => assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}"),
-                }
+            fault.set();
+            let count = rewound(&dir, &mut buffer).count();
+            assert_eq!(trap::made(), expected_calls, "{fault}");
+            match expected.end {
+                End::Error(_) => assert_eq!(errno(&count.unwrap_err()), fault.errno, "{fault}"),
+                End::Complete | End::Removed => assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}"),
             }
         }
     });
@@ -121,32 +119,30 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
             seek(&dir, SeekFrom::Start(0)).unwrap();
             &dir
         };
-        for marker in [EndMarker::NONE, EndMarker::of(&dir).unwrap()] {
-            let mut listing = Listing::new().with_end_marker(marker);
-            listing.read(rewound()).unwrap();
-            trap::count(SYS_getdents64);
-            listing.read(rewound()).unwrap();
-            let calls = trap::made();
-            assert!(calls > 2, "only {calls} calls");
-            for fault in Fault::sweep(SYS_getdents64, calls) {
-                fault.set();
-                let listed = Scan::by_listing(&mut listing, rewound());
-                let mut expected = crowd.all();
-                let mut expected_calls = calls + fault.interruptions();
-                if fault.errno != EINTR {
-                    let came_before = listed.found.len();
-                    assert_eq!(came_before > 0, fault.first() > 1, "{fault}");
-                    expected = Scan { end: crowd.until(1, fault.errno).end, ..expected };
-                    expected.found.truncate(came_before);
-                    expected_calls = fault.first();
-                }
-                assert_eq!(listed, expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
-                assert_eq!(trap::made(), expected_calls, "{fault}");
-                trap::count(SYS_getdents64);
-                let listed = Scan::by_listing(&mut listing, rewound());
-                assert_eq!(listed, crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
-                assert_eq!(trap::made(), calls, "{fault}");
+        let mut listing = Listing::new();
+        listing.read(rewound()).unwrap();
+        trap::count(SYS_getdents64);
+        listing.read(rewound()).unwrap();
+        let calls = trap::made();
+        assert!(calls > 2, "only {calls} calls");
+        for fault in Fault::sweep(SYS_getdents64, calls) {
+            fault.set();
+            let listed = Scan::by_listing(&mut listing, rewound());
+            let mut expected = crowd.all();
+            let mut expected_calls = calls + fault.interruptions();
+            if fault.errno != EINTR {
+                let came_before = listed.found.len();
+                assert_eq!(came_before > 0, fault.first() > 1, "{fault}");
+                expected = Scan { end: crowd.until(1, fault.errno).end, ..expected };
+                expected.found.truncate(came_before);
+                expected_calls = fault.first();
             }
+            assert_eq!(listed, expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
+            assert_eq!(trap::made(), expected_calls, "{fault}");
+            trap::count(SYS_getdents64);
+            let listed = Scan::by_listing(&mut listing, rewound());
+            assert_eq!(listed, crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
+            assert_eq!(trap::made(), calls, "{fault}");
         }
     });
 }
@@ -165,7 +161,7 @@ fn failed_seek_keeps_position() {
                 assert_eq!(trap::made(), 1);
                 trap::count(SYS_getdents64);
             };
-            let mut entries = rewound(&dir, &mut buffer, EndMarker::NONE);
+            let mut entries = rewound(&dir, &mut buffer);
             let first = entries.next().unwrap().unwrap().name().to_vec();
             fail_to_rewind(&mut entries);
             let rest = Scan::of(&mut entries);
@@ -242,10 +238,9 @@ fn other_failed_calls_return_their_error() {
         let mut process = lendir::read_dir("/proc/self").unwrap();
         let link = process.find(|entry| entry.name() == b"root").unwrap().expect("/proc/self has no `root`");
         entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
-        let mut table: [(&str, c_long, Operation<'_>); 12] = [
+        let mut table: [(&str, c_long, Operation<'_>); 11] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
             ("openat", SYS_openat, &mut || lendir::openat(&parent, name).map(drop)),
-            ("EndMarker::of", SYS_fstatfs, &mut || EndMarker::of(&dir).map(drop)),
             ("Entries::rewind", SYS_lseek, &mut || entries.rewind()),
             ("Entries::seek", SYS_lseek, &mut || Entries::new(&dir, &mut buffer).seek(0)),
             ("read_dir", SYS_openat, &mut || lendir::read_dir(path).map(drop)),
@@ -280,8 +275,8 @@ fn other_failed_calls_return_their_error() {
     });
 }
 
-fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer, marker: EndMarker) -> Entries<'a> {
-    let mut entries = Entries::new(dir, buffer).with_end_marker(marker);
+fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer) -> Entries<'a> {
+    let mut entries = Entries::new(dir, buffer);
     entries.rewind().unwrap();
     entries
 }

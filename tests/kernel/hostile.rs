@@ -2,7 +2,6 @@
 //! `markers` tests end markers, and `endless` endless directories.
 
 pub mod endless;
-mod markers;
 mod scenarios;
 
 use crate::fuse::{Answer, Batch, Directory, Record, Server};
@@ -11,7 +10,7 @@ use crate::signals;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{ORDERS, Scan, errno, type_by_std};
-use lendir::{Buffer, Dir, EndMarker, Entries, FileType, Listing, Order, ReadDir, Walk};
+use lendir::{Buffer, Dir, Entries, FileType, Listing, Order, ReadDir, Walk};
 use libc::{EINVAL, ESPIPE};
 use scenarios::{Outcome, Scenario, file, long_names, record, scenarios, when};
 use std::fs::{self, File};
@@ -46,25 +45,21 @@ fn every_scenario_ends_as_stated() {
     });
 }
 
-/// By `Entries`, with the smallest and a large buffer, with a marker and without.
+/// By `Entries`, with the smallest and a large buffer.
 fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) {
     let expected = scenario.expected(scenario.lendir);
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
-        for marked in [false, true] {
-            let dir = lendir::open(path).unwrap();
-            let marker = if marked { EndMarker::of(&dir).unwrap() } else { EndMarker::NONE };
-            assert_eq!(marker, EndMarker::NONE, "FUSE has no end marker");
-            let mut buffer = Buffer::with_capacity(capacity);
-            let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
-            let scan = Scan::of(&mut entries);
-            assert_eq!(scan, expected, "{case}, {capacity} bytes, {marker:?}");
-            let reads = server.reads();
-            assert!(entries.next().unwrap().is_none());
-            assert_eq!(server.reads(), reads, "{case}: read again after the end");
-            if scenario.cookie.is_none() {
-                entries.rewind().unwrap();
-                assert_eq!(Scan::of(&mut entries), expected, "{case}, again after a rewind");
-            }
+        let dir = lendir::open(path).unwrap();
+        let mut buffer = Buffer::with_capacity(capacity);
+        let mut entries = Entries::new(&dir, &mut buffer);
+        let scan = Scan::of(&mut entries);
+        assert_eq!(scan, expected, "{case}, {capacity} bytes");
+        let reads = server.reads();
+        assert!(entries.next().unwrap().is_none());
+        assert_eq!(server.reads(), reads, "{case}: read again after the end");
+        if scenario.cookie.is_none() {
+            entries.rewind().unwrap();
+            assert_eq!(Scan::of(&mut entries), expected, "{case}, again after a rewind");
         }
     }
 }

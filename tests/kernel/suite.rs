@@ -40,7 +40,7 @@ const CASES: [Case; 18] = [
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
     case("sorted", Asks::Reading, reading::listing_is_sorted),
     case("sorted, from the middle", Asks::Reading, reading::listing_begins_where_the_descriptor_stands),
-    case("buffers, marker", Asks::Reading, reading::every_buffer_reads_the_same_with_and_without_a_marker),
+    case("buffers, marker", Asks::Reading, reading::every_buffer_reads_the_same_and_so_does_a_marker),
     case("seek, rewind", Asks::Reading, reading::seek_resumes_after_each_cookie_and_rewind_begins_again),
     case("walk beside `std`", Asks::Reading, walks::walks_tell_what_std_tells),
     case("walk, half read", Asks::Reading, walks::half_read_directories_hide_nothing),

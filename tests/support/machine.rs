@@ -3,6 +3,7 @@
 //! A skipped test prints one line, which `cargo test` does not capture.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, exit};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -74,4 +75,11 @@ pub fn wait(flag: &AtomicBool, most: Duration) {
 /// For a test that takes seconds in the short form and minutes in the long one.
 pub fn watchdog() -> Watchdog {
     Watchdog::new(if runs_long() { 1800 } else { 300 })
+}
+
+/// Whether the file system of this directory marks the end of a directory.
+pub fn is_marked(path: &Path) -> bool {
+    const MARKED: [u32; 5] = [0xef53, 0x0102_1994, 0x9123_683e, 0x6265_6572, 0x6367_7270]; // ext4, tmpfs, btrfs, sysfs, cgroup2
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a magic number has 32 bits")]
+    rustix::fs::statfs(path).is_ok_and(|answer| MARKED.contains(&(answer.f_type as u32)))
 }

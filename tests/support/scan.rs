@@ -1,6 +1,6 @@
 //! One reading of a directory: its entries, how it ended, and how a [`Listing`] must sort them.
 
-use lendir::{Entries, Entry, Error, FileType, ListedEntry, Listing, Order};
+use lendir::{Entries, Entry, Error, FileType, ListedEntry, Listing, Order, ReadDir};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 use std::ffi::c_int;
@@ -100,6 +100,16 @@ impl Scan {
     pub fn sorted(self, order: Order) -> Self {
         Self { found: sorted(self.found, order), ..self }
     }
+}
+
+/// All entries, by a `ReadDir` that was rewound: it knows the end marker.
+pub fn all_again(mut dir: ReadDir) -> Vec<Found> {
+    let mut found = Vec::new();
+    dir.rewind().unwrap();
+    while let Some(entry) = dir.next().unwrap() {
+        found.push(Found::from(&entry));
+    }
+    found
 }
 
 /// All entries that are left, to an end without an error.

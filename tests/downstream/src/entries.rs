@@ -1,7 +1,7 @@
 //! The loops with `Entries`, and with the `ReadDir` that owns what they borrow.
 
 use crate::{Input, Loop, look_at};
-use lendir::{EndMarker, Entries, Entry, ReadDir};
+use lendir::{Entries, Entry, ReadDir};
 use std::io;
 
 pub const LOOPS: &[(&str, Loop)] = &[
@@ -11,7 +11,6 @@ pub const LOOPS: &[(&str, Loop)] = &[
     ("boxed", boxed),
     ("generic", generic),
     ("count", count),
-    ("marked", marked),
     ("owned", owned),
     ("typed", typed),
 ];
@@ -76,14 +75,6 @@ fn for_each(entries: &mut Entries<'_>, mut work: impl FnMut(&Entry)) -> Result<(
 
 fn count(input: &mut Input) -> io::Result<u64> {
     Ok(entries(input).count()?)
-}
-
-fn marked(input: &mut Input) -> io::Result<u64> {
-    let marker = EndMarker::of(&input.dir)?;
-    let mut entries = entries(input).with_end_marker(marker);
-    let mut seen = 0;
-    read_all!(entries, seen);
-    Ok(seen)
 }
 
 fn owned(input: &mut Input) -> io::Result<u64> {

@@ -9,7 +9,7 @@ use crate::mounted::Mounted;
 use crate::signals::{self, Storm};
 use crate::support::machine;
 use crate::support::scan::all;
-use lendir::{Buffer, EndMarker, Entries, FileType};
+use lendir::{Buffer, Entries, FileType};
 use rustix::fs::{AtFlags, Mode, mkdirat, mknodat, renameat, unlinkat};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -49,28 +49,34 @@ impl Drop for Over<'_> {
 /// Scans the largest directory, where the entries that stay have numbers for names, at least once in every way.
 fn scan_until(mounted: &Mounted, duration: Duration) {
     let path = mounted.at.join(most().to_string());
-    let marker = EndMarker::of(lendir::open(&path).unwrap()).unwrap();
     let mut buffers = CAPACITIES.map(Buffer::with_capacity);
     let begin = Instant::now();
     loop {
         for buffer in &mut buffers {
-            for marker in [EndMarker::NONE, marker] {
-                let what = format!("{buffer:?} and {marker:?}");
-                let dir = lendir::open(&path).unwrap();
-                let mut entries = Entries::new(&dir, buffer).with_end_marker(marker);
-                for _ in ["opened", "rewound"] {
-                    let mut times = vec![0_u8; most()];
-                    while let Some(entry) = entries.next().unwrap() {
-                        if let Some(index) = entry.numeric_name() {
-                            times[index as usize] += 1;
-                        }
+            let what = format!("{buffer:?}");
+            let dir = lendir::open(&path).unwrap();
+            let mut entries = Entries::new(&dir, buffer);
+            for _ in ["opened", "rewound"] {
+                let mut times = vec![0_u8; most()];
+                while let Some(entry) = entries.next().unwrap() {
+                    if let Some(index) = entry.numeric_name() {
+                        times[index as usize] += 1;
                     }
-                    let wrong = times.iter().position(|times| *times != 1);
-                    assert_eq!(wrong, None, "{what}: an entry that stays did not come once");
-                    entries.rewind().unwrap();
                 }
+                let wrong = times.iter().position(|times| *times != 1);
+                assert_eq!(wrong, None, "{what}: an entry that stays did not come once");
+                entries.rewind().unwrap();
             }
         }
+        let mut marked = lendir::read_dir(&path).unwrap();
+        marked.rewind().unwrap();
+        let mut times = vec![0_u8; most()];
+        while let Some(entry) = marked.next().unwrap() {
+            if let Some(index) = entry.numeric_name() {
+                times[index as usize] += 1;
+            }
+        }
+        assert!(times.iter().all(|times| *times == 1), "by a marker: an entry that stays did not come once");
         if begin.elapsed() > duration {
             break;
         }

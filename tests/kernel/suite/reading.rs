@@ -4,7 +4,7 @@ use super::contents::{TYPES, counts, files, still};
 use crate::mounted::Mounted;
 use crate::support::machine;
 use crate::support::scan::{self, End, Found, ORDERS, Scan, names};
-use lendir::{Buffer, EndMarker, Entries, FileType, ListedEntry, Listing, Order};
+use lendir::{Buffer, Entries, FileType, ListedEntry, Listing, Order};
 use rustix::fs::{RawDir, SeekFrom, seek};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -80,7 +80,7 @@ pub fn listing_is_sorted(mounted: &Mounted) {
     for order in ORDERS {
         for path in still(mounted) {
             let dir = lendir::open(&path).unwrap();
-            let mut listing = Listing::with_order(order).with_end_marker(EndMarker::of(&dir).unwrap());
+            let mut listing = Listing::with_order(order);
             let scan = Scan { found: all(&path), end: End::Complete };
             let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(&dir)) } else { scan };
             let listed = Scan::by_listing(&mut listing, &dir);
@@ -110,19 +110,16 @@ pub fn listing_begins_where_the_descriptor_stands(mounted: &Mounted) {
 const CAPACITIES: [usize; 5] = [0, 8 * 1024 + 1, Buffer::DEFAULT_CAPACITY, 64 * 1024, 1024 * 1024];
 
 /// The marker is that of the last entry and of no other.
-pub fn every_buffer_reads_the_same_with_and_without_a_marker(mounted: &Mounted) {
+pub fn every_buffer_reads_the_same_and_so_does_a_marker(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         for capacity in CAPACITIES {
             let mut buffer = Buffer::with_capacity(capacity);
-            for is_marked in [false, true] {
-                let dir = lendir::open(&path).unwrap();
-                let marker = if is_marked { EndMarker::of(&dir).unwrap() } else { EndMarker::NONE };
-                let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
-                let what = format_args!("{} with {capacity} bytes, {marker:?}", path.display());
-                assert_rest(&mut entries, &expected, &what);
-            }
+            let dir = lendir::open(&path).unwrap();
+            let what = format_args!("{} with {capacity} bytes", path.display());
+            assert_rest(&mut Entries::new(&dir, &mut buffer), &expected, &what);
         }
+        assert_eq!(scan::all_again(lendir::read_dir(&path).unwrap()), expected, "{}", path.display());
         if let Some(end) = mounted.system.end_cookie() {
             let cookies = cookies_with_dots(&path);
             assert_eq!(cookies.iter().position(|cookie| *cookie == end), Some(cookies.len() - 1), "{}", path.display());

@@ -4,7 +4,7 @@ use super::contents::{Doomed, remove_directories};
 use super::reading::all;
 use crate::mounted::Mounted;
 use crate::support::scan::{End, Found, Scan};
-use lendir::{Buffer, EndMarker, Entries, FileType, Walk};
+use lendir::{Buffer, Entries, FileType, Walk};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 
@@ -13,11 +13,8 @@ use std::fs;
 pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
     let path = Doomed::path(mounted).join("saved");
     fs::create_dir(path.join("child")).unwrap();
-    let dir = lendir::open(&path).unwrap();
-    let marker = EndMarker::of(&dir).unwrap();
-    let mut buffer = Buffer::new();
-    let count = Entries::new(&dir, &mut buffer).count().unwrap();
-    let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(marker);
+    let mut entries = lendir::read_dir(&path).unwrap();
+    let count = entries.count().unwrap();
     entries.rewind().unwrap();
     for _ in 0..count {
         assert!(entries.next().unwrap().is_some());
@@ -39,7 +36,7 @@ pub fn removed_directory_says_so(mounted: &Mounted) {
     let path = doomed.join("midway");
     let expected = all(&path);
     let dir = lendir::open(&path).unwrap();
-    let mut entries = Entries::new(&dir, &mut buffer).with_end_marker(EndMarker::of(&dir).unwrap());
+    let mut entries = Entries::new(&dir, &mut buffer);
     let mut found = vec![Found::from(&entries.next().unwrap().expect("the directory lists no entry"))];
     remove_directories(&path);
     let rest = Scan::of(&mut entries);

@@ -5,11 +5,12 @@ use super::{SORTED, Told, comb};
 use crate::faults::trapped;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
+use crate::support::machine::is_marked;
 use crate::support::process;
 use crate::support::tree::make;
 use crate::support::way::{PLAIN, Way};
 use crate::trap;
-use lendir::{EndMarker, Walk};
+use lendir::Walk;
 use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, c_long};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs;
@@ -133,7 +134,7 @@ fn mount_point_takes_two_calls_more() {
             let all = Told::by_std(&tree).unwrap();
             let directories = u32::try_from(all.visited.len()).unwrap();
             let _trap = trap::set(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
-            let marked = lendir::open(&tree).and_then(EndMarker::of).unwrap() != EndMarker::NONE;
+            let marked = is_marked(&tree);
             let reads_of_tmpfs = if marked { on_tmpfs } else { 2 * on_tmpfs };
             for (call, expected) in MOUNT_CALLS.into_iter().zip([
                 MOUNTS,
