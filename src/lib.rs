@@ -132,35 +132,24 @@ macro_rules! cfg_if {
 
 cfg_if! {
     if #[cfg(any(target_os = "linux", target_os = "android"))] {
-        mod arena;
-        mod buffer;
-        mod end_marker;
-        mod entries;
-        mod entry;
+        mod cursor;
         mod error;
         mod file_system;
-        mod listed_entry;
         mod listing;
-        mod mark;
         mod name;
         mod open;
         mod read_dir;
-        mod records;
-        mod sort;
-        mod span;
         mod sync;
         mod walk;
+        mod walk_dirs;
 
-        pub use buffer::Buffer;
-        pub use entries::Entries;
-        pub use entry::Entry;
         pub use error::Error;
-        pub use listed_entry::{ListedEntries, ListedEntry};
-        pub use listing::{Listing, Order};
+        pub use listing::{ListedEntries, ListedEntry, Listing, Order};
         pub use name::Name;
         pub use open::{open, openat};
-        pub use read_dir::{ReadDir, read_dir};
-        pub use walk::{Dir, ReadTree, TreeEntry, TreeOptions, Walk, WalkOptions, Worker, read_tree};
+        pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
+        pub use walk::{ReadTree, TreeEntry, TreeOptions, read_tree};
+        pub use walk_dirs::{Dir, Walk, WalkOptions, Worker};
 
         #[doc(no_inline)]
         pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};

@@ -12,12 +12,12 @@
 //!
 //! Nobody tells the list what the caller skips: when the tree goes below an entry, its depth and its rank tell which items are passed.
 
-use super::opener::{Found, Opener};
-use super::options::Options;
-use super::raw_open;
-use crate::end_marker::EndMarker;
+use crate::cursor::opener::{Found, Opener};
+use crate::cursor::options::Options;
+use crate::cursor::raw_open;
 use crate::listing::{Content, Extent, Listing, Order};
-use crate::mark::Mark;
+use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::mark::Mark;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -39,7 +39,7 @@ const MAX_BYTES: usize = 256 * 1024;
 const ITEMS: usize = 16 * NEAR;
 
 /// Dropped, it waits until its threads have ended.
-pub(super) struct ReadAhead {
+pub(crate) struct ReadAhead {
     shared: Arc<Shared>,
 }
 
@@ -81,10 +81,10 @@ struct Item {
 
 /// Where an entry is on the way of the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) depth: usize,
+pub(crate) struct Place {
+    pub(crate) depth: usize,
     /// How many entries of its directory come after it.
-    pub(super) rank: usize,
+    pub(crate) rank: usize,
 }
 
 impl Place {
@@ -115,12 +115,12 @@ struct Read {
 }
 
 /// The entries of the current directory that are left.
-pub(super) struct Rest<'a> {
-    pub(super) listing: &'a Listing,
-    pub(super) range: Range<usize>,
-    pub(super) dir: BorrowedFd<'a>,
-    pub(super) end_marker: EndMarker,
-    pub(super) opener: Opener,
+pub(crate) struct Rest<'a> {
+    pub(crate) listing: &'a Listing,
+    pub(crate) range: Range<usize>,
+    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) end_marker: EndMarker,
+    pub(crate) opener: Opener,
 }
 
 /// A directory to read.
@@ -133,7 +133,7 @@ struct Job {
 }
 
 impl ReadAhead {
-    pub(super) fn new(threads: usize, order: Order, options: &Options) -> Self {
+    pub(crate) fn new(threads: usize, order: Order, options: &Options) -> Self {
         let state = State {
             list: VecDeque::new(),
             max_open: threads.saturating_mul(OPEN),
@@ -160,7 +160,7 @@ impl ReadAhead {
 
     /// The tree goes below the entry at `place`. Returns what was read of it, which may be under way. `rest` is what comes after it, if
     /// it can have been read.
-    pub(super) fn take(&mut self, place: Place, rest: Option<Rest<'_>>) -> Option<(Found, Content)> {
+    pub(crate) fn take(&mut self, place: Place, rest: Option<Rest<'_>>) -> Option<(Found, Content)> {
         let shared = &self.shared;
         let mut state = shared.lock();
         state.pass(place);
@@ -188,12 +188,12 @@ impl ReadAhead {
     }
 
     /// Another tree begins.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.shared.lock().list.clear();
     }
 
     /// The system has refused the tree a descriptor: gives some back. Returns whether any can still be open.
-    pub(super) fn lower_limit(&mut self) -> bool {
+    pub(crate) fn lower_limit(&mut self) -> bool {
         self.shared.lower_limit()
     }
 }

@@ -7,10 +7,10 @@ use sort::{Case, sort};
 use span::Span;
 
 #[allow(dead_code, reason = "the library uses more of it")]
-#[path = "../../../src/sort.rs"]
+#[path = "../../../src/listing/sort.rs"]
 mod sort;
 #[allow(dead_code, reason = "the library uses more of it")]
-#[path = "../../../src/span.rs"]
+#[path = "../../../src/listing/span.rs"]
 mod span;
 
 /// The first byte says whether case counts, whether some names end in `/` as directories do in `Order::Path`, and how often

@@ -1,0 +1,182 @@
+//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on. They do not know where in the
+//! tree it is.
+
+use crate::file_system::FileSystem;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{AtFlags, StatxFlags, fstat, major, minor, statx};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
+use std::thread;
+use std::time::Duration;
+
+/// Device and inode number. On file systems that keep numbers unique, no two directories have the same while both exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    device: (u32, u32),
+    ino: u64,
+}
+
+impl FileId {
+    pub(crate) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+        Ok(query(dir)?.id)
+    }
+
+    pub(crate) fn and_mount(dir: BorrowedFd<'_>) -> Result<(Self, Mount), Errno> {
+        query(dir).map(|Identity { id, mount, .. }| (id, mount))
+    }
+}
+
+/// By this the walk recognises a directory after closing its descriptor. A file system may give its inode number to another
+/// directory at once, so the birth time is part of it where it is fixed: nobody can set that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    id: FileId,
+    /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
+    birth: Option<Duration>,
+    mount: Mount,
+}
+
+impl Identity {
+    /// The identity of a directory that is still open, and is about to be closed or shared.
+    ///
+    /// As long as the clock may stamp its birth again, the directory could be replaced by a twin of the same inode number and
+    /// birth, so this [waits](wait_until_past) until the clock is past it: until the next tick.
+    pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let now = query(dir)?;
+        let is_unique = |birth: &Duration| fixes_births(dir) && wait_until_past(*birth, time_by);
+        Ok(Self { birth: now.birth.filter(is_unique), ..now })
+    }
+
+    /// `ENOENT` if `dir` is another directory. The mount counts under `same_mount`: a mount over a directory can have the same
+    /// root.
+    pub(crate) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
+        let now = query(dir)?;
+        let is_same = now.id == self.id
+            && (self.birth.is_none() || now.birth == self.birth)
+            && (!same_mount || now.mount == self.mount);
+        if is_same { Ok(()) } else { Err(Errno::NOENT) }
+    }
+}
+
+/// Waits until no birth can be stamped like this one. `false` where a clock is refused, so nothing tells.
+///
+/// Births are stamped by the coarse clock, which stands still between two ticks. From Linux 6.13 on a stamp can be finer and
+/// later than that clock, but none is earlier than one given before. So a stamp comes again only until the coarse clock is past
+/// it.
+///
+/// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited
+/// for.
+fn wait_until_past(birth: Duration, time_by: impl Fn(ClockId) -> Option<Duration>) -> bool {
+    while let (Some(coarse), Some(fine)) = (time_by(ClockId::RealtimeCoarse), time_by(ClockId::Realtime)) {
+        if !(coarse..=fine).contains(&birth) {
+            return true;
+        }
+        thread::yield_now(); // `sleep` panics where a seccomp filter refuses it
+    }
+    false
+}
+
+/// Since 1970. `None` where there is no vDSO, and a seccomp filter refuses to tell the time.
+fn time_by(clock: ClockId) -> Option<Duration> {
+    clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
+}
+
+/// Whether the file system stamps a directory's birth by this machine's clock and never changes it. Overlayfs changes it when it
+/// copies the directory up. A server tells what it likes: Samba can take it from the time of the last change.
+///
+/// These are trusted, and no others: one too many would lose directories that nobody has moved, while one too few loses only
+/// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
+#[cold]
+fn fixes_births(dir: BorrowedFd<'_>) -> bool {
+    let trusted = [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
+    FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
+}
+
+/// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mount {
+    Id(u64),
+    Device((u32, u32)),
+}
+
+impl Mount {
+    pub(crate) fn of(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
+        Ok(query(dir)?.mount)
+    }
+}
+
+/// Queries all of it, by one system call.
+#[cold]
+fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
+    let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
+    let (device, ino, birth, mount) = match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
+        Ok(stat) => {
+            let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
+            let birth = stat.stx_btime;
+            let birth = Duration::new(birth.tv_sec.try_into().unwrap_or_default(), birth.tv_nsec);
+            let birth = has(StatxFlags::BTIME).then_some(birth);
+            let mount = has(StatxFlags::MNT_ID).then_some(stat.stx_mnt_id);
+            ((stat.stx_dev_major, stat.stx_dev_minor), stat.stx_ino, birth, mount)
+        }
+        // Before Linux 4.11, and under some seccomp filters.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let stat = retry_on_intr(|| fstat(dir))?;
+            ((major(stat.st_dev), minor(stat.st_dev)), stat.st_ino, None, None)
+        }
+        Err(errno) => return Err(errno),
+    };
+    Ok(Identity { id: FileId { device, ino }, birth, mount: mount.map_or(Mount::Device(device), Mount::Id) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClockId, Duration, time_by, wait_until_past};
+    use std::cell::Cell;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn a_birth_is_waited_for_until_the_clock_is_past_it() {
+        let now = || time_by(ClockId::RealtimeCoarse).unwrap();
+        let birth = now();
+        assert!(wait_until_past(birth, time_by) && now() > birth);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn a_birth_in_the_future_is_not_waited_for() {
+        let birth = time_by(ClockId::Realtime).unwrap() + Duration::from_secs(60);
+        assert!(wait_until_past(birth, time_by));
+    }
+
+    /// At HZ=100 the coarse clock stands still for 10 ms, and may lag by up to 20. Births are stamped by it, or by the fine one.
+    #[test]
+    fn a_birth_is_waited_for_while_a_clock_that_lags_by_two_ticks_may_stamp_it_again() {
+        const TICK: u64 = 10;
+        let coarse = |now: u64| (now / TICK - 1) * TICK;
+        for (made, age) in [100, 101, 105, 109].into_iter().flat_map(|made| [0, 6, 11, 19, 25].map(|age| (made, age))) {
+            for birth in [coarse(made), made] {
+                let now = Cell::new(made + age);
+                // It takes a millisecond to look at both clocks.
+                let time_by = |clock| {
+                    let is_fine = clock == ClockId::Realtime;
+                    let time = if is_fine { now.replace(now.get() + 1) } else { coarse(now.get()) };
+                    Some(Duration::from_millis(time))
+                };
+                assert!(wait_until_past(Duration::from_millis(birth), time_by));
+                let waited = now.get() - 1 - made - age;
+                let (is_past, was_past) = (coarse(now.get() - 1) > birth, coarse(now.get() - 2) > birth);
+                assert!(is_past && (waited == 0 || !was_past), "{birth}, made at {made}: {waited} ms at {age} ms");
+            }
+        }
+    }
+
+    /// From the first call on, or from a later one.
+    #[test]
+    fn a_birth_proves_nothing_where_a_clock_is_refused() {
+        for answers in 0..4 {
+            let left = Cell::new(answers);
+            let time_by = |_| (left.replace(left.get().max(1) - 1) > 0).then_some(Duration::ZERO);
+            assert!(!wait_until_past(Duration::ZERO, time_by), "after {answers} answers");
+        }
+    }
+}

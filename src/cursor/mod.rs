@@ -1,0 +1,472 @@
+//! `Descent`: where a thread is in a tree, and its steps there: down to a name, back to a level that was closed, up, and on to the
+//! next root. It does not know what is left to do at a level, and in which order: `Traversal` and `ReadTree` do.
+//!
+//! A level is a directory, from the root to the current one, that has something left to do. The last child of a level takes its
+//! place, and the level's descriptor is closed as soon as that child is open: a chain of directories is one level, however long it
+//! is. The level right below a closed one stays, because `..` leads back from there.
+
+pub(crate) mod identity;
+pub(crate) mod links;
+pub(crate) mod opener;
+pub(crate) mod options;
+pub(crate) mod path;
+pub(crate) mod raw_open;
+pub(crate) mod roots;
+pub(crate) mod stack;
+pub(crate) mod way_back;
+
+use crate::error::Error;
+use crate::read_dir::buffer::Buffer;
+use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::entries::Entries;
+use crate::read_dir::entry::Directory;
+use crate::read_dir::mark::Mark;
+use crate::read_dir::records::{Phase, Records};
+use links::{Links, Refusal};
+use opener::{Found, Opener};
+use options::Options;
+use path::{Bounds, TreePath};
+use roots::Roots;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::CWD;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use stack::{Handle, Level, Stack};
+use std::ffi::CStr;
+use std::io;
+use way_back::{Closed, NotFound, Start};
+
+/// `T` is what is left to do at a level.
+pub(crate) struct Descent<T> {
+    options: Options,
+    opener: Opener,
+    roots: Roots,
+    /// Empty before the first root, and when nothing is left of one.
+    stack: Stack<T>,
+    links: Links,
+    path: TreePath,
+    /// Why the directory entered last may not be read.
+    unreadable: Option<Errno>,
+}
+
+/// A directory in the current one, open and not yet entered. The path ends with its name.
+pub(crate) struct Child(Found);
+
+/// What a visit of the current directory needs.
+pub(crate) struct Current<'a, T> {
+    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) bounds: Bounds,
+    pub(crate) end_marker: EndMarker,
+    pub(crate) unreadable: Option<Errno>,
+    pub(crate) left: &'a mut T,
+    above: &'a [Level<T>],
+    pub(crate) path: &'a TreePath,
+    pub(crate) links: &'a Links,
+}
+
+impl<'a, T> Current<'a, T> {
+    /// Its entries, read into `buffer` from where its descriptor stands.
+    #[inline(always)]
+    pub(crate) fn entries(&self, buffer: &'a mut Buffer, phase: Phase) -> Entries<'a> {
+        let Self { dir, bounds, path, .. } = *self;
+        let directory = Directory { fd: dir, path: bounds.path(path.as_bytes()), depth: bounds.depth };
+        Entries { records: Records::new(dir, buffer.memory(), self.end_marker), phase, directory }
+    }
+
+    /// The directory that its name is relative to: the one right above it, if that is a level and open; for a root that was opened
+    /// by its path, the current directory.
+    pub(crate) fn parent(&self) -> Option<BorrowedFd<'a>> {
+        if self.bounds.depth == 0 {
+            return self.path.leads_to_root().then_some(CWD);
+        }
+        let above = self.above.last().filter(|above| above.bounds.depth + 1 == self.bounds.depth);
+        above.and_then(Level::open_dir)
+    }
+}
+
+impl<T> Descent<T> {
+    /// No levels, and no roots.
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options,
+            opener: Opener::new(options.same_mount),
+            roots: Roots::default(),
+            stack: Stack::new(options.max_open),
+            links: Links::default(),
+            path: TreePath::default(),
+            unreadable: None,
+        }
+    }
+
+    /// Abandons what is left.
+    pub(crate) fn clear(&mut self) {
+        self.roots = Roots::default();
+        self.links.clear();
+        self.stack.clear(self.options.max_open); // last: if dropping what is left to do panics, nothing else is left
+    }
+
+    /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
+    pub(crate) fn begin(&mut self, roots: Roots, path: &[u8]) {
+        self.path.begin(path, roots.is_by_path);
+        self.roots = roots;
+    }
+
+    #[inline]
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Of the directory or the name that was gone to last.
+    #[inline]
+    pub(crate) fn path(&self) -> &TreePath {
+        &self.path
+    }
+
+    /// From the root, or where another thread split off this part, down to the current directory.
+    #[inline]
+    pub(crate) fn levels(&self) -> &[Level<T>] {
+        self.stack.levels()
+    }
+
+    /// The current directory.
+    #[inline]
+    pub(crate) fn top(&self) -> &Level<T> {
+        self.stack.top()
+    }
+
+    /// What is left to do in the current directory.
+    #[inline]
+    pub(crate) fn left_mut(&mut self) -> &mut T {
+        &mut self.stack.top_mut().left
+    }
+
+    /// What is left to do at one of the [`levels`](Self::levels).
+    pub(crate) fn left_at_mut(&mut self, index: usize) -> &mut T {
+        &mut self.stack.levels_mut()[index].left
+    }
+
+    /// Whether the maximum depth allows to enter a directory in the current one, to read it.
+    #[inline]
+    pub(crate) fn may_enter(&self) -> bool {
+        self.stack.top().bounds.depth + 1 < self.options.max_depth
+    }
+
+    pub(crate) fn has_roots(&self) -> bool {
+        !self.roots.is_empty()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.roots.is_empty() && self.stack.levels().is_empty()
+    }
+
+    /// For a visit of the current directory.
+    #[inline(always)]
+    pub(crate) fn visit(&mut self) -> Current<'_, T> {
+        let Self { stack, path, links, unreadable, .. } = self;
+        let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
+        let (bounds, end_marker, unreadable) = (top.bounds, top.end_marker, *unreadable);
+        let (dir, left) = top.lend();
+        Current { dir, bounds, end_marker, unreadable, left, above, path, links }
+    }
+
+    /// An error of the current directory.
+    pub(crate) fn error(&self, cause: impl Into<io::Error>) -> Error {
+        self.error_at(self.stack.top().bounds, cause)
+    }
+
+    /// An error of the level at `bounds`, which is the current one or above it.
+    #[cold]
+    pub(crate) fn error_at(&self, bounds: Bounds, cause: impl Into<io::Error>) -> Error {
+        bounds.error(self.path.as_bytes_with_nul(), cause)
+    }
+
+    /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
+    /// [`open`](Self::open).
+    #[cold]
+    pub(crate) fn open_root(&mut self, left: T, give_back: &mut dyn FnMut() -> bool) -> Result<bool, Error> {
+        if self.roots.is_empty() {
+            return Ok(false);
+        }
+        self.stack.clear(self.options.max_open);
+        self.links.clear();
+        self.opener.leave_mount();
+        let found = if let Some(root) = self.roots.open.take() {
+            root
+        } else {
+            let path = self.roots.paths.pop_front().expect("BUG: there is no root");
+            self.path.begin(&path, true);
+            let root = until_enough(|| Found::root(&path, self.options.follow_roots), |errno| *errno, give_back);
+            root.map_err(|errno| Error::new(&path, 0, errno))?
+        };
+        let bounds = self.path.bounds(0);
+        self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
+        self.unreadable = found.unreadable;
+        Ok(true)
+    }
+
+    /// Goes to a name in the current directory, given with its NUL: the path is that of this name.
+    #[inline(always)]
+    pub(crate) fn go_to(&mut self, name: &[u8]) {
+        self.path.go_down(self.stack.top().bounds.path_end, name);
+    }
+
+    /// Goes to the name that `next` picks, unless the current directory is lost, or nothing is left. Returns what came with the name.
+    #[inline(always)]
+    pub(crate) fn go_on<'n, R>(&mut self, next: impl FnOnce(&mut T) -> Option<(&'n [u8], R)>) -> Option<R> {
+        let top = self.stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some())?;
+        let (name, with_it) = next(&mut top.left)?;
+        self.path.go_down(top.bounds.path_end, name);
+        Some(with_it)
+    }
+
+    /// The path is that of the current directory again.
+    pub(crate) fn go_back(&mut self) {
+        self.path.come_up(self.stack.top().bounds.path_end);
+    }
+
+    /// Before another directory is opened, so there are never more than `max_open`.
+    #[inline(always)]
+    pub(crate) fn make_room(&mut self) {
+        if self.stack.is_full() {
+            self.stack.close_first();
+        }
+    }
+
+    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter. If
+    /// the system has no descriptor left, `give_back` gives some back, if it can.
+    #[inline(always)]
+    pub(crate) fn open(
+        &mut self,
+        mark: Mark,
+        name: &CStr,
+        give_back: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Child>, Error> {
+        self.make_room();
+        match self.open_plain(mark, name) {
+            Ok(dir) if self.links.is_empty() => {
+                let end_marker = self.opener.pass_down(self.stack.top().end_marker);
+                Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
+            }
+            opened => self.open_otherwise(mark, name, opened, give_back),
+        }
+    }
+
+    /// Opens it if it can be a directory and no link.
+    #[inline(always)]
+    fn open_plain(&mut self, mark: Mark, name: &CStr) -> Result<OwnedFd, Errno> {
+        if !mark.can_be_directory() {
+            return Err(Errno::NOTDIR);
+        }
+        self.opener.open(self.stack.top().dir(), name)
+    }
+
+    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
+    #[cold]
+    pub(crate) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
+        let depth = self.stack.top().bounds.depth + 1;
+        self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
+        Ok(Child(found))
+    }
+
+    /// What opens the names of the current directory.
+    pub(crate) fn opener(&self) -> Opener {
+        self.opener
+    }
+
+    /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
+    #[cold]
+    fn open_otherwise(
+        &mut self,
+        mark: Mark,
+        name: &CStr,
+        mut opened: Result<OwnedFd, Errno>,
+        give_back: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Child>, Error> {
+        loop {
+            return match self.find_child(mark, name, opened) {
+                Ok(found) => Ok(found.map(Child)),
+                Err(Refusal::Kernel(errno))
+                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit()) =>
+                {
+                    opened = self.open_plain(mark, name);
+                    continue;
+                }
+                // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
+                Err(Refusal::Kernel(errno)) if mark.has_failed() && !raw_open::lacks_descriptor(errno) => Ok(None),
+                Err(refusal) => Err(self.refusal(refusal)),
+            };
+        }
+    }
+
+    /// The directory that `name` is, or that it leads to. `None` if there is none to enter.
+    fn find_child(
+        &mut self,
+        mark: Mark,
+        name: &CStr,
+        opened: Result<OwnedFd, Errno>,
+    ) -> Result<Option<Found>, Refusal> {
+        let Self { opener, stack, links, .. } = self;
+        let top = stack.top();
+        if mark == Mark::NO_NAME {
+            return Err(Errno::INVAL.into());
+        }
+        match opener.look_again(opened, (top.dir(), top.end_marker), name) {
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.is_followed() => {}
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => return Ok(None), // it is something else, or gone
+            found => {
+                let found = found?;
+                if let Some(found) = &found {
+                    links.check_loop(found.dir.as_fd(), top.bounds.depth + 1)?;
+                }
+                return Ok(found);
+            }
+        }
+        match opener.follow(top.dir(), name) {
+            Err(Errno::NOTDIR | Errno::NOENT) => Ok(None), // it leads to a file, or to nothing
+            found => {
+                let found = found?;
+                if let Some(found) = &found {
+                    links.follow(top.dir(), top.bounds.depth, found.dir.as_fd())?;
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// Why the name at the end of the path is not entered.
+    #[cold]
+    fn refusal(&self, refusal: Refusal) -> Error {
+        let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
+        let error = |errno| Error::new(path.as_bytes(), depth, errno);
+        match refusal {
+            Refusal::Kernel(errno) => error(errno),
+            Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len()),
+        }
+    }
+
+    /// Whether a child may take the place of the current directory, where nothing is left to do. Not right below a closed level:
+    /// `..` from here leads back there, whereas the child may not be searchable.
+    #[inline]
+    pub(crate) fn may_replace_top(&self) -> bool {
+        !self.stack.is_closed_above_top()
+    }
+
+    /// Enters `child`, where `left` is left to do. The level above stays.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, Child(found): Child, left: T) {
+        let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
+        self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
+        self.unreadable = found.unreadable;
+    }
+
+    /// Enters `child` in place of the current directory. Returns what was left to do there.
+    #[inline(always)]
+    pub(crate) fn replace_top(&mut self, Child(found): Child) -> &mut T {
+        let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
+        self.unreadable = found.unreadable;
+        self.stack.replace_top(found.dir, bounds, found.end_marker)
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> T {
+        self.stack.pop().left
+    }
+
+    #[inline]
+    pub(crate) fn is_closed_above_top(&self) -> bool {
+        self.stack.is_closed_above_top()
+    }
+
+    /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
+    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `give_back` is as
+    /// for [`open`](Self::open).
+    #[cold]
+    pub(crate) fn come_back(
+        &mut self,
+        lose: impl FnOnce([&mut T; 2]) -> bool,
+        give_back: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let Self { options, stack, links, path, .. } = self;
+        let Some(closed) = stack.closed_above_top() else { return Ok(()) };
+        let below = stack.top().below();
+        let find = || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
+        match until_enough(find, |not_found| not_found.errno, give_back) {
+            Ok(dir) => {
+                stack.found_above_top(dir);
+                Ok(())
+            }
+            Err(NotFound { errno, broken }) => {
+                let is_news = lose(stack.lose_above_top(broken));
+                if is_news { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Puts the level right above the base on the stack, as the new base. `way_down` and `lose` are as for
+    /// [`come_back`](Self::come_back).
+    pub(crate) fn come_up<'t, Way: IntoIterator<Item = Closed>>(
+        &mut self,
+        above: Closed,
+        way_down: impl Fn() -> Option<(Start<'t>, Way)>,
+        left: T,
+        lose: impl FnOnce() -> bool,
+    ) -> Result<(), Error> {
+        let Self { options, stack, links, path, .. } = self;
+        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
+        let (handle, cause) = match found {
+            Ok(dir) => (Handle::Open(dir), None),
+            Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
+        };
+        self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
+        match cause.filter(|_| lose()) {
+            Some(errno) => Err(self.error_at(above.bounds, errno)),
+            None => Ok(()),
+        }
+    }
+
+    /// The current directory is left to other threads, or one of them did not find it.
+    pub(crate) fn lose_top(&mut self) {
+        self.stack.lose_top();
+    }
+
+    /// The shallowest open level between the base and the current directory.
+    pub(crate) fn shallowest_open(&self) -> Option<usize> {
+        self.stack.first_open()
+    }
+
+    /// Splits off an equal part of the roots for one of the `threads` that wait.
+    pub(crate) fn split_off_roots(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
+        let roots = self.roots.split_off(threads, is_busy)?;
+        Some(Self { roots, ..Self::new(self.options) })
+    }
+
+    /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.
+    pub(crate) fn split_off_level(&self, index: usize, left: T) -> Option<Self> {
+        let Self { options, opener, stack, links, path, .. } = self;
+        let Level { bounds, end_marker, .. } = stack.levels()[index];
+        let dir = stack.levels()[index].open_dir()?;
+        let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
+        let links = links.copy_until(bounds.depth);
+        let mut part = Self { opener: *opener, links, path: path.copy_until(bounds.path_end), ..Self::new(*options) };
+        part.stack.push(Level::new(Handle::Open(copy), bounds, end_marker, left));
+        Some(part)
+    }
+
+    /// What holds between two steps.
+    pub(crate) fn check(&self) {
+        self.stack.check();
+    }
+}
+
+/// Tries again while the system has no descriptor left and `give_back` gives some back.
+fn until_enough<R, E>(
+    mut open: impl FnMut() -> Result<R, E>,
+    errno: impl Fn(&E) -> Errno,
+    give_back: &mut dyn FnMut() -> bool,
+) -> Result<R, E> {
+    loop {
+        match open() {
+            Err(error) if raw_open::lacks_descriptor(errno(&error)) && give_back() => {}
+            opened => return opened,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `Opener`, `Found`: open a root and each directory below it, and find out whether a directory is on another mount than its
+//! parent. It does not know paths, levels or links that were followed.
+//!
+//! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
+//! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
+//!
+//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is then the error. If `next`
+//! returned the error instead, the directory would have no visits and no state. A caller could not remove it at its second
+//! visit, which the kernel allows if it is empty.
+
+use super::identity::Mount;
+use super::raw_open;
+use crate::read_dir::end_marker::EndMarker;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::ffi::CStr;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opener {
+    /// Whether the walk stays on one mount.
+    same_mount: bool,
+    /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so there it is never called.
+    has_openat2: bool,
+    /// The mount to stay on, once a comparison has needed it.
+    only: Option<Mount>,
+}
+
+/// A directory that exists.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) dir: OwnedFd,
+    pub(crate) end_marker: EndMarker,
+    /// Why it may not be read: then `dir` is a descriptor with `O_PATH`.
+    pub(crate) unreadable: Option<Errno>,
+}
+
+impl Found {
+    /// What `open` opens, which is given more flags.
+    fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
+        open(OFlags::empty()).map(Self::query).or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
+    }
+
+    /// Queries the end marker of the file system that `dir` is on. Without an answer there is none.
+    pub(crate) fn query(dir: OwnedFd) -> Self {
+        let end_marker = EndMarker::of(&dir);
+        Self { dir, end_marker, unreadable: None }
+    }
+
+    pub(crate) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
+        Self::open(|extra| raw_open::root(path, follow, extra))
+    }
+
+    /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
+    /// descriptor left.
+    fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || raw_open::lacks_descriptor(errno) {
+            return Err(errno);
+        }
+        let dir = path().map_err(|second| if raw_open::lacks_descriptor(second) { second } else { errno })?;
+        Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
+    }
+}
+
+impl Opener {
+    pub(crate) fn new(same_mount: bool) -> Self {
+        Self { same_mount, has_openat2: !cfg!(target_os = "android"), only: None }
+    }
+
+    /// Forgets the mount of the tree before.
+    pub(crate) fn leave_mount(&mut self) {
+        self.only = None;
+    }
+
+    /// Opens `name`, a directory in `dir`. If that fails, call [`look_again`](Self::look_again).
+    #[inline(always)]
+    pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+        if self.has_openat2 { raw_open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
+    }
+
+    /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
+    #[inline]
+    pub(crate) fn pass_down(self, end_marker: EndMarker) -> EndMarker {
+        if self.has_openat2 { end_marker } else { EndMarker::NONE }
+    }
+
+    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None`
+    /// for another mount under `same_mount`.
+    pub(crate) fn look_again(
+        &mut self,
+        opened: Result<OwnedFd, Errno>,
+        (dir, above): (BorrowedFd<'_>, EndMarker),
+        name: &CStr,
+    ) -> Result<Option<Found>, Errno> {
+        let found = match opened {
+            Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
+            Err(Errno::XDEV) if !self.same_mount => raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::query),
+            Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
+                let opened = self.open_and_compare(dir, name);
+                self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
+                opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, unreadable: None })
+            }
+            Err(errno) => Err(errno),
+        };
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::XDEV) if self.same_mount => Ok(None),
+            Err(errno) => {
+                let found = Found::unreadable(errno, || raw_open::path_at(dir, name, raw_open::NOFOLLOW))?;
+                self.on_mount(dir, found)
+            }
+        }
+    }
+
+    /// The directory `name` in `dir`, before anybody needs it: only if it may be read, and is on the same mount as `dir`, which
+    /// without `openat2` counts under `same_mount` only. `above` is the end marker of `dir`.
+    pub(crate) fn open_ahead(
+        &mut self,
+        (dir, above): (BorrowedFd<'_>, EndMarker),
+        name: &CStr,
+    ) -> Result<Option<Found>, Errno> {
+        match self.open(dir, name) {
+            opened @ (Ok(_) | Err(Errno::NOSYS | Errno::PERM)) => {
+                let found = self.look_again(opened, (dir, above), name)?;
+                Ok(found.filter(|found| found.unreadable.is_none()))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
+    /// `same_mount`.
+    pub(crate) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
+        let found = Found::open(|extra| raw_open::at(dir, name, raw_open::DIRECTORY | extra))?;
+        self.on_mount(dir, found)
+    }
+
+    /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
+    #[inline(always)]
+    fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW)?;
+        if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
+    }
+
+    /// `found`, unless it is on another mount than `dir` under `same_mount`.
+    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: Found) -> Result<Option<Found>, Errno> {
+        Ok(if self.same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? { None } else { Some(found) })
+    }
+
+    /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
+    #[cold]
+    fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
+        if self.only.is_none() {
+            self.only = Some(Mount::of(dir)?);
+        }
+        Ok(self.only == Some(Mount::of(below)?))
+    }
+}

@@ -1,0 +1,73 @@
+//! The `openat` and `openat2` calls of a walk: for a root, for a name in a directory, for the directory above, and for a
+//! directory whose descriptor was closed. They do not know what an error means for the walk.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::path::Arg;
+use std::ffi::CStr;
+
+/// For [`at`]: a directory, even through symbolic links.
+pub(crate) use crate::open::DIRECTORY;
+/// A directory itself: a symbolic link is refused with `ENOTDIR`, or `ELOOP` by old kernels.
+pub(crate) const NOFOLLOW: OFlags = DIRECTORY.union(OFlags::NOFOLLOW);
+
+/// Whether the process (`EMFILE`) or the system (`ENFILE`) has no descriptor left.
+pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE)
+}
+
+/// Opens a root, with more flags.
+pub(crate) fn root(path: &[u8], follow: bool, extra: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = extra | if follow { DIRECTORY } else { NOFOLLOW };
+    path.into_with_c_str(|path| at(CWD, path, flags))
+}
+
+/// Opens `name` in `dir`.
+#[inline]
+pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+}
+
+/// As [`at`], for `*at` calls and `..` only: such a descriptor needs no permission to read.
+pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    at(dir, name, flags.union(OFlags::PATH))
+}
+
+/// As [`at`], for a directory that was open before. If reading it is no longer permitted, as [`path_at`].
+pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    match at(dir, name, flags) {
+        Err(Errno::ACCESS) => path_at(dir, name, flags),
+        answer => answer,
+    }
+}
+
+/// As [`at`] with [`NOFOLLOW`], but refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
+#[inline]
+pub(crate) fn below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::openat2(dir, name, NOFOLLOW, Mode::empty(), ResolveFlags::NO_XDEV))
+}
+
+/// Reopens the directory `levels` above `dir`, by `..`.
+pub(crate) fn again_above(dir: BorrowedFd<'_>, levels: usize) -> Result<OwnedFd, Errno> {
+    const UP: &[u8; 3] = b"../";
+    /// The most `../` that fit in `PATH_MAX`.
+    const AT_ONCE: usize = (4096 - 1) / UP.len();
+    /// `../../…` and a NUL; each suffix is the path for fewer levels.
+    static PATH: [[u8; UP.len()]; AT_ONCE + 1] = {
+        let mut path = [*UP; AT_ONCE + 1];
+        path[AT_ONCE] = [0; UP.len()];
+        path
+    };
+    let up = |levels: usize| {
+        let path = PATH[AT_ONCE - levels..].as_flattened();
+        CStr::from_bytes_until_nul(path).expect("BUG: a path without its NUL")
+    };
+    let mut levels = levels;
+    let mut reached: Option<OwnedFd> = None;
+    while levels > AT_ONCE {
+        reached = Some(path_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(AT_ONCE), DIRECTORY)?);
+        levels -= AT_ONCE;
+    }
+    again_at(reached.as_ref().map_or(dir, AsFd::as_fd), up(levels), DIRECTORY)
+}

@@ -1,0 +1,164 @@
+//! `ListedEntry`, `ListedEntries`: what a listing lends.
+
+use super::arena::Arena;
+use super::span::Span;
+use crate::error::Error;
+use crate::read_dir::entry::{canonical_decimal, join};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
+use std::ffi::{CStr, OsStr};
+use std::iter::FusedIterator;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::{fmt, io, slice};
+
+/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`](crate::Entry)
+/// does, at the same cost and with the same errors, but keeps no cookie and does not know the descriptor of its directory.
+#[derive(Clone, Copy)]
+pub struct ListedEntry<'a> {
+    pub(crate) span: Span,
+    pub(crate) arena: &'a Arena,
+}
+
+impl<'a> ListedEntry<'a> {
+    /// As [`Entry::name`](crate::Entry::name).
+    #[inline]
+    pub fn name(&self) -> &'a [u8] {
+        self.span.name(&self.arena.memory)
+    }
+
+    /// Without a scan, unlike [`name_cstr`](Self::name_cstr).
+    #[inline]
+    pub(crate) fn name_with_nul(&self) -> &'a [u8] {
+        &self.arena.memory[self.span.start()..=self.span.end()]
+    }
+
+    /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
+    ///
+    /// Costs: one scan of the name for its NUL.
+    #[inline]
+    pub fn name_cstr(&self) -> &'a CStr {
+        CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..]).expect("BUG: a name without its NUL")
+    }
+
+    /// As [`Entry::name_os`](crate::Entry::name_os).
+    #[inline]
+    pub fn name_os(&self) -> &'a OsStr {
+        OsStr::from_bytes(self.name())
+    }
+
+    /// As [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a
+    /// descriptor has no path.
+    ///
+    /// Costs: one allocation.
+    pub fn path(&self) -> PathBuf {
+        join(&self.arena.path, self.name())
+    }
+
+    /// As [`Entry::depth`](crate::Entry::depth).
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.arena.depth + 1
+    }
+
+    /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
+    #[inline]
+    pub fn numeric_name(&self) -> Option<u32> {
+        canonical_decimal(self.name())
+    }
+
+    /// As [`Entry::file_type`](crate::Entry::file_type); `dir` is the directory that was read.
+    #[inline]
+    pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
+        match self.d_type() {
+            FileType::Unknown => self.arena.directory(dir.as_fd()).type_of(self.name_cstr(), None),
+            known => Ok(known),
+        }
+    }
+
+    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
+    /// where the kernel's listing has none.
+    #[inline]
+    pub fn d_type(&self) -> FileType {
+        self.arena.d_type(self.span)
+    }
+
+    /// As [`Entry::ino`](crate::Entry::ino).
+    #[inline]
+    pub fn ino(&self) -> u64 {
+        self.arena.ino(self.span)
+    }
+
+    /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
+    pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
+        self.arena.directory(dir.as_fd()).stat(self.name_cstr(), None)
+    }
+
+    /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
+    pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
+        self.arena.directory(dir.as_fd()).statx(self.name_cstr(), mask, None)
+    }
+
+    /// As [`Entry::read_link`](crate::Entry::read_link); `dir` is the directory that was read.
+    pub fn read_link(&self, dir: impl AsFd) -> Result<PathBuf, Error> {
+        self.arena.directory(dir.as_fd()).read_link(self.name_cstr())
+    }
+
+    /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
+    pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
+        self.arena.directory(dir.as_fd()).open(self.name_cstr(), flags)
+    }
+
+    /// As [`Entry::error`](crate::Entry::error).
+    #[cold]
+    #[must_use = "it makes an error, and reports nothing"]
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        Error::at(self.path(), self.depth(), cause)
+    }
+}
+
+impl fmt::Debug for ListedEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListedEntry")
+            .field("name", &self.name_cstr())
+            .field("d_type", &self.d_type())
+            .field("ino", &self.ino())
+            .finish()
+    }
+}
+
+/// An iterator over the entries of a [`Listing`](crate::Listing), in its order.
+#[derive(Clone)]
+#[must_use = "iterators are lazy"]
+pub struct ListedEntries<'a> {
+    pub(crate) spans: slice::Iter<'a, Span>,
+    pub(crate) arena: &'a Arena,
+}
+
+impl<'a> Iterator for ListedEntries<'a> {
+    type Item = ListedEntry<'a>;
+
+    fn next(&mut self) -> Option<ListedEntry<'a>> {
+        self.spans.next().map(|&span| ListedEntry { span, arena: self.arena })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.spans.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for ListedEntries<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.spans.next_back().map(|&span| ListedEntry { span, arena: self.arena })
+    }
+}
+
+impl ExactSizeIterator for ListedEntries<'_> {}
+
+impl FusedIterator for ListedEntries<'_> {}
+
+impl fmt::Debug for ListedEntries<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}

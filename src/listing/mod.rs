@@ -1,0 +1,538 @@
+//! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
+//!
+//! `Listing::sort` makes an order of two halves. What an [`Order`] compares is here: the `/` that [`Order::Path`] puts behind a
+//! directory's name. How names are sorted, with or without case, is in `sort.rs`.
+
+mod arena;
+pub(crate) mod listed_entry;
+mod sort;
+mod span;
+
+pub use listed_entry::{ListedEntries, ListedEntry};
+
+use crate::error::Error;
+use crate::name::Name;
+use crate::read_dir::end_marker::EndMarker;
+use crate::read_dir::entry::Directory;
+use crate::read_dir::records::{MIN_RECORD, Phase};
+use arena::{Arena, MIN_BATCH, grow};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::retry_on_intr;
+use sort::Case;
+use span::Span;
+use std::{fmt, io, mem};
+
+/// A whole directory, sorted. Reuse it: its memory stays.
+///
+/// [`ReadDir::read_into`](crate::ReadDir::read_into) and [`Dir::read_into`](crate::Dir::read_into) fill it, and so does
+/// [`read`](Self::read) from a descriptor of yours.
+///
+/// ```
+/// let mut listing = lendir::Listing::new();
+/// for path in ["/sys/class", "/sys/bus"] {
+///     listing.read(lendir::open(path)?)?;
+///     for entry in &listing {
+///         println!("{path}/{}", entry.name().escape_ascii());
+///     }
+/// }
+/// assert!(listing.by_name("pci").is_none_or(|entry| entry.name() == b"pci"));
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// Costs: an entry takes what it takes in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to
+/// 4 bytes, 48 with one of up to 12, 56 with one of up to 20. A directory that is no larger than one read before takes no
+/// allocation. The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory
+/// costs more than one that is reused.
+#[derive(Default)]
+pub struct Listing {
+    /// The records, as the kernel wrote them.
+    arena: Arena,
+    /// Where each name is, in the order of the listing. Those beyond the extent are left over.
+    spans: Vec<Span>,
+    /// Memory for the sort.
+    keys: Vec<u64>,
+    extent: Extent,
+    order: Order,
+    removed: bool,
+}
+
+/// How many entries a listing has, and how many bytes of the arena their records take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    pub(crate) entries: usize,
+    bytes: usize,
+}
+
+/// The entries of a [`Listing`], in as little memory as they take.
+pub(crate) struct Content {
+    records: Box<[u8]>,
+    spans: Box<[Span]>,
+}
+
+/// For the names of the smallest batch.
+const MIN_SPANS: usize = MIN_BATCH.div_ceil(MIN_RECORD);
+
+/// How a [`Listing`] sorts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Order {
+    /// By the bytes of the name, as `LC_ALL=C ls` sorts: a name comes before its own extensions.
+    #[default]
+    Bytes,
+    /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
+    ///
+    /// With what is below each directory right after it, the paths of files come out sorted by their bytes, as in git's index.
+    /// Git's trees have this order too, but `find | LC_ALL=C sort` has the directory `a` before `a-b`. For git, a submodule is
+    /// a file.
+    ///
+    /// Where the kernel's listing has no type for an entry, reading queries the file system: one `fstatat` for each.
+    Path,
+    /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
+    AsciiCaseless,
+    /// As the kernel gave them.
+    Unsorted,
+}
+
+impl Order {
+    fn case(self) -> Case {
+        if self == Self::AsciiCaseless { Case::AsciiInsensitive } else { Case::Sensitive }
+    }
+}
+
+impl Listing {
+    /// An empty listing in [`Order::Bytes`], without memory yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty listing in the order given.
+    pub fn with_order(order: Order) -> Self {
+        Self { order, ..Self::default() }
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// A directory whose records take more than so many bytes, or a little more, is out of memory.
+    pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
+        self.arena.limit = Some(bytes);
+        self
+    }
+
+    /// A copy of the entries.
+    pub(crate) fn content(&self) -> Content {
+        Content { records: self.arena.memory[..self.extent.bytes].into(), spans: self.spans().into() }
+    }
+
+    /// As [`read_behind`](Self::read_behind), of what another listing has read in the same order.
+    pub(crate) fn append(&mut self, above: Extent, Content { records, spans }: &Content) -> io::Result<()> {
+        self.extent = above;
+        let end = Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
+        self.arena.grow(end.bytes)?;
+        self.grow(end.entries)?;
+        self.arena.memory[above.bytes..end.bytes].copy_from_slice(records);
+        for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {
+            *to = span.moved(above.bytes);
+        }
+        self.extent = end;
+        Ok(())
+    }
+
+    /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which
+    /// are all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of
+    /// them come; if it cannot be rewound, none.
+    ///
+    /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
+    ///
+    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch is
+    /// empty, one `lseek`, and a `getdents64` more.
+    ///
+    /// # Errors
+    ///
+    /// After each of them the listing holds, sorted, what was read before it.
+    ///
+    /// - What [`Entries::next`](crate::Entries::next) can fail with.
+    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
+    /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
+    ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
+    ///   One that [is gone](Error::is_gone) by then is no error.
+    #[inline(always)]
+    pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
+        self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, EndMarker::NONE)
+    }
+
+    /// As [`read`](Self::read), with what is known of the directory.
+    #[inline(always)]
+    pub(crate) fn read_known(&mut self, directory: Directory<'_>, end_marker: EndMarker) -> Result<(), Error> {
+        self.clear();
+        let end = Extent::default();
+        let read = self.arena.set_directory(directory).and_then(|()| self.read_behind(end, directory.fd, end_marker));
+        read.map_err(|error| directory.error(error))
+    }
+
+    /// Reads the entries of `dir` behind those of `above`, which stay as they are.
+    #[inline(always)]
+    pub(crate) fn read_behind(&mut self, above: Extent, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+        (self.extent, self.removed) = (above, false);
+        // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
+        let filled = self.fill(dir, end_marker);
+        let finished = self.finish(above.entries, dir); // after an error too: it sorts what came before
+        filled.and(finished)
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+        let (mut phase, mut may_rewind) = (Phase::Reading, true);
+        while phase == Phase::Reading {
+            let Extent { entries, bytes } = self.extent;
+            let room = self.arena.room(bytes)?;
+            if self.capacity() < entries + MIN_SPANS {
+                self.grow(entries + room / MIN_RECORD)?;
+            }
+            // There is a span for each name that may come, so the loop below need not make spans grow.
+            let room = room.min((self.capacity() - entries) * MIN_RECORD);
+            let Self { arena, spans, extent, .. } = self;
+            let spans = &mut spans[entries..];
+            let mut free = spans.iter_mut();
+            let start = arena.memory.as_ptr().addr();
+            let mut records = arena.records(bytes, room, dir, end_marker);
+            let read = loop {
+                if phase != Phase::Reading || records.is_used_up() {
+                    break Ok(());
+                }
+                match records.next_record(&mut phase) {
+                    Ok(Some(record)) => {
+                        let name = record.file_name().to_bytes();
+                        let span = free.next().expect("BUG: more names than the batch has room for");
+                        *span = Span::new(name.as_ptr().addr() - start, name.len());
+                    }
+                    Ok(None) => {}
+                    Err(errno) => break Err(errno),
+                }
+            };
+            if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase) {
+                phase = Phase::Ended;
+            }
+            let end = records.end_address();
+            let unused = free.len();
+            let count = spans.len() - unused;
+            // A batch of nothing but dots, which a broken server can send without end, is overwritten.
+            if let Some(end) = end.filter(|_| count > 0) {
+                let end = end.wrapping_sub(start);
+                // All of the above takes for granted that rustix lends names where the kernel wrote them.
+                assert!(end.wrapping_sub(bytes) <= room, "BUG: names are not in the memory of the listing");
+                *extent = Extent { entries: entries + count, bytes: end };
+            }
+            read?;
+            // It stood at the end, or is empty and has no dots. Rewound once: then it has nothing the second time either. If it
+            // cannot be rewound, it is empty.
+            if mem::take(&mut may_rewind)
+                && phase == Phase::Empty
+                && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok()
+            {
+                phase = Phase::Reading;
+            }
+        }
+        self.removed = phase == Phase::Removed;
+        Ok(())
+    }
+
+    #[inline]
+    fn capacity(&self) -> usize {
+        // One of them is longer if memory for the other was refused.
+        self.spans.len().min(self.keys.len())
+    }
+
+    #[cold]
+    fn grow(&mut self, capacity: usize) -> io::Result<()> {
+        grow(&mut self.keys, capacity)?;
+        grow(&mut self.spans, capacity)
+    }
+
+    /// The entries from `first` on have been read.
+    #[inline(never)]
+    fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let len = self.len();
+        if self.capacity() < len + MIN_SPANS {
+            // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
+            // reading tries again.
+            let _ = self.grow(len + MIN_SPANS);
+        }
+        let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
+        self.sort(first);
+        queried
+    }
+
+    /// Queries each type that the records do not have. Returns the first error, after it has queried all.
+    #[inline(never)]
+    fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
+        let mut result = Ok(());
+        for &span in &self.spans[first..self.extent.entries] {
+            let entry = ListedEntry { span, arena: &self.arena };
+            match entry.file_type(dir) {
+                Ok(file_type) => self.arena.set_d_type(span, file_type),
+                Err(error) if error.is_gone() => {}
+                Err(error) => result = result.and(Err(error.into_io_error())),
+            }
+        }
+        result
+    }
+
+    fn sort(&mut self, first: usize) {
+        let Self { arena, spans, keys, extent, order, .. } = self;
+        let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
+        match order {
+            Order::Bytes | Order::AsciiCaseless => sort::sort(spans, keys, &arena.memory, order.case()),
+            Order::Path => sort_by_path(spans, keys, arena),
+            Order::Unsorted => {}
+        }
+    }
+
+    /// The order that it sorts in.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Whether the directory was removed before or while it was read: see [`Entries::is_removed`](crate::Entries::is_removed).
+    pub fn is_removed(&self) -> bool {
+        self.removed
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.extent.entries
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry at `index` in the order of the listing, if there are that many.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
+        self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
+    }
+
+    /// The entry of this name, byte by byte, so case counts in [`Order::AsciiCaseless`] too. Of several entries of this name,
+    /// the first in the order of the listing.
+    ///
+    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Unsorted`].
+    ///
+    /// To compare two listings in [`Order::Bytes`], one loop through both is some 50 times as fast as a lookup of each name. Each
+    /// turn goes on where the lesser name is next:
+    ///
+    /// ```
+    /// # let made = tempfile::tempdir()?;
+    /// # ["old/a", "old/b", "new/b", "new/c"].map(|path| std::fs::create_dir_all(made.path().join(path)).unwrap());
+    /// # let [mut old, mut new] = [lendir::Listing::new(), lendir::Listing::new()];
+    /// # old.read(lendir::open(made.path().join("old"))?)?;
+    /// # new.read(lendir::open(made.path().join("new"))?)?;
+    /// # let mut found = Vec::new();
+    /// let mut sides = [&old, &new].map(|listing| listing.iter().peekable());
+    /// loop {
+    ///     let heads = sides.iter_mut().filter_map(|side| side.peek());
+    ///     let Some(name) = heads.map(|entry| entry.name()).min() else { break };
+    ///     let [old, new] = sides.each_mut().map(|side| side.next_if(|entry| entry.name() == name));
+    ///     println!("{}: {old:?} {new:?}", name.escape_ascii()); // `Option<ListedEntry>` twice
+    /// #   found.push((name.to_vec(), old.is_some(), new.is_some()));
+    /// }
+    /// # assert_eq!(found, [(b"a".into(), true, false), (b"b".into(), true, true), (b"c".into(), false, true)]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// With itertools it is `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
+    #[doc(alias("exists", "contains"))]
+    pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
+        let name = name.bytes();
+        match self.order {
+            Order::Bytes | Order::AsciiCaseless => {
+                let case = self.order.case();
+                self.find_after(name, |span| case.compare(span.name(&self.arena.memory), name).is_lt())
+            }
+            Order::Path => {
+                // The name stands at one span as a file, and at another as a directory.
+                let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
+                let path_of = |span: &Span| path(span.name(&self.arena.memory), self.arena.d_type(*span).is_dir());
+                let find = |is_dir| self.find_after(name, |span| path_of(span).lt(path(name, is_dir)));
+                find(false).or_else(|| find(true))
+            }
+            Order::Unsorted => self.iter().find(|entry| entry.name() == name),
+        }
+    }
+
+    /// The first entry that is not `before`, if it has this name.
+    fn find_after(&self, name: &[u8], before: impl Fn(&Span) -> bool) -> Option<ListedEntry<'_>> {
+        self.get(self.spans().partition_point(before)).filter(|entry| entry.name() == name)
+    }
+
+    /// The entries in the order of the listing.
+    #[inline]
+    pub fn iter(&self) -> ListedEntries<'_> {
+        ListedEntries { spans: self.spans().iter(), arena: &self.arena }
+    }
+
+    /// Forgets the entries and keeps the memory.
+    pub fn clear(&mut self) {
+        (self.extent, self.removed) = (Extent::default(), false);
+    }
+
+    #[inline]
+    fn spans(&self) -> &[Span] {
+        &self.spans[..self.len()]
+    }
+}
+
+#[inline(never)] // The frame of the usual orders stays small.
+fn sort_by_path(spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
+    // While the names are sorted, the NUL of each directory is a `/` and part of its name.
+    for span in &mut *spans {
+        if arena.d_type(*span).is_dir() {
+            arena.memory[span.end()] = b'/';
+            *span = Span::new(span.start(), span.len() + 1);
+        }
+    }
+    sort::sort(spans, keys, &arena.memory, Case::Sensitive);
+    for span in spans {
+        if arena.d_type(*span).is_dir() {
+            *span = Span::new(span.start(), span.len() - 1);
+            arena.memory[span.end()] = 0;
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Listing {
+    type Item = ListedEntry<'a>;
+    type IntoIter = ListedEntries<'a>;
+
+    #[inline]
+    fn into_iter(self) -> ListedEntries<'a> {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listing").field("order", &self.order).field("entries", &self.iter()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Listing, MIN_SPANS, Order};
+    use crate::listing::sort::tests::Random;
+    use crate::listing::span::Span;
+    use crate::read_dir::records::HEADER;
+    use rustix::fs::FileType;
+    use std::os::fd::AsFd;
+
+    /// A listing of these entries, whose inode numbers count up from 1, still in the order of the directory.
+    fn unsorted(entries: &[(Vec<u8>, FileType)], order: Order) -> Listing {
+        let mut listing = Listing::with_order(order);
+        for (ino, (name, file_type)) in (1_u64..).zip(entries) {
+            listing.arena.memory.extend_from_slice(&ino.to_ne_bytes());
+            listing.arena.memory.extend_from_slice(&[0xff; HEADER - size_of::<u64>()]);
+            let span = Span::new(listing.arena.memory.len(), name.len());
+            listing.arena.set_d_type(span, *file_type);
+            listing.spans.push(span);
+            listing.arena.memory.extend_from_slice(name);
+            listing.arena.memory.push(0);
+        }
+        listing.extent.entries = entries.len();
+        listing.keys = vec![0; entries.len()];
+        listing
+    }
+
+    #[test]
+    fn names_given_twice_stay_and_the_first_is_found() {
+        let mut entries: Vec<_> =
+            ["bb", "BB", "aa", "bb", "cc", "Bb", "bb"].map(|name| (name.into(), FileType::RegularFile)).into();
+        for copies in [1, 100] {
+            entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
+            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Unsorted] {
+                let mut listing = unsorted(&entries, order);
+                listing.sort(0);
+                let inos: Vec<_> =
+                    listing.iter().filter(|entry| entry.name() == b"bb").map(|entry| entry.ino()).collect();
+                assert_eq!(inos.len(), 3 * copies);
+                assert!(inos.is_sorted(), "{order:?}");
+                assert_eq!(listing.by_name("bb").unwrap().ino(), 1, "{order:?}");
+                assert_eq!(listing.by_name(b"Bb").unwrap().ino(), 6, "{order:?}");
+                assert!(listing.by_name("bB").is_none(), "{order:?}");
+            }
+        }
+    }
+
+    /// Against a plain comparison of `name` and `name/`, even where a broken file system gives a name as both.
+    #[test]
+    fn in_order_path_a_directory_compares_with_a_slash() {
+        let mut random = Random(6);
+        let (rounds, max_count, longest) = if cfg!(miri) { (20, 12, 60) } else { (60, 100, 4095) };
+        let types =
+            [FileType::Directory, FileType::Directory, FileType::RegularFile, FileType::Symlink, FileType::Unknown];
+        for round in 0..rounds {
+            let max_len = [2, 3, 9, 20, longest][round % 5];
+            let shared = random.below(max_len);
+            let prefix = random.name(shared, b"a.0");
+            let entries: Vec<_> = (0..random.below(max_count))
+                .map(|_| {
+                    let len = 1 + random.below(3.min(max_len - shared));
+                    let name = [&prefix[..], &random.name(len, b"\x01-.0a\xff")].concat();
+                    (name, types[random.below(types.len())])
+                })
+                .collect();
+            let path = |(name, file_type): &(Vec<u8>, FileType)| match file_type {
+                FileType::Directory => [&name[..], b"/"].concat(),
+                _ => name.clone(),
+            };
+            let mut expected: Vec<_> = (1_u64..).zip(&entries).collect();
+            expected.sort_by_cached_key(|(_, entry)| path(entry));
+
+            let mut listing = unsorted(&entries, Order::Path);
+            listing.sort(0);
+            assert_eq!(listing.len(), expected.len());
+            for (entry, (ino, (name, file_type))) in listing.iter().zip(&expected) {
+                assert_eq!((entry.name(), entry.ino(), entry.d_type()), (&name[..], *ino, *file_type));
+                assert_eq!(entry.name_cstr().to_bytes(), name);
+                let first = expected.iter().find(|(_, (other, _))| other == name).unwrap();
+                assert_eq!(listing.by_name(name).unwrap().ino(), first.0);
+                assert!(listing.by_name(path(&(name.clone(), FileType::Directory))).is_none());
+                assert!(listing.by_name([&name[..], b"z"].concat()).is_none());
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "queries the kernel")]
+    fn order_path_asks_for_types_that_the_directory_does_not_say() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::File::create(dir.path().join("a.b")).unwrap();
+        let entries = ["a", "gone", "ab", "a.b"].map(|name| (name.into(), FileType::Unknown));
+        std::fs::create_dir(dir.path().join("ab")).unwrap();
+        let names = |listing: &Listing| listing.iter().map(|entry| entry.name().to_vec()).collect::<Vec<_>>();
+
+        let mut listing = unsorted(&entries, Order::Path);
+        listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
+        assert!(listing.capacity() >= listing.len() + MIN_SPANS, "read again in other batches, it does not grow");
+        assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
+        let error = listing.by_name("gone").unwrap().file_type(crate::open(dir.path()).unwrap()).unwrap_err();
+        assert_eq!((error.path().to_str(), error.raw_os_error()), (Some("gone"), Some(libc::ENOENT)));
+        let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();
+        assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
+
+        // Nothing can be queried relative to a file. The entries are all there, and sorted as files.
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let mut listing = unsorted(&entries, Order::Path);
+        let error = listing.finish(0, file.as_fd()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOTDIR));
+        assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
+
+        // No other order queries types.
+        let mut listing = unsorted(&entries, Order::Bytes);
+        listing.finish(0, file.as_fd()).unwrap();
+        assert_eq!(names(&listing), ["a", "a.b", "ab", "gone"].map(Vec::from));
+    }
+}

@@ -1,0 +1,451 @@
+//! The sort of names. What else [`Order::Path`](crate::Order::Path) compares is in `sort_by_path` of `listing.rs`.
+//!
+//! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names with equal keys
+//! are sorted by the bytes after these, at most [`FEW`] of them by comparing.
+//!
+//! - **Keys instead of names.** A comparison of integers replaces two cache misses and a call of `memcmp`.
+//! - **The common prefix is skipped.** The first 13 bytes of `IMG_20240101_000001.jpg` decide nothing. Short prefixes are skipped
+//!   key by key, longer ones by one scan for their end. Otherwise names that share 200 bytes would be visited 25 times.
+//! - **Names in order stay, names in reverse order are reversed.** Many file systems list the oldest file first, or the newest,
+//!   and photographs, logs and processes are named in the order in which they were made.
+//! - **Up to 32 names take their places by rank:** a place is the number of keys that are less. No branch depends on the names
+//!   until two keys are equal, and a mispredicted one takes as long as ten comparisons. A sorting network compares less, but
+//!   after a system call all code is cold, and that of the network for 32 keys takes 135 cache lines.
+//! - **Of more names, the index replaces the lowest bits of the key.** `core` sorts plain integers without branches, and moves
+//!   half as much as for pairs of key and name. The displaced bits rarely matter, because the bits that all keys share are
+//!   shifted out first. If they do matter, the names tie.
+//! - **Names that tie take another turn, at most [`TURNS`] in all.** A turn sorts all names of a run, even if hardly one leaves it.
+//!   Beyond these turns, the median decides in linear time which names go on together. So whatever the names are, `n` of them take
+//!   `n log n` comparisons of keys, each of their bytes is looked at a few times, and calls nest `log2(n)` deep.
+//! - **Names hold no NUL.** A key that ends in a zero byte holds the end of its name, so equal keys that end in one are equal
+//!   names. These stay as they were stored.
+//!
+//! A radix sort of the bits that differ was tried: faster from 100,000 names on, no faster for 1024, and several times slower
+//! for a few hundred names that begin like words.
+
+use super::span::Span;
+use core::cmp::Ordering;
+
+/// Whether `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    Sensitive,
+    AsciiInsensitive,
+}
+
+impl Case {
+    /// The key with each of its bytes in lower case, if case does not count.
+    fn fold(self, key: u64) -> u64 {
+        /// The byte 1, eight times.
+        const ONES: u64 = u64::MAX / 0xff;
+        match self {
+            Case::Sensitive => key,
+            Case::AsciiInsensitive => {
+                // Without their highest bits, no sum of two bytes carries into the next byte. The highest bit of each byte
+                // then says whether it is at least `A`, and whether it is beyond `Z`.
+                let low = key & (ONES * 0x7f);
+                let from_a = low + ONES * (0x80 - u64::from(b'A'));
+                let beyond_z = low + ONES * (0x7f - u64::from(b'Z'));
+                let is_upper = from_a & !beyond_z & !key & (ONES * 0x80);
+                key | is_upper >> 2
+            }
+        }
+    }
+
+    /// The order of two names.
+    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Case::Sensitive => a.cmp(b),
+            Case::AsciiInsensitive => {
+                let [lower_a, lower_b] = [a, b].map(|name| name.iter().map(u8::to_ascii_lowercase));
+                lower_a.cmp(lower_b).then_with(|| a.cmp(b))
+            }
+        }
+    }
+}
+
+/// Up to this many names with equal keys are compared with each other rather than by new keys.
+const FEW: usize = 4;
+
+/// Up to this many names are sorted by the ranks of their keys.
+const SMALL: usize = 32;
+
+/// How often a name is sorted by its keys, before medians.
+const TURNS: u32 = 4;
+
+/// If all keys share this many bits, what the names share is skipped.
+const LONG: u32 = 32;
+
+/// Up to this many keys are skipped one by one, before a scan for the end of the common prefix.
+const SHARED_KEYS: u32 = 2;
+
+/// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
+/// their keys.
+pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    if let [_, _, ..] = spans {
+        sort_from(0, TURNS, spans, keys, names, case);
+    }
+}
+
+/// Sorts names that share their first `depth` bytes.
+fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    let mut skipped = 0;
+    let shared_bits = loop {
+        let shared_bits = write_keys(depth, spans, keys, names, case);
+        if shared_bits < LONG || keys[0].to_be_bytes()[7] == 0 {
+            break shared_bits;
+        }
+        depth += (shared_bits / u8::BITS) as usize;
+        if skipped == SHARED_KEYS {
+            depth = depth.max(common_prefix(spans, names));
+        }
+        skipped += 1;
+    };
+    if keys.is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    if keys.is_sorted_by(|a, b| a > b) {
+        return spans.reverse();
+    }
+    let any_tied =
+        if spans.len() <= SMALL { sort_by_rank(spans, keys) } else { sort_by_indexed_keys(spans, keys, shared_bits) };
+    if any_tied {
+        sort_ties(depth, turns, spans, keys, names, case);
+    }
+}
+
+/// The length of the common prefix of all names, in which case counts.
+#[cold]
+fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
+    let first = spans[0].name(names);
+    spans.iter().map(|span| span.name(names)).fold(first.len(), |end, name| {
+        let shared = || first.iter().zip(name).take_while(|(a, b)| a == b).count();
+        if name.starts_with(&first[..end]) { end } else { shared() }
+    })
+}
+
+/// Returns how many bits all keys share, from the highest on.
+fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8], case: Case) -> u32 {
+    let (mut all, mut any) = (u64::MAX, 0);
+    for (key, span) in keys.iter_mut().zip(spans) {
+        *key = case.fold(span.key(depth, names));
+        (all, any) = (all & *key, any | *key);
+    }
+    (all ^ any).leading_zeros()
+}
+
+/// Sorts spans by their keys, and spans with equal keys as they are. Marks those that tie with the one before, and returns
+/// whether there are any.
+///
+/// The place of each is the number of keys that are less, and of equal ones before it. A place is free if it holds the default,
+/// which is no span: at least 8 bytes stand before each name.
+fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
+    let mut sorted = [Span::default(); SMALL];
+    let mut any_tied = false;
+    for (index, (span, key)) in spans.iter().zip(keys).enumerate() {
+        let less = keys.iter().filter(|other| *other < key).count();
+        let is_tied = sorted[less % SMALL] != Span::default();
+        let equal = if is_tied { keys[..index].iter().filter(|other| *other == key).count() } else { 0 };
+        sorted[(less + equal) % SMALL] = span.with_tied(is_tied);
+        any_tied |= is_tied;
+    }
+    spans.copy_from_slice(&sorted[..spans.len()]);
+    any_tied
+}
+
+/// As [`sort_by_rank`], for any number of spans, but some that tie have keys that differ in their lowest bits: the index of each
+/// span replaces these, after the shared bits are shifted out.
+#[inline(never)]
+fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) -> bool {
+    let index_mask = (spans.len() as u64).next_power_of_two() - 1;
+    for (key, index) in keys.iter_mut().zip(0..) {
+        *key = key.wrapping_shl(shared_bits) & !index_mask | index;
+    }
+    keys.sort_unstable_by(|a, b| {
+        #[cfg(test)]
+        tests::count(1);
+        a.cmp(b)
+    });
+    // Replace each index by its span.
+    let (mut any_tied, mut key_before) = (false, !keys[0]);
+    for key in &mut *keys {
+        let tied = *key ^ key_before <= index_mask;
+        any_tied |= tied;
+        key_before = *key;
+        #[allow(clippy::cast_possible_truncation, reason = "it is the index of a span")]
+        let span = spans[(*key & index_mask) as usize];
+        *key = span.with_tied(tied).0;
+    }
+    for (span, key) in spans.iter_mut().zip(keys) {
+        *span = Span(*key);
+    }
+    any_tied
+}
+
+/// Sorts the names that tie.
+#[inline(never)]
+fn sort_ties(depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+    for run in spans.chunk_by_mut(|_, next| next.is_tied()) {
+        match run.len() {
+            1 => {}
+            2..=FEW => sort_by_comparing(run, names, case),
+            len if turns > 1 => sort_from(depth, turns - 1, run, &mut keys[..len], names, case),
+            _ => sort_by_median(depth, run, names, case),
+        }
+    }
+}
+
+fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
+    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+}
+
+/// Sorts names that share their first `depth` bytes by what comes after these: those whose next 8 bytes are less than the
+/// median's, those that are greater, which are at most half each, and then those with the same bytes, by the ones after these.
+#[cold]
+fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8], mut case: Case) {
+    while spans.len() > FEW {
+        let key = |span: &Span| case.fold(span.key(depth, names));
+        let median = key(spans.select_nth_unstable_by_key(spans.len() / 2, key).1);
+        spans.sort_unstable_by_key(|span| key(span).cmp(&median));
+        let (less, rest) = spans.split_at_mut(spans.partition_point(|span| key(span) < median));
+        let (same, greater) = rest.split_at_mut(rest.partition_point(|span| key(span) == median));
+        sort_by_median(depth, less, names, case);
+        sort_by_median(depth, greater, names, case);
+        spans = same;
+        if median.to_be_bytes()[7] != 0 {
+            depth += size_of::<u64>();
+        } else if case == Case::Sensitive {
+            return spans.sort_unstable(); // All names are equal.
+        } else {
+            (depth, case) = (0, Case::Sensitive); // The names differ at most in case.
+        }
+    }
+    sort_by_comparing(spans, names, case);
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::{Case, FEW, SMALL, Span, sort};
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNTED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Counts what takes as long as a comparison of two keys: each key that is read or compared, and each 8 bytes of a whole name.
+    pub(crate) fn count(steps: usize) {
+        COUNTED.set(COUNTED.get() + steps);
+    }
+
+    /// Sorts the names, and compares the result with a stable sort of `std`. Returns the steps that it [counts](count).
+    fn check(names: &[Vec<u8>], case: Case) -> usize {
+        let mut arena = vec![0xff; 8];
+        let mut spans = Vec::new();
+        for name in names {
+            spans.push(Span::new(arena.len(), name.len()));
+            arena.extend_from_slice(name);
+            arena.push(0xff); // Not NUL, so a read past the end of a name changes the order.
+        }
+        let before = arena.clone();
+        let mut expected: Vec<_> = names.iter().zip(spans.clone()).collect();
+        expected.sort_by_cached_key(|&(name, _)| match case {
+            Case::Sensitive => (None, name),
+            Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
+        });
+        let before_sort = COUNTED.get();
+        sort(&mut spans, &mut vec![0; names.len()], &arena, case);
+        let steps = COUNTED.get() - before_sort;
+        assert_eq!(arena, before);
+        for ((name, span), sorted) in expected.into_iter().zip(spans) {
+            assert_eq!(sorted.name(&arena), name);
+            assert_eq!(sorted.start(), span.start());
+        }
+        steps
+    }
+
+    fn check_both(names: &[Vec<u8>]) {
+        check(names, Case::Sensitive);
+        check(names, Case::AsciiInsensitive);
+    }
+
+    /// xorshift64*, seeded.
+    pub(crate) struct Random(pub(crate) u64);
+
+    impl Random {
+        pub(crate) fn below(&mut self, end: usize) -> usize {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            let high = u32::try_from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32).unwrap();
+            high as usize % end
+        }
+
+        pub(crate) fn name(&mut self, len: usize, alphabet: &[u8]) -> Vec<u8> {
+            (0..len).map(|_| alphabet[self.below(alphabet.len())]).collect()
+        }
+    }
+
+    const ALPHABETS: [&[u8]; 7] = [
+        b"a",
+        b"ab",
+        b"aAbB",
+        b"0123456789abcdef",
+        b"0123456789",
+        &[1, 0xff],
+        &[1, 0x40, 0x5b, 0x7f, 0x80, 0xfe, 0xff],
+    ];
+
+    // Miri is an interpreter, and slow.
+    const LONGEST: usize = if cfg!(miri) { 60 } else { 4095 };
+
+    const ROUNDS: usize = if cfg!(miri) { 1 } else { 12 };
+
+    #[test]
+    fn names_of_all_lengths_and_alphabets() {
+        let mut random = Random(1);
+        let max_count = if cfg!(miri) { 12 } else { 700 };
+        for _ in 0..ROUNDS {
+            for alphabet in ALPHABETS {
+                for max_len in [1, 2, 7, 8, 9, 16, 20] {
+                    let count = random.below(max_count);
+                    let names: Vec<_> = (0..count)
+                        .map(|_| {
+                            let len = random.below(max_len + 1);
+                            random.name(len, alphabet)
+                        })
+                        .collect();
+                    check_both(&names);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_share_a_prefix() {
+        let mut random = Random(2);
+        for _ in 0..ROUNDS {
+            for shared in [1, 7, 8, 9, 13, LONGEST / 16, LONGEST - 20] {
+                let alphabet = ALPHABETS[random.below(ALPHABETS.len())];
+                let prefix = random.name(shared, alphabet);
+                let count = random.below(if cfg!(miri) { 12 } else { 300 });
+                let names: Vec<_> = (0..count)
+                    .map(|_| {
+                        let kept = if random.below(10) == 0 { random.below(shared) } else { shared };
+                        let len = random.below(20);
+                        [&prefix[..kept], &random.name(len, b"ab")].concat()
+                    })
+                    .collect();
+                check_both(&names);
+            }
+        }
+    }
+
+    #[test]
+    fn few_names_and_many() {
+        let mut random = Random(3);
+        let many = if cfg!(miri) { 65 } else { 20_000 };
+        let counts =
+            if cfg!(miri) { vec![0, 1, FEW, FEW + 1, 8, 9, 17, SMALL, SMALL + 1] } else { (0..=2 * SMALL).collect() };
+        for count in counts.into_iter().chain([many]) {
+            for alphabet in ALPHABETS {
+                let names: Vec<_> = (0..count).map(|_| random.name(16, alphabet)).collect();
+                check_both(&names);
+            }
+        }
+    }
+
+    /// Sorting takes `n log n` steps, and one for each 8 bytes of the names, times a number that depends on what they share.
+    #[test]
+    #[cfg_attr(miri, ignore = "thousands of long names are too many for Miri")]
+    fn no_names_take_more_than_n_log_n_comparisons() {
+        const LEN: usize = 400;
+        type Shape = (&'static str, usize, fn(&mut Random) -> Vec<u8>);
+        const SHAPES: [Shape; 6] = [
+            ("random", 2, |random| random.name(16, b"0123456789abcdef")),
+            // Whoever compares whole names takes ten times as many steps.
+            ("groups that share a long prefix", 2, |random| {
+                let mut of_group = Random(1 + random.below(16) as u64);
+                [of_group.name(LEN, b"ab"), random.name(9, b"0123456789")].concat()
+            }),
+            // Whoever sorts all names of a group again for each key that they share takes `log n` steps for it.
+            ("a few leave the rest at each key", 8, |random| {
+                let shared = LEN.min(random.below(20 * LEN));
+                [vec![b'a'; shared], random.name(9, b"0123456789")].concat()
+            }),
+            ("two groups of each at each key", 4, |random| {
+                (0..LEN / 8).flat_map(|_| [*b"aaaaaaaa", *b"bbbbbbbb"][random.below(2)]).collect()
+            }),
+            ("names that differ only in case", 4, |random| random.name(LEN, b"aA")),
+            ("equal", 8, |_| vec![b'a'; LEN]),
+        ];
+        let mut random = Random(6);
+        for (shape, limit, name) in SHAPES {
+            for count in [2048_usize, 4 * 2048] {
+                let names: Vec<_> = (0..count).map(|_| name(&mut random)).collect();
+                let words: usize = names.iter().map(|name| name.len().div_ceil(size_of::<u64>())).sum();
+                let at_most = limit * (count * count.ilog2() as usize + words);
+                for case in [Case::Sensitive, Case::AsciiInsensitive] {
+                    let steps = check(&names, case);
+                    assert!(steps <= at_most, "{shape}, {count} names, {case:?}: {steps} steps, at most {at_most}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_names() {
+        for len in [0, 1, 7, 8, 9, LONGEST / 16, LONGEST] {
+            for count in [2, FEW + 1, if cfg!(miri) { 9 } else { 3000 }] {
+                check_both(&vec![vec![b'A'; len]; count]);
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_differ_only_in_case() {
+        let mut random = Random(4);
+        for len in [1, 8, 9, 40, LONGEST] {
+            let names: Vec<_> = (0..if cfg!(miri) { 9 } else { 300 }).map(|_| random.name(len, b"aA")).collect();
+            check_both(&names);
+        }
+    }
+
+    #[test]
+    fn fold_lowers_ascii_letters_and_nothing_else() {
+        for byte in 0..=255_u8 {
+            let [key, lower] = [byte, byte.to_ascii_lowercase()]
+                .map(|byte| u64::from_be_bytes([b'Z', byte, b'@', b'[', 0xc1, 0xff, byte, 1]));
+            let expected = u64::from_be_bytes(lower.to_be_bytes().map(|byte| byte.to_ascii_lowercase()));
+            assert_eq!(Case::AsciiInsensitive.fold(key), expected, "{byte:#x}");
+        }
+    }
+
+    #[test]
+    fn each_name_a_prefix_of_the_next() {
+        let mut names: Vec<_> = (1..=LONGEST).step_by(3).map(|len| vec![b'a'; len]).collect();
+        names.reverse();
+        check_both(&names);
+        names.extend_from_within(..);
+        check_both(&names);
+    }
+
+    /// 100,000 names of 255 bytes that share 250, and names of which each begins with all shorter ones, on a stack of 64 KiB.
+    #[test]
+    #[cfg_attr(miri, ignore = "100,000 names are too many for Miri")]
+    fn the_stack_stays_small() {
+        let sort_on_a_small_stack = || {
+            let mut random = Random(5);
+            let prefix = random.name(250, b"ab");
+            let mut names: Vec<_> =
+                (0..100_000).map(|_| [&prefix[..], &random.name(5, b"0123456789")].concat()).collect();
+            check(&names, Case::Sensitive);
+            names.push(b"b".to_vec());
+            check(&names, Case::Sensitive);
+            // In no order: the sort would reverse names in reverse order at once, and nest no calls.
+            let mut nested: Vec<_> = (1..=4095).step_by(4).map(|len| vec![b'a'; len]).collect();
+            (1..nested.len()).for_each(|index| nested.swap(index, random.below(index + 1)));
+            check(&nested, Case::Sensitive);
+        };
+        std::thread::Builder::new().stack_size(64 * 1024).spawn(sort_on_a_small_stack).unwrap().join().unwrap();
+    }
+}

@@ -1,0 +1,566 @@
+//! `ReadTree`, `TreeOptions`, `read_tree`: every entry of a tree in one loop, each right before what is below it.
+//!
+//! ```text
+//! stack     levels with entries left       /usr             share          doc
+//! listing   their entries, in one memory   bin | lib share  doc | man      adduser | apt bash
+//!                                          lent  left       lent  left     lent      left
+//! path      of the entry lent last         /usr/share/doc/adduser
+//! ```
+//!
+//! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
+//! its place, as in a [`Walk`](crate::Walk). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`descent`](crate::cursor). It does not know how a
+//! directory is opened, nor how a closed level is found again.
+
+mod read_ahead;
+mod walk_entry;
+
+pub use walk_entry::TreeEntry;
+
+use crate::cursor::opener::Found;
+use crate::cursor::options::Options;
+use crate::cursor::roots::Roots;
+use crate::cursor::stack::Level;
+use crate::cursor::{Child, Current, Descent};
+use crate::error::{Error, until_ok};
+use crate::listing::{Content, Extent, Listing, Order};
+use crate::read_dir::entry::Directory;
+use crate::read_dir::mark::{Feedback, Mark};
+use read_ahead::{Place, ReadAhead, Rest};
+use rustix::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::fmt;
+use std::iter::{self, FusedIterator};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Reads the tree at `path` in one loop, with the default options.
+///
+/// ```
+/// let mut tree = lendir::read_tree("/sys/class")?;
+/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+///     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// What [`TreeOptions::open`] can fail with. Its costs stand there too.
+#[doc(alias("walkdir", "fts", "nftw", "find"))]
+pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
+    ReadTree::options().open(path)
+}
+
+/// Every entry of a tree in one loop, each right before what is below it: the order of walkdir, `fts`, `find` and `tree`.
+///
+/// ```
+/// let mut tree = lendir::read_tree("/sys/class")?;
+/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+///     if entry.name() == b".git" {
+///         entry.skip_below(); // do not go below it
+///     } else if entry.name().ends_with(b".conf") {
+///         println!("{:?}", entry.path());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// With options, it begins by [`ReadTree::options`].
+///
+/// It lends, and so it is no [`Iterator`], and there is no `for entry in tree`: instead of that, write the loop above, or go over
+/// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
+/// next call of `next`, so copy what you keep: `entry.path().to_owned()`.
+///
+/// A value for each level, such as rules, an indent or a sum, goes into a `Vec` of yours that you cut to
+/// [`depth`](TreeEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
+/// visits](crate::WalkOptions::second_visits), and for what you do with a directory as a whole, there is [`Walk`](crate::Walk).
+///
+/// # Guarantees
+///
+/// The same as a [`Walk`](crate::Walk#guarantees)'s, where they concern the tree: it never leaves the tree, unless you call
+/// [`follow`](TreeEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
+///
+/// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
+///   that of [`TreeOptions::order`]. The root is no entry.
+/// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](TreeOptions::read_ahead): you
+///   can `chmod` it first. If it cannot be entered, the error comes right after its entry.
+/// - **A directory is read whole before its first entry comes.** If reading it fails midway, the error comes first, and then the
+///   entries that were read before it.
+///
+/// # What it costs
+///
+/// System calls as a [`Walk`](crate::Walk#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
+/// directory once the memory has grown, except where you follow links or a level is found by names.
+///
+/// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
+/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files
+/// in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A
+/// [`Walk`](crate::Walk) reads such a directory in 32 KiB. Rarely, a level without entries left stays, and takes 104 bytes:
+/// where, as in a [`Walk`](crate::Walk#what-it-costs), the level above was closed early.
+/// [Following a link](TreeEntry::follow) takes memory for the directories above it.
+#[doc(alias("walkdir", "fts", "nftw"))]
+#[must_use = "nothing is read before `next`"]
+pub struct ReadTree {
+    descent: Descent<Left>,
+    /// The entries of all levels, those of each behind those of the level above.
+    listing: Listing,
+    /// Of the entry lent last, if there may be something below it.
+    mark: Option<Mark>,
+    /// About the same entry.
+    feedback: Feedback,
+    ahead: Option<ReadAhead>,
+}
+
+/// The entries of a level that are left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Left {
+    /// The first of them in the listing.
+    next: usize,
+    /// Where they end there.
+    end: Extent,
+}
+
+impl Left {
+    /// No entries, behind those of the levels above the last of `levels`.
+    #[inline]
+    fn behind(levels: &[Level<Self>]) -> Self {
+        let end = if let [.., above, _] = levels { above.left.end } else { Extent::default() };
+        Self { next: end.entries, end }
+    }
+}
+
+impl ReadTree {
+    /// The default options. Change them, then begin the tree: `ReadTree::options().max_depth(2).open(path)`.
+    pub fn options() -> TreeOptions {
+        TreeOptions::default()
+    }
+
+    /// Goes on to the next entry and lends it. `None` when nothing is left. Never `while let Ok(Some(entry))`: it takes an
+    /// error for the end.
+    ///
+    /// # Errors
+    ///
+    /// With the path concerned. The next call continues.
+    ///
+    /// - Where a directory cannot be read, what [`Listing::read`] and [`Dir::next`](crate::Dir::next) can fail with. The entries
+    ///   that were read before it come next.
+    /// - What [`Walk::next`](crate::Walk::next) can fail with: where a directory cannot be opened, after its entry; where a
+    ///   level that was closed early cannot be found again; for a root of [`open_all`](TreeOptions::open_all).
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<TreeEntry<'_>>, Error> {
+        Ok(if self.advance()? { Some(self.lend()) } else { None })
+    }
+
+    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
+    /// A `?` on a call of an entry would end it, so match instead:
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     match entry.file_type() {
+    ///         Ok(file_type) if file_type.is_dir() => println!("{:?}", entry.path()),
+    ///         Ok(_) => {}
+    ///         Err(error) => eprintln!("{error}"),
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<TreeEntry<'_>> {
+        until_ok(|| self.advance(), on_error).then(|| self.lend())
+    }
+
+    /// The next entry that is `wanted`, or `None` when nothing is left. What it passes over can be
+    /// [skipped](TreeEntry::skip_below) in the closure.
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// let net = tree.find(|entry| entry.name() == b"net")?.map(|entry| entry.path().to_owned());
+    /// # assert_eq!(net, Some("/sys/class/net".into()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What [`next`](Self::next) can fail with. **With `?`, the first directory that may not be read ends the search of the
+    /// tree.** To report errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
+    #[inline(always)]
+    pub fn find(&mut self, mut wanted: impl FnMut(&TreeEntry<'_>) -> bool) -> Result<Option<TreeEntry<'_>>, Error> {
+        while self.advance()? {
+            if wanted(&self.lend()) {
+                return Ok(Some(self.lend()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Errors are items.
+    ///
+    /// ```
+    /// let mut sources = lendir::read_tree(".")?.filter_map(|entry| {
+    ///     if entry.name() == b"target" || entry.name() == b".git" {
+    ///         entry.skip_below();
+    ///     }
+    ///     entry.name().ends_with(b".rs").then(|| entry.relative_path().to_owned())
+    /// });
+    /// assert!(sources.any(|path| path.is_ok_and(|path| path.ends_with("src/lib.rs"))));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// If the closure can fail too, put its error into the same place by `.map(|made| made.and_then(|made| made))`:
+    ///
+    /// ```
+    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| match entry.stat() {
+    ///     Err(error) if error.is_gone() => None, // removed since it was listed
+    ///     stat => Some(stat.map(|stat| stat.st_size)),
+    /// });
+    /// let bytes: i64 = sizes.map(|size| size.and_then(|size| size)).sum::<Result<_, _>>()?;
+    /// # assert!(bytes > 100_000);
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// It costs what [`next`](Self::next) does, and has the same errors.
+    #[doc(alias = "iter")]
+    pub fn filter_map<T>(
+        mut self,
+        mut f: impl FnMut(TreeEntry<'_>) -> Option<T>,
+    ) -> impl FusedIterator<Item = Result<T, Error>> {
+        iter::from_fn(move || {
+            while let Some(entry) = self.next().transpose() {
+                if let Some(made) = entry.map(&mut f).transpose() {
+                    return Some(made);
+                }
+            }
+            None
+        })
+        .fuse()
+    }
+
+    /// An iterator of owned paths, with the errors between them.
+    ///
+    /// ```
+    /// let mut paths: Vec<_> = lendir::read_tree("src")?.paths().collect::<Result<_, _>>()?;
+    /// // The lines of `find | LC_ALL=C sort`:
+    /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    /// # assert!(paths.contains(&"src/walk/mod.rs".into()));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// It is `Send`, so rayon's `par_bridge` takes it. Costs: an allocation for each entry.
+    pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
+        self.filter_map(|entry| Some(entry.path().to_owned()))
+    }
+
+    /// Lends the entry that the tree has come to.
+    #[inline(always)]
+    fn lend(&mut self) -> TreeEntry<'_> {
+        let (top, path) = (self.descent.top(), self.descent.path());
+        let Left { next, end } = top.left;
+        TreeEntry {
+            entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
+            directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
+            path,
+            is_last: next == end.entries,
+            feedback: &self.feedback,
+        }
+    }
+
+    /// Goes to the next entry. Returns whether there is one.
+    #[inline(always)]
+    fn advance(&mut self) -> Result<bool, Error> {
+        let (mark, of_caller) = (self.mark.take(), self.feedback.take());
+        if of_caller.choice() == Mark::LAST {
+            self.leave();
+        } else if let Some(mark) = mark.and_then(|mark| mark.then(of_caller).settled()) {
+            self.go_below(mark)?;
+        }
+        while !self.go_on() {
+            if !self.go_up()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes to the next entry of the current directory, if that has one left.
+    #[inline(always)]
+    fn go_on(&mut self) -> bool {
+        let Self { descent, listing, mark, .. } = self;
+        let d_type = descent.go_on(|Left { next, end }| {
+            if *next == end.entries {
+                return None;
+            }
+            let entry = listing.get(*next).expect("BUG: an entry is missing");
+            *next += 1;
+            Some((entry.name_with_nul(), entry.d_type()))
+        });
+        *mark = d_type.and_then(Mark::of).filter(|_| descent.may_enter());
+        d_type.is_some()
+    }
+
+    /// Goes below the entry lent last, and reads that directory.
+    #[inline(always)]
+    fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
+        if self.ahead.is_some() && self.enter_ahead(mark)? {
+            return Ok(());
+        }
+        let Self { descent, listing, ahead, .. } = self;
+        let entry = listing.get(descent.top().left.next - 1).expect("BUG: no entry was lent");
+        match descent.open(mark, entry.name_cstr(), &mut || give_back(ahead))? {
+            Some(child) => self.enter(child, None),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes below the entry lent last if that was read ahead. Returns whether it was.
+    #[cold]
+    fn enter_ahead(&mut self, mark: Mark) -> Result<bool, Error> {
+        let Self { descent, listing, ahead, .. } = self;
+        let Some(ahead) = ahead else { return Ok(false) };
+        descent.make_room();
+        let opener = descent.opener();
+        let level = descent.top();
+        let Left { next, end } = level.left;
+        let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
+        let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
+        let read = ahead.take(place, Some(rest).filter(|_| mark.can_be_directory()));
+        let Some((found, content)) = read else { return Ok(false) };
+        let child = descent.take_over(found)?;
+        self.enter(child, Some(&content)).map(|()| true)
+    }
+
+    /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.
+    #[inline(always)]
+    fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
+        let descent = &mut self.descent;
+        let Left { next, end } = descent.top().left;
+        let is_last = next == end.entries;
+        if is_last && descent.may_replace_top() {
+            descent.replace_top(child);
+        } else {
+            if is_last {
+                *descent.left_mut() = Left::behind(descent.levels());
+            }
+            descent.push(child, Left::default());
+        }
+        self.read(content)
+    }
+
+    /// Reads the directory that was just entered.
+    #[inline(always)]
+    fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
+        let Self { descent, listing, .. } = self;
+        let nothing = Left::behind(descent.levels());
+        let max_depth = descent.options().max_depth;
+        let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
+        *left = nothing;
+        if bounds.depth >= max_depth {
+            return Ok(());
+        }
+        if let Some(errno) = unreadable {
+            return Err(descent.error(errno));
+        }
+        let result = match content {
+            Some(content) => listing.append(nothing.end, content),
+            None => listing.read_behind(nothing.end, dir, end_marker),
+        };
+        left.end = listing.extent();
+        result.map_err(|error| descent.error(error))
+    }
+
+    /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
+    #[inline(never)]
+    fn go_up(&mut self) -> Result<bool, Error> {
+        if self.descent.levels().is_empty() {
+            if let Some(ahead) = &mut self.ahead {
+                ahead.clear();
+            }
+            let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.ahead))?;
+            return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
+        }
+        self.descent.come_back(|_| true, &mut || give_back(&mut self.ahead))?;
+        self.descent.pop();
+        Ok(true)
+    }
+
+    /// Drops what is left of the current directory.
+    fn leave(&mut self) {
+        let left = self.descent.left_mut();
+        left.next = left.end.entries;
+    }
+}
+
+/// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
+#[cold]
+fn give_back(ahead: &mut Option<ReadAhead>) -> bool {
+    let is_lower = ahead.as_mut().map(ReadAhead::lower_limit);
+    if is_lower == Some(false) {
+        *ahead = None; // its threads may be opening what they were told before
+    }
+    is_lower.is_some()
+}
+
+impl fmt::Debug for ReadTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = Path::new(OsStr::from_bytes(self.descent.path().as_bytes()));
+        f.debug_struct("ReadTree").field("path", &path).field("options", self.descent.options()).finish_non_exhaustive()
+    }
+}
+
+/// How to read a tree, set before it begins. [`ReadTree::options`] has the defaults; each method takes the options, and returns
+/// them changed.
+///
+/// ```
+/// use lendir::{Order, ReadTree};
+///
+/// let options = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes);
+/// let mut tree = options.open("/sys/class")?;
+/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+///     assert!(entry.depth() <= 2);
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
+pub struct TreeOptions {
+    options: Options,
+    order: Order,
+    read_ahead: usize,
+}
+
+/// The same as [`ReadTree::options`].
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0 }
+    }
+}
+
+impl TreeOptions {
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent, and nothing below it. See
+    /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount).
+    #[doc(alias("xdev", "same_file_system"))]
+    pub fn same_mount(mut self, yes: bool) -> Self {
+        self.options.same_mount = yes;
+        self
+    }
+
+    /// Whether a root may be a symbolic link to a directory, which is the default: see
+    /// [`WalkOptions::follow_roots`](crate::WalkOptions::follow_roots).
+    #[doc(alias = "follow_root_links")]
+    pub fn follow_roots(mut self, yes: bool) -> Self {
+        self.options.follow_roots = yes;
+        self
+    }
+
+    /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one for the current directory, and
+    /// one for each level above that has entries left.
+    ///
+    /// [`WalkOptions::max_open`](crate::WalkOptions::max_open) says when it closes levels early, and how it finds them again.
+    /// If it does not find one, that is an error, and the entries left there do not come.
+    pub fn max_open(mut self, descriptors: usize) -> Self {
+        self.options.set_max_open(descriptors);
+        self
+    }
+
+    /// `max_depth(1)`: the root's entries and nothing below, in a `Walk` and in a `read_tree`. `find -maxdepth` counts the
+    /// same. With 0, no entry comes.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.options.max_depth = depth;
+        self
+    }
+
+    /// Sorts each directory. By default the entries come as the kernel gives them ([`Order::Unsorted`]).
+    ///
+    /// ```
+    /// let mut tree = lendir::ReadTree::options().order(lendir::Order::Bytes).open("src")?;
+    /// let first = tree.next()?.expect("a source file");
+    /// assert_eq!((first.name(), first.is_last()), (&b"arena.rs"[..], false));
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[doc(alias("sort_by", "sort_by_file_name"))]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
+    /// a cold disk: on warm caches it takes as long as without, and up to twice the processor time. 0, the default, is none. For a
+    /// server, pass as many as it answers at once.
+    ///
+    /// ```
+    /// use lendir::{Order, ReadTree};
+    ///
+    /// let mut tree = ReadTree::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     println!("{:?}", entry.path()); // as without it
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Order, entries and errors are the same as on one thread. What goes wrong ahead, the tree itself does again
+    /// when it comes there, so an error that happens once may never show. What changes, and only with this option:
+    ///
+    /// - **A directory may be opened and read before its entry is lent.** A `chmod` before that helps only where it could not be
+    ///   opened. What your loop makes, removes or renames further on may come as it was before.
+    /// - **What you skip may have been read for nothing**, also what an entry of unknown type turns out to be.
+    /// - **No mount point is opened ahead**, so no automount is mounted for nothing. Without `openat2`, one may be, unless under
+    ///   [`same_mount`](Self::same_mount).
+    /// - **The threads** start when there is something for them. The calling thread starts some, and these start others: each with
+    ///   what the thread that starts it then is: its credentials, its mounts. They end with the tree, whose `drop` waits for the
+    ///   calls under way: where a server hangs, so does it.
+    /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
+    ///   are refused. Below a [followed](TreeEntry::follow) link it reads ahead too.
+    ///
+    /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst, some 4 MiB. When the system refuses
+    /// one, to the tree or to a thread, at least half of those ahead are closed, in the end all, and fewer are opened from then on. A
+    /// directory whose records take more than 256 KiB, with some 8,000 names, is left to the tree.
+    pub fn read_ahead(mut self, threads: usize) -> Self {
+        self.read_ahead = threads;
+        self
+    }
+
+    /// Begins the tree at `path`. The paths of the entries begin with `path`, as it is written here.
+    ///
+    /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
+    ///
+    /// # Errors
+    ///
+    /// What [`Walk::open`](crate::Walk::open) can fail with: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file.
+    /// If the root may not be read, [`ReadTree::next`] returns the error.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
+        let path = path.as_ref().as_os_str().as_bytes();
+        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
+        Ok(self.begin(Roots::open(root), path))
+    }
+
+    /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it: if it is missing, that is an
+    /// error of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
+    ///
+    /// ```
+    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+    /// let mut trees = lendir::ReadTree::options().open_all(roots);
+    /// let mut errors = 0;
+    /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
+    /// assert_eq!(errors, 1);
+    /// ```
+    ///
+    /// Costs: a copy of each path.
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> ReadTree {
+        self.begin(Roots::at(paths), b"")
+    }
+
+    /// Begins the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with paths that begin with `path`:
+    /// see [`WalkOptions::from_fd`](crate::WalkOptions::from_fd).
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> ReadTree {
+        self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
+    }
+
+    fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
+        let Self { options, order, read_ahead } = self;
+        let mut descent = Descent::new(options);
+        descent.begin(roots, path);
+        let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, &options));
+        let (listing, feedback) = (Listing::with_order(order), Feedback::default());
+        ReadTree { descent, listing, mark: None, feedback, ahead }
+    }
+}

@@ -1,0 +1,203 @@
+//! `TreeEntry`: what a `ReadTree` lends, and what its caller says of it. It does not know what comes of that.
+
+use crate::cursor::path::TreePath;
+use crate::error::Error;
+use crate::listing::listed_entry::ListedEntry;
+use crate::read_dir::entry::{Directory, canonical_decimal};
+use crate::read_dir::mark::{Feedback, Mark};
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+/// An entry of a [`ReadTree`](crate::ReadTree), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
+/// whole path too, and by which its caller says how the tree goes on.
+///
+/// Of [`skip_below`](Self::skip_below), [`skip_rest`](Self::skip_rest) and [`follow`](Self::follow), the one called last counts.
+/// They take effect at the next call of `next`, cost nothing, and work inside of closures, as of
+/// [`filter_map`](crate::ReadTree::filter_map), too.
+///
+/// It has no [cookie](crate::Entry::cookie), because its directory has been read to its end.
+pub struct TreeEntry<'a> {
+    pub(crate) entry: ListedEntry<'a>,
+    pub(crate) directory: Directory<'a>,
+    /// Of the entry.
+    pub(crate) path: &'a TreePath,
+    pub(crate) is_last: bool,
+    pub(crate) feedback: &'a Feedback,
+}
+
+impl<'a> TreeEntry<'a> {
+    /// As [`Entry::name`](crate::Entry::name).
+    #[inline]
+    pub fn name(&self) -> &'a [u8] {
+        self.entry.name()
+    }
+
+    /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
+    ///
+    /// Costs: one scan of the name for its NUL.
+    #[inline]
+    pub fn name_cstr(&self) -> &'a CStr {
+        self.entry.name_cstr()
+    }
+
+    /// As [`Entry::name_os`](crate::Entry::name_os).
+    #[inline]
+    pub fn name_os(&self) -> &'a OsStr {
+        self.entry.name_os()
+    }
+
+    /// Its path: that of the root, as it was given to the tree, and the names from there to here. **It is for people to read**:
+    /// see [`Entry::path`](crate::Entry::path). For a terminal, print it by `{:?}`, which escapes control characters; for another
+    /// program, write the bytes of its [`as_os_str`](Path::as_os_str). To keep it, call [`to_owned`](ToOwned::to_owned). Costs
+    /// nothing.
+    #[inline]
+    pub fn path(&self) -> &'a Path {
+        Path::new(OsStr::from_bytes(self.path.as_bytes()))
+    }
+
+    /// Its path without that of the root, as an archive has it. Costs nothing.
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// while let Some(entry) = tree.next()? {
+    ///     assert_eq!(entry.relative_path(), entry.path().strip_prefix("/sys/class").unwrap());
+    /// #   entry.skip_below();
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[inline]
+    pub fn relative_path(&self) -> &'a Path {
+        Path::new(OsStr::from_bytes(self.path.below_root()))
+    }
+
+    /// How many levels it is below the root: 1 in the root, which is no entry itself.
+    #[doc(alias = "min_depth")]
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.directory.depth + 1
+    }
+
+    /// Whether no entry of its directory comes after it. Costs nothing.
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
+    #[inline]
+    pub fn numeric_name(&self) -> Option<u32> {
+        canonical_decimal(self.name())
+    }
+
+    /// As [`Entry::file_type`](crate::Entry::file_type).
+    #[doc(alias("is_dir", "is_file", "is_symlink"))]
+    #[inline]
+    pub fn file_type(&self) -> Result<FileType, Error> {
+        match self.d_type() {
+            FileType::Unknown => self.directory.type_of(self.name_cstr(), Some(self.feedback)),
+            known => Ok(known),
+        }
+    }
+
+    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
+    /// where the kernel's listing has none.
+    #[inline]
+    pub fn d_type(&self) -> FileType {
+        self.entry.d_type()
+    }
+
+    /// As [`Entry::dir_fd`](crate::Entry::dir_fd).
+    #[doc(alias("dirfd", "dir"))]
+    #[inline]
+    pub fn dir_fd(&self) -> BorrowedFd<'a> {
+        self.directory.fd
+    }
+
+    /// As [`Entry::stat`](crate::Entry::stat): the tree relies on the answer, as a walk does.
+    #[doc(alias("metadata", "fstatat"))]
+    pub fn stat(&self) -> Result<Stat, Error> {
+        self.directory.stat(self.name_cstr(), Some(self.feedback))
+    }
+
+    /// As [`Entry::statx`](crate::Entry::statx).
+    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
+        self.directory.statx(self.name_cstr(), mask, Some(self.feedback))
+    }
+
+    /// As [`Entry::read_link`](crate::Entry::read_link).
+    #[doc(alias("readlink", "readlinkat"))]
+    pub fn read_link(&self) -> Result<PathBuf, Error> {
+        self.directory.read_link(self.name_cstr())
+    }
+
+    /// As [`Entry::open`](crate::Entry::open).
+    #[doc(alias = "openat")]
+    pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
+        self.directory.open(self.name_cstr(), flags)
+    }
+
+    /// As [`Entry::error`](crate::Entry::error).
+    #[cold]
+    #[must_use = "it makes an error, and reports nothing"]
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        self.directory.error_of(self.name_cstr(), cause)
+    }
+
+    /// As [`Entry::ino`](crate::Entry::ino).
+    #[doc(alias("d_ino", "inode_number"))]
+    #[inline]
+    pub fn ino(&self) -> u64 {
+        self.entry.ino()
+    }
+
+    /// Does not go below this entry. If its type is unknown, it is not opened to find out whether it is a directory. Of this,
+    /// [`follow`](Self::follow) and [`skip_rest`](Self::skip_rest), the last call counts, on a file too.
+    #[doc(alias("prune", "filter_entry"))]
+    #[inline]
+    pub fn skip_below(&self) {
+        self.feedback.choose(Mark::SKIPPED);
+    }
+
+    /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
+    #[doc(alias = "skip_current_dir")]
+    #[inline]
+    pub fn skip_rest(&self) {
+        self.feedback.choose(Mark::LAST);
+    }
+
+    /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
+    /// only takes back [`skip_below`](Self::skip_below) and [`skip_rest`](Self::skip_rest). [`file_type`](Self::file_type)
+    /// and [`stat`](Self::stat) still answer for the link itself.
+    ///
+    /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
+    /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.
+    ///
+    /// ```
+    /// let mut tree = lendir::read_tree("/sys/class/net")?;
+    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    ///     if entry.depth() == 1 {
+    ///         entry.follow(); // to the devices, and no further
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    #[doc(alias = "follow_links")]
+    #[inline]
+    pub fn follow(&self) {
+        self.feedback.choose(Mark::FOLLOWED);
+    }
+}
+
+impl fmt::Debug for TreeEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeEntry")
+            .field("path", &self.path())
+            .field("d_type", &self.d_type())
+            .field("ino", &self.ino())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,416 @@
+//! `Dir`: the current directory, and what the caller says of its entries. It does not know which directory comes next, nor how one is
+//! opened.
+
+use super::choices::{Choices, Enters, Rest};
+use super::traversal::{Todo, Traversal, Visit};
+use crate::cursor::Current;
+use crate::cursor::links::Links;
+use crate::error::Error;
+use crate::listing::Listing;
+use crate::name::Name;
+use crate::read_dir::buffer::Buffer;
+use crate::read_dir::entries::{Entries, find};
+use crate::read_dir::entry::{Directory, Entry};
+use crate::read_dir::mark::{Feedback, Mark};
+use crate::read_dir::records::Phase;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
+use rustix::io::retry_on_intr;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::{fmt, io};
+
+/// An open directory of a [`Walk`](crate::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
+///
+/// ```
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     println!("{:?}:", dir.path());
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         println!("    {:?}", entry.name_os());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// Two directories cannot be lent at once, because they share the buffer, nor can an entry be kept beyond the next call of
+/// `next`: the compiler refuses it.
+///
+/// **After a `break`, the walk also goes below directories that it has not lent.** To find them, it reads the directory again
+/// from the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the
+/// loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also
+/// read once more, because you may have read it [through the descriptor](Self::fd).
+///
+/// **Each call for a name holds**, before or after its entry is lent, and even if it is never lent; the last one counts. When
+/// the walk goes on, it visits the directories that were lent or listed, in that order; then those that you named and it did
+/// not lend, in the order in which you last named them.
+pub struct Dir<'a, S = ()> {
+    entries: Entries<'a>,
+    /// What its name is relative to, at a second visit.
+    parent: Option<BorrowedFd<'a>>,
+    /// Where its name begins in the path.
+    name_at: usize,
+    is_second_visit: bool,
+    /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
+    has_entries: bool,
+    state: &'a mut S,
+    /// With its NUL.
+    path: &'a [u8],
+    links: &'a Links,
+    choices: &'a mut Choices,
+    /// About the entry that was lent last.
+    feedback: &'a Feedback,
+}
+
+impl<'a, S> Dir<'a, S> {
+    /// Lends the current directory, which is read into `buffer`.
+    #[inline(always)]
+    pub(crate) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
+        let Traversal { descent, choices, feedback, .. } = traversal;
+        let max_depth = descent.options().max_depth;
+        let current = descent.visit();
+        let is_second_visit = current.left.visit == Visit::Second;
+        let parent = if is_second_visit { current.parent() } else { None };
+        let (bounds, unreadable) = (current.bounds, current.unreadable);
+        let has_entries = !is_second_visit && bounds.depth < max_depth;
+        let unreadable = unreadable.filter(|_| has_entries);
+        // Where nothing is entered, there is nothing to find in what the caller does not read.
+        let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
+        let begin = if is_dead_end { (Rest::Skipped, Enters::Nothing) } else { (Rest::Unread, Enters::Lent) };
+        choices.begin(begin, unreadable);
+        let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
+        let entries = current.entries(buffer, phase);
+        let Current { left: Todo { state, .. }, path, links, .. } = current;
+        let (name_at, path) = (bounds.name_at, path.as_bytes_with_nul());
+        Self { entries, parent, name_at, is_second_visit, has_entries, state, path, links, choices, feedback }
+    }
+
+    /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
+    /// [`path`](Self::path), [`depth`](Self::depth) and a clone of the [`state`](Self::state) before the loop.
+    ///
+    /// Never `while let Ok(Some(entry))`: it takes an error for the end.
+    ///
+    /// Costs: as [`Entries::next`]; the name of a directory or a link is copied, that of a file is not.
+    ///
+    /// # Errors
+    ///
+    /// At most one, then `Ok(None)`. The walk still goes below the directories that came before it. If the `Dir` is dropped
+    /// earlier, [`Walk::next`](crate::Walk::next) returns the error.
+    ///
+    /// - What [`Entries::next`] can fail with.
+    /// - For a directory that exists and cannot be opened for reading, what the kernel answered: `EACCES` as a rule, or `EPERM`,
+    ///   `ESTALE`, `EINVAL` or `EXDEV`.
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
+        let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
+        match find(records, phase, || *directory, || Some(*feedback), |_| true) {
+            Ok(Some(entry)) => {
+                choices.note(&entry);
+                Ok(Some(entry))
+            }
+            ended => Self::at_end(ended.err(), *phase, choices, *directory).map(|()| None),
+        }
+    }
+
+    /// The next entry, or `None` at the end and after an error, which `on_error` gets: [`Entries::next_ok`].
+    #[inline(always)]
+    pub fn next_ok(&mut self, on_error: impl FnOnce(Error)) -> Option<Entry<'_>> {
+        self.next().map_err(on_error).unwrap_or(None)
+    }
+
+    /// The next entry that is `wanted`, or `None` at the end: see [`Entries::find`]. The walk goes below those before it too.
+    ///
+    /// # Errors
+    ///
+    /// What [`next`](Self::next) can fail with. With `?`, the first directory that may not be read ends the search of the tree.
+    #[inline(always)]
+    pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
+        let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
+        let wanted = |entry: &Entry<'_>| {
+            choices.note(entry);
+            wanted(entry)
+        };
+        match find(records, phase, || *directory, || Some(*feedback), wanted) {
+            Ok(Some(entry)) => Ok(Some(entry)),
+            ended => Self::at_end(ended.err(), *phase, choices, *directory).map(|()| None),
+        }
+    }
+
+    /// Reads to the end and counts the entries that were left: see [`Entries::count`]. The walk goes below them.
+    ///
+    /// # Errors
+    ///
+    /// What [`next`](Self::next) can fail with. The count up to an error is lost.
+    #[inline]
+    pub fn count(&mut self) -> Result<u64, Error> {
+        let mut count = 0;
+        while self.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// No entry is left, or the kernel answered with `error`.
+    #[inline]
+    fn at_end(
+        error: Option<Error>,
+        phase: Phase,
+        choices: &mut Choices,
+        directory: Directory<'_>,
+    ) -> Result<(), Error> {
+        // If the first batch is empty, the walk reads the directory once more before it goes on.
+        let unreadable = if phase == Phase::Empty { None } else { choices.end_reading() };
+        error.or_else(|| unreadable.map(|errno| directory.error(errno))).map_or(Ok(()), Err)
+    }
+
+    /// Reads this directory into `listing`, sorted: all of it, whatever was lent before. The walk goes below it in that
+    /// order, and not below what was lent before and is missing from it.
+    ///
+    /// ```
+    /// use lendir::{Listing, Walk};
+    ///
+    /// let mut listing = Listing::new();
+    /// let mut walk = Walk::open("/sys/class/net")?;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     dir.read_into(&mut listing)?;
+    ///     for entry in &listing {
+    ///         if entry.name() == b"statistics" {
+    ///             dir.skip_name(entry.name());
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: as [`Listing::read`], and one `lseek` if an entry was lent before. It copies the names of directories and of
+    /// symbolic links, and the path of the directory. So where every level of a chain is read like this, the time grows with
+    /// the square of the depth. [`read_tree`](crate::read_tree) does not copy the path.
+    ///
+    /// # Errors
+    ///
+    /// What [`Listing::read`] and [`next`](Self::next) can fail with. The listing then holds the entries before the error,
+    /// and the walk goes below these.
+    #[doc(alias = "sort_by")]
+    #[inline(always)]
+    pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
+        self.choices.take(self.feedback);
+        let Entries { records, phase, .. } = &self.entries;
+        if (*phase != Phase::Reading || records.has_begun()) && !self.prepare_to_read_again(listing)? {
+            return Ok(());
+        }
+        let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
+        self.entries.phase = Phase::ended(listing.is_removed());
+        self.choices.note_all(listing);
+        result
+    }
+
+    /// Whether there is anything to read, from the beginning.
+    #[cold]
+    fn prepare_to_read_again(&mut self, listing: &mut Listing) -> Result<bool, Error> {
+        listing.clear();
+        if let Some(errno) = self.choices.unreadable() {
+            self.choices.end_reading(); // `next` need not report it again
+            return Err(self.error(errno));
+        }
+        if self.has_entries {
+            // If the first batch was empty, it stands at the first entry, as far as anybody knows.
+            let is_empty = self.entries.phase == Phase::Empty;
+            let rewound = self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
+            rewound.inspect_err(|_| self.choices.skip_rest())?; // the walk need not report it again
+        }
+        Ok(self.has_entries)
+    }
+
+    /// Keeps the walk from going below any entry of this name, before or after it is lent. Of this,
+    /// [`follow_name`](Self::follow_name), [`enter`](Self::enter) and the calls of its [`Entry`], the last one for a name
+    /// counts.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
+    /// let mut entries = 0;
+    /// while let Some(mut dir) = walk.next()? {
+    ///     dir.skip_name(".git");
+    ///     entries += dir.count()?;
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
+    /// was lent is looked up among them: log2(n) comparisons.
+    pub fn skip_name(&mut self, name: impl Name) {
+        self.choose(name.bytes(), Mark::SKIPPED);
+    }
+
+    /// As [`Entry::follow`], by name: see [`enter`](Self::enter), also for what it returns and costs. A name that is not lent is
+    /// tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
+    pub fn follow_name(&mut self, name: impl Name) -> bool {
+        self.choose(name.bytes(), Mark::FOLLOWED)
+    }
+
+    /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
+    /// nothing, at a [second visit](Self::is_second_visit) and where [`max_depth`](crate::WalkOptions::max_depth) allows nothing
+    /// below. A name is walked once, however often it is given.
+    ///
+    /// After [`skip_all`](Self::skip_all) only what is named is walked, in the order in which it is named. Then a walk need not
+    /// even read a directory whose entries are already known.
+    ///
+    /// ```
+    /// # let mut walk = lendir::Walk::open("/sys/class")?;
+    /// # let mut dir = walk.next()?.unwrap();
+    /// dir.skip_all(); // and `next` was not called, so nothing is read
+    /// dir.enter("net");
+    /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](crate::Walk::next) returns the errors, with the path: `ENOENT` if
+    /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
+    /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
+    /// and `ENAMETOOLONG`. Under [`same_mount`](crate::WalkOptions::same_mount) a mount point is not entered, without an error.
+    pub fn enter(&mut self, name: impl Name) -> bool {
+        self.choose(name.bytes(), Mark::ENTERED)
+    }
+
+    fn choose(&mut self, name: &[u8], choice: Mark) -> bool {
+        self.choices.take(self.feedback);
+        self.choices.choose(name, choice)
+    }
+
+    /// Keeps the walk from going below any entry of this directory, and takes back all calls for names before this one.
+    /// [`next`](Self::next) still lends entries, and [`enter`](Self::enter) still enters. If the `Dir` is then dropped before
+    /// its end, the rest is not read.
+    #[doc(alias = "skip_current_dir")]
+    #[inline]
+    pub fn skip_all(&mut self) {
+        self.feedback.take();
+        self.choices.skip_all();
+    }
+
+    /// The state that the walk carries down: see [`WalkOptions::with_state`](crate::WalkOptions::with_state).
+    #[inline]
+    pub fn state(&self) -> &S {
+        self.state
+    }
+
+    /// The state, to be changed for this directory and those below it.
+    #[inline]
+    pub fn state_mut(&mut self) -> &mut S {
+        self.state
+    }
+
+    /// Its path: that of the root, as it was given to the walk, and the names from there to here. **It is for people to read**:
+    /// if others move directories, it can lead elsewhere, and it can be longer than `PATH_MAX` (4096 bytes), which no system
+    /// call takes. To act on the directory, use [`fd`](Self::fd). It borrows from the walk, not from this `Dir`: take it before
+    /// the inner loop, where an entry borrows the `Dir`. Costs nothing.
+    #[inline]
+    pub fn path(&self) -> &'a Path {
+        Path::new(OsStr::from_bytes(self.entries.directory.path))
+    }
+
+    /// Its name, as [`Entry::name`]. For a root, what [`Path::file_name`] makes of its path, or the whole path where that is
+    /// `None`: `/`, `.`, `a/..`, or an empty one.
+    #[inline]
+    pub fn name(&self) -> &'a [u8] {
+        let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
+        of_root.map_or(&self.entries.directory.path[self.name_at..], OsStr::as_bytes)
+    }
+
+    /// Its name for `std`.
+    #[inline]
+    pub fn name_os(&self) -> &'a OsStr {
+        OsStr::from_bytes(self.name())
+    }
+
+    /// How many levels it is below the root, whose depth is 0.
+    #[inline]
+    pub fn depth(&self) -> usize {
+        self.entries.directory.depth
+    }
+
+    /// Whether it was visited before, and everything below it after that: see
+    /// [`second_visits`](crate::WalkOptions::second_visits). It has no entries then.
+    #[inline]
+    pub fn is_second_visit(&self) -> bool {
+        self.is_second_visit
+    }
+
+    /// Whether its own entry is a symbolic link that the caller told the walk to follow. Never for a root.
+    pub fn is_link(&self) -> bool {
+        self.links.target(self.depth()).is_some()
+    }
+
+    /// Its descriptor, for `*at` calls on its entries, and for calls on the directory itself. `fchmod` refuses it if the
+    /// directory may not be read, because then it is opened with `O_PATH`. It borrows from the walk, as [`path`](Self::path)
+    /// does.
+    ///
+    /// **Reading through it moves the position that [`next`](Self::next) reads from**, and the walk does not go below what you
+    /// read so. To read the directory yourself, open `c"."` in it. If you have read it to its end before the first `next`,
+    /// `next` lends nothing, [`read_into`](Self::read_into) gives all of it, and the walk reads it again.
+    #[doc(alias = "as_fd")]
+    #[inline]
+    pub fn fd(&self) -> BorrowedFd<'a> {
+        self.entries.directory.fd
+    }
+
+    /// What the file system knows of this directory. Costs: one `fstat`.
+    ///
+    /// # Errors
+    ///
+    /// What [fstat(2)] can fail with, with the path. A server can return any error, such as `EIO` or `ESTALE`.
+    ///
+    /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
+    #[doc(alias = "metadata")]
+    pub fn stat(&self) -> Result<Stat, Error> {
+        retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.error(errno))
+    }
+
+    /// As [`Entry::statx`], of this directory.
+    ///
+    /// # Errors
+    ///
+    /// What [`stat`](Self::stat) can fail with, and `ENOSYS` before Linux 4.11.
+    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
+        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
+    }
+
+    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as
+    /// [`Entry::error`].
+    #[cold]
+    #[must_use = "it makes an error, and reports nothing"]
+    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+        self.entries.directory.error(cause)
+    }
+
+    /// At a second visit, the open directory that it is in, and its name there: for `unlinkat`, `renameat` and the like. For a root
+    /// that was opened by a path, the current directory and that path, which the call then looks up once more.
+    ///
+    /// By such a name, `chmodat` follows a link that others have put in place of the directory. To change the directory itself,
+    /// call `fchmod`, `fchown` or the like on its [`fd`](Self::fd).
+    ///
+    /// `None` where a name alone would act elsewhere: for a root that came [as a descriptor](crate::WalkOptions::from_fd), and
+    /// where the level above is [lost](crate::WalkOptions::max_open), which was an error of [`Walk::next`](crate::Walk::next).
+    /// And at a first visit: by then, its parent may be closed for good.
+    ///
+    /// Costs: one scan of the name for its NUL.
+    #[doc(alias("parent", "name_cstr"))]
+    pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
+        let name = || CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL");
+        self.parent.map(|parent| (parent, name()))
+    }
+
+    /// Whether it turned out to be removed while it was read: see [`Entries::is_removed`].
+    pub fn is_removed(&self) -> bool {
+        self.entries.is_removed()
+    }
+}
+
+impl<S> fmt::Debug for Dir<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dir")
+            .field("path", &self.path())
+            .field("depth", &self.depth())
+            .field("is_second_visit", &self.is_second_visit())
+            .finish_non_exhaustive()
+    }
+}

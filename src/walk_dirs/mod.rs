@@ -1,0 +1,343 @@
+//! `Walk`: a tree, directory by directory, and the contract of the walk.
+
+mod choices;
+mod dir;
+mod lender;
+mod parallel;
+mod pending;
+mod shared_level;
+mod traversal;
+
+pub use dir::Dir;
+pub use parallel::Worker;
+
+use crate::cursor::opener::Found;
+use crate::cursor::options::Options;
+use crate::cursor::roots::Roots;
+use crate::error::{Error, until_ok};
+use lender::Lender;
+use rustix::fd::OwnedFd;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use traversal::Traversal;
+
+/// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`](crate::Entry) as
+/// [`Entries`](crate::Entries).
+///
+/// ```
+/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// let mut count = 0;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         if entry.name() == b".git" {
+///             entry.skip_below(); // do not go below it
+///         }
+///         count += 1;
+///     }
+/// }
+/// # assert!(count > 0);
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// # Guarantees
+///
+/// - **Order.** First comes a directory, with all of its entries; then each directory in it, with everything below that. Both
+///   come in the kernel's order or, after [`Dir::read_into`], in that of the [`Listing`](crate::Listing).
+/// - **A directory is opened when `next` comes to it**, not when its entry is lent: the caller can `chmod` it first. A root is
+///   open already.
+/// - **Nothing is hidden.** If a [`Dir`] is dropped before its end, `next` reads the rest. A directory that may not be read is
+///   lent like any other, and reading it is an error. One that cannot even be opened, because its parent may not be searched, is
+///   an error of `next`.
+/// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses
+///   symbolic links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Entry::follow`](crate::Entry::follow) and
+///   [`Dir::follow_name`] follow one. A level that was [closed early](WalkOptions::max_open) is found again by `..` or by
+///   names, and recognised by device, inode number and birth time. Another directory can pass for it only where the birth
+///   time does not count, as on servers, or after the clock was set back. If the level is not found, that is an error, and
+///   what is left of it is skipped.
+/// - **Unknown types are opened**, unless a call such as [`Entry::file_type`](crate::Entry::file_type) told you the type: the
+///   walk [relies on that](crate::Entry::stat). What turns out to be something else, or to be gone, is skipped silently. But
+///   if the kernel's listing, or an answer to you, called it a directory, it is an error: `ENOTDIR`, because it was replaced,
+///   or `ENOENT`.
+/// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it. After an error of
+///   [`Entry::stat`](crate::Entry::stat), it is no second error if that entry cannot be opened.
+/// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
+///   and two more while it follows a link, or one while it finds a level again below one; on several threads,
+///   [some more](Self::spread). Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+/// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
+///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-the-directory-changes).
+///
+/// # What it costs
+///
+/// | | system calls |
+/// |---|---|
+/// | a directory that fits into the [`Buffer`](crate::Buffer), on ext4, btrfs, tmpfs (Linux 6.14), sysfs or cgroup2, which mark the last entry | 3: `openat2`, `getdents64`, `close` |
+/// | the same on others, or without `openat2` | 4: a second `getdents64` |
+/// | a root | `openat` instead of `openat2`, and `fstatfs` for its mark |
+/// | a directory on another mount | one more `openat`, and `fstatfs` for its mark |
+/// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
+/// | an entry of unknown type that is no directory | 1: `openat2` |
+/// | a level, a directory above the current one, that is closed early | 5 more: `statx`, `fstatfs`, `close`, then `openat` and `statx` to come back |
+///
+/// `openat2` is missing before Linux 5.6, on Android, and under some seccomp filters.
+///
+/// In memory: the [`Buffer`](crate::Buffer); the path; the names of directories left to do; and 112 bytes and the state for each
+/// level above that has directories left to do, with second visits for each level. A level right below one that was closed early
+/// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
+/// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only
+/// errors, followed links, and levels that are found again by names allocate. The next root of
+/// [`open_all`](WalkOptions::open_all) takes the same.
+#[doc(alias("fts", "nftw", "walkdir"))]
+#[must_use = "a walk is lazy: nothing is read before `next`"]
+pub struct Walk<S = ()> {
+    lender: Lender<S>,
+}
+
+impl Walk {
+    /// The default options. Change them, then begin the walk: `Walk::options().max_depth(2).open(path)`.
+    pub fn options() -> WalkOptions {
+        WalkOptions::default()
+    }
+
+    /// A walk of the tree at `path`, with the default options: see [`WalkOptions::open`] for costs and errors.
+    ///
+    /// # Errors
+    ///
+    /// What [`WalkOptions::open`] can fail with.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::options().open(path)
+    }
+}
+
+impl<S: Clone> Walk<S> {
+    /// Opens the next directory and lends it; the root first. `None` when nothing is left.
+    ///
+    /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. Never `while let Ok(Some(dir))`: it
+    /// takes an error for the end.
+    ///
+    /// Costs: see [the table](Self#what-it-costs). A [`Dir`] that was dropped before its end is read again first.
+    ///
+    /// # Errors
+    ///
+    /// With the path of the directory concerned, and without its state. The next call continues.
+    ///
+    /// - `ENOENT` for a directory that [is gone](Error::is_gone), or `ESRCH` with its process; `EACCES` if the parent may not be
+    ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads back,
+    ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
+    /// - Where a level that was closed early cannot be found again: see [`max_open`](WalkOptions::max_open).
+    /// - What [`Dir::next`] can fail with, if the [`Dir`] before was dropped before its end. At the deepest level that
+    ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
+    /// - What [`WalkOptions::open`] can fail with, for a root of [`open_all`](WalkOptions::open_all); what [`Dir::enter`] can.
+    #[inline(always)]
+    pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
+        // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
+        Ok(if self.lender.advance(None)? { Some(self.lender.lend()) } else { None })
+    }
+
+    /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
+    #[inline(always)]
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
+        until_ok(|| self.lender.advance(None), on_error).then(|| self.lender.lend())
+    }
+}
+
+impl<S> fmt::Debug for Walk<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Traversal { descent, second_visits, .. } = &self.lender.traversal;
+        let mut shown = f.debug_struct("Walk");
+        shown.field("path", &Path::new(OsStr::from_bytes(descent.path().as_bytes())));
+        shown.field("depth", &descent.levels().last().map_or(0, |top| top.bounds.depth));
+        shown.field("options", descent.options()).field("second_visits", second_visits).finish_non_exhaustive()
+    }
+}
+
+/// How to walk, set before the walk begins. [`Walk::options`] has the defaults; each method takes the
+/// options, and returns them changed.
+///
+/// ```
+/// use lendir::Walk;
+///
+/// let mut walk = Walk::options().same_mount(true).max_depth(2).open("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+///         println!("{:?}", entry.path());
+///     }
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
+pub struct WalkOptions<S = ()> {
+    options: Options,
+    second_visits: bool,
+    state: S,
+}
+
+/// The same as [`Walk::options`].
+impl Default for WalkOptions {
+    fn default() -> Self {
+        Self { options: Options::default(), second_visits: false, state: () }
+    }
+}
+
+impl<S> WalkOptions<S> {
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A
+    /// file can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open)
+    /// lead to what is mounted there.
+    ///
+    /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
+    /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, query
+    /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8).
+    ///
+    /// Costs nothing where there is `openat2` with [`RESOLVE_NO_XDEV`], but one `statx` for a directory that may not be read.
+    /// Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts of the same file
+    /// system are entered.
+    ///
+    /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
+    #[doc(alias("xdev", "same_file_system"))]
+    pub fn same_mount(mut self, yes: bool) -> Self {
+        self.options.same_mount = yes;
+        self
+    }
+
+    /// Lends each directory once more, after everything below it and without its entries: see [`Dir::is_second_visit`] and
+    /// [`Dir::parent_and_name`]. First and second visits come in pairs, except that a level that others move or remove can be
+    /// [lost](Self::max_open). On several threads too, the second visit of a directory begins only when those of all
+    /// directories below it have ended, and it sees what their closures wrote.
+    ///
+    /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
+    /// the walk closes levels early.
+    #[doc(alias("depth_first", "contents_first", "post_order"))]
+    pub fn second_visits(mut self, yes: bool) -> Self {
+        self.second_visits = yes;
+        self
+    }
+
+    /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
+    ///
+    /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
+    /// one for each level above. [Following a link](crate::Entry::follow) and [several threads](Walk::spread) take
+    /// more.
+    ///
+    /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
+    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
+    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the deepest open
+    ///   level above.
+    /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
+    ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
+    ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.
+    /// - **A level that it does not find is lost**: it was moved or removed. The rest of it is skipped, including its second
+    ///   visit, with one error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no
+    ///   longer be searched, or `EMFILE` or `ENFILE` if no descriptor is left.
+    /// - **Past a lost level** it finds the levels above by names alone.
+    /// - **It waits** before it closes a level that was just made, until the clock that stamps births is past that one, so no
+    ///   directory made later has the same birth time. That takes one or two ticks of the clock, at most 20 ms with
+    ///   `CONFIG_HZ=100`. With second visits on several threads it also waits before it shares such a level.
+    pub fn max_open(mut self, descriptors: usize) -> Self {
+        self.options.set_max_open(descriptors);
+        self
+    }
+
+    /// `max_depth(1)`: the root's entries and nothing below, in a `Walk` and in a `read_tree`. `find -maxdepth` counts the
+    /// same. A directory of that depth is an entry, and is not opened. With 0, a `Walk` lends the root as a
+    /// [`Dir`](crate::Dir), without entries.
+    pub fn max_depth(mut self, depth: usize) -> Self {
+        self.options.max_depth = depth;
+        self
+    }
+
+    /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
+    /// or `ELOOP` on old kernels.
+    ///
+    /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find
+    /// -P`. A program that removes files should strip them first: `path.components().as_path()`.
+    #[doc(alias = "follow_root_links")]
+    pub fn follow_roots(mut self, yes: bool) -> Self {
+        self.options.follow_roots = yes;
+        self
+    }
+
+    /// Carries a state down the tree.
+    ///
+    /// - Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
+    ///   [`Dir::state`](Dir::state), as you left it there. All directories in one parent begin with the same.
+    /// - At its second visit a directory has its own state again. If nobody changed that, it is still the clone of its parent's.
+    /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last
+    ///   clone is dropped, as in [a recipe](crate::recipes#trees).
+    /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
+    /// - If you catch a panic of its `clone`, the walk goes on, and misses nothing. After one of its `drop`, it may miss an
+    ///   error: of a root that could not be opened, or of a lost level.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
+    /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+    ///     let depth = dir.depth();
+    ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
+    ///         if entry.name() == b".git" {
+    ///             // This directory and those below it are in a repository.
+    ///             *dir.state_mut() = Some(depth);
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    ///
+    /// Costs: one clone for each directory that is not the last of its parent's (with second visits, for each), and the
+    /// size of the state for each level. On several threads, one clone more for each thread, and one or two for each part of the
+    /// work that it splits off; with second visits also one for each level from the root to such a part.
+    pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
+        WalkOptions { options: self.options, second_visits: self.second_visits, state: of_root }
+    }
+
+    /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
+    ///
+    /// Costs: one `openat`, one `fstatfs`, and the memory of the [`Buffer`](crate::Buffer), the path and the first
+    /// level; the rest of the memory comes with the tree.
+    ///
+    /// # Errors
+    ///
+    /// What [`open`](crate::open()) can fail with, with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a
+    /// file or a FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that
+    /// may not be read is lent all the same, and [`Dir::next`] returns the error.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
+        let path = path.as_ref().as_os_str().as_bytes();
+        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
+        Ok(self.begin(Roots::open(root), path))
+    }
+
+    /// Begins a walk of the trees at `paths`, one after another; on [several threads](Walk::spread), of all of them at once. A
+    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](Dir::skip_all) it.
+    ///
+    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] returns the error, with the
+    /// path and depth 0, and the next call goes on with the next root. A relative path is looked up then, too.
+    ///
+    /// ```
+    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+    /// let mut walk = lendir::Walk::options().open_all(roots);
+    /// let mut errors = 0;
+    /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
+    /// assert_eq!(errors, 1);
+    /// ```
+    ///
+    /// Costs: the memory of [`open`](Self::open), and a copy of each path.
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk<S> {
+        self.begin(Roots::at(paths), b"")
+    }
+
+    /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
+    /// begin with `path`, which nothing looks up; with `""` they are relative to the root. As it is open already,
+    /// [`follow_roots`](Self::follow_roots) changes nothing.
+    ///
+    /// Costs: one `lseek`, as the root is read from its beginning, one `fstatfs`, and the memory of [`open`](Self::open). A
+    /// descriptor that cannot be read is lent all the same, and [`Dir::next`] returns the error.
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
+        self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
+    }
+
+    fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
+        let mut traversal = Traversal::new(self.options, self.second_visits, self.state);
+        traversal.descent.begin(roots, path);
+        Walk { lender: Lender::new(traversal) }
+    }
+}
