@@ -175,17 +175,6 @@ impl From<Error> for io::Error {
     }
 }
 
-/// Calls `advance` until it does not fail. `on_error` gets the errors.
-#[inline(always)]
-pub(crate) fn until_ok(mut advance: impl FnMut() -> Result<bool, Error>, mut on_error: impl FnMut(Error)) -> bool {
-    loop {
-        match advance() {
-            Ok(is_there) => return is_there,
-            Err(error) => on_error(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Error;

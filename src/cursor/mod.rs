@@ -470,3 +470,14 @@ fn until_enough<R, E>(
         }
     }
 }
+
+/// Calls `advance` until it does not fail. `on_error` gets the errors.
+#[inline(always)]
+pub(crate) fn until_ok(mut advance: impl FnMut() -> Result<bool, Error>, mut on_error: impl FnMut(Error)) -> bool {
+    loop {
+        match advance() {
+            Ok(is_there) => return is_there,
+            Err(error) => on_error(error),
+        }
+    }
+}

@@ -12,6 +12,7 @@ pub use listed_entry::{ListedEntries, ListedEntry};
 
 use crate::error::Error;
 use crate::name::Name;
+use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use crate::read_dir::records::{MIN_RECORD, Phase};
@@ -416,6 +417,25 @@ impl<'a> IntoIterator for &'a Listing {
 impl fmt::Debug for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listing").field("order", &self.order).field("entries", &self.iter()).finish_non_exhaustive()
+    }
+}
+
+impl ReadDir {
+    /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
+    ///
+    /// Costs: as [`Listing::read`], and one `lseek` if something was read or sought, or the descriptor came from outside.
+    ///
+    /// # Errors
+    ///
+    /// What [`Listing::read`] can fail with, with the path of the directory. And `ESPIPE` from that `lseek`, where the file
+    /// system cannot seek: then the listing is empty.
+    #[inline(always)]
+    pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
+        listing.clear();
+        let Some((directory, end_marker)) = self.begin_whole()? else { return Ok(()) };
+        let read = listing.read_known(directory, end_marker);
+        self.end_whole(listing.is_removed());
+        read
     }
 }
 

@@ -12,7 +12,6 @@ pub use entries::Entries;
 pub use entry::Entry;
 
 use crate::error::Error;
-use crate::listing::Listing;
 use crate::open::open;
 use end_marker::EndMarker;
 use entries::find;
@@ -200,29 +199,25 @@ impl ReadDir {
         .fuse()
     }
 
-    /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
-    ///
-    /// Costs: as [`Listing::read`], and one `lseek` if something was read or sought, or the descriptor came from outside.
-    ///
-    /// # Errors
-    ///
-    /// What [`Listing::read`] can fail with, with the path of the directory. And `ESPIPE` from that `lseek`, where the file
-    /// system cannot seek: then the listing is empty.
+    /// Moves to the beginning, to read the whole directory. Returns `None` if it is known to be empty.
     #[inline(always)]
-    pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        listing.clear();
+    pub(crate) fn begin_whole(&mut self) -> Result<Option<(Directory<'_>, EndMarker)>, Error> {
         if !self.is_fresh || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
             // A fresh one whose first batch was empty has nothing to lose.
             let is_empty = self.is_fresh && self.phase == Phase::Empty;
             match self.seek(0) {
-                Err(_) if is_empty => return Ok(()),
+                Err(_) if is_empty => return Ok(None),
                 rewound => rewound?,
             }
         }
         let directory = Directory { fd: self.dir.as_fd(), path: &self.path, depth: 0 };
-        let read = listing.read_known(directory, Self::records(&mut self.records).end_marker);
-        self.phase = Phase::ended(listing.is_removed());
-        read
+        Ok(Some((directory, Self::records(&mut self.records).end_marker)))
+    }
+
+    /// The whole directory has been read.
+    #[inline]
+    pub(crate) fn end_whole(&mut self, is_removed: bool) {
+        self.phase = Phase::ended(is_removed);
     }
 
     /// Goes back to the beginning, even after the end or an error, by one `lseek`: [`Entries::rewind`](crate::Entries::rewind). The

@@ -2,7 +2,8 @@
 //! not know how a part is split off, nor when a thread starts.
 
 use super::work_queue::Others;
-use crate::error::{Error, until_ok};
+use crate::cursor::until_ok;
+use crate::error::Error;
 use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::lender::Lender;
 use crate::walk_dirs::traversal::Traversal;
