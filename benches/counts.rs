@@ -66,7 +66,7 @@ fn everyone(dir: &Directory) -> Vec<Contender<'_>> {
 }
 
 fn all_walkers(tree: &Tree) -> Vec<Contender<'_>> {
-    let more = [walkers::read_tree_sorted(tree), walkers::read_tree_paths(tree)];
+    let more = [walkers::walk_sorted(tree), walkers::walk_paths(tree)];
     walkers::all(tree).into_iter().chain(more).collect()
 }
 

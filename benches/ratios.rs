@@ -119,7 +119,7 @@ fn walk(bench: &mut Bench, arguments: &Arguments) -> Table {
     if arguments.is_long() {
         all.extend([trees::Fixture::Large, trees::Fixture::Chain]);
     }
-    let mut table = Table::new("Walk");
+    let mut table = Table::new("WalkDirs");
     for fixture in all.iter().filter(|it| arguments.ask_for(table.title, &it.label())) {
         let tree = fixture.make();
         table.measure(bench, &tree.label, walkers::all(&tree));

@@ -1,6 +1,6 @@
 //! A first lesson on trees: `count [PATH]` counts all entries. A walk lends directories, and each directory lends its entries.
 
-use lendir::{Error, Walk};
+use lendir::Error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         eprintln!("count: {error}");
         status = ExitCode::FAILURE;
     };
-    match Walk::open(path) {
+    match lendir::walk_dirs(path) {
         Ok(mut walk) => {
             while let Some(mut dir) = walk.next_ok(&mut complain) {
                 while dir.next_ok(&mut complain).is_some() {

@@ -5,7 +5,7 @@
 //! counts, and the order of lines; 0, the default, means one thread for each core, at least 8.
 
 use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
-use lendir::{Error, FileType, Walk};
+use lendir::{Error, FileType, WalkDirs};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
@@ -43,16 +43,16 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
     let du = Du { out: BufWriter::new(io::stdout()).into(), seen: Mutex::default(), failed: false.into() };
-    let options = Walk::options().follow_roots(false).second_visits(true);
+    let options = WalkDirs::options().follow_root_links(false).second_visits(true);
     // The sum of the directory with everything below it, and that of its parent. `None` if it was counted before.
-    let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).spread(threads, |walk| {
+    let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).run_parallel(threads, |walk| {
         while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
             if !dir.is_second_visit() {
                 let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
                 let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
                     Ok(stat) if du.is_new(&stat) => stat.stx_blocks,
                     Ok(_) => {
-                        dir.skip_all();
+                        dir.skip_subdirs();
                         continue;
                     }
                     Err(error) => {

@@ -4,7 +4,7 @@
 //! it. With N threads, chance decides the order of directories; 0 means one thread for each core, at least 8. On a terminal,
 //! control characters are printed as `?`.
 
-use lendir::{Error, Walk};
+use lendir::{Error, WalkDirs};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -39,7 +39,7 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let roots = if roots.is_empty() { vec![".".into()] } else { roots };
 
     let find = Find { terminal: io::stdout().is_terminal(), failed: false.into() };
-    let parts = Walk::options().follow_roots(false).open_all(roots).spread(threads, |walk| {
+    let parts = WalkDirs::options().follow_root_links(false).open_all(roots).run_parallel(threads, |walk| {
         let mut lines = Vec::new();
         while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
             let path = dir.path().as_os_str().as_bytes();

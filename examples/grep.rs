@@ -6,7 +6,7 @@
 //! characters are printed as `?`.
 
 use lendir::rustix::fs::{CWD, Mode, openat};
-use lendir::{FileType, OFlags, Walk, Worker};
+use lendir::{FileType, OFlags, WalkDirs, Worker};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
@@ -47,7 +47,7 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         let received = Arc::new(Mutex::new(received));
         let search = |received: Arc<_>| scope.spawn(move || grep.search_all(&received));
         let searching: Vec<_> = vec![received; threads].into_iter().map(search).collect();
-        let _ = Walk::options().open_all(dirs).spread(threads, |worker| grep.walk(worker, &batches));
+        let _ = WalkDirs::options().open_all(dirs).run_parallel(threads, |worker| grep.walk(worker, &batches));
         drop(batches);
         searching.into_iter().try_for_each(|thread| thread.join().unwrap())
     })?;

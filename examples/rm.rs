@@ -5,7 +5,7 @@
 
 use lendir::rustix::fs::{AtFlags, CWD, Mode, fstat, openat, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
-use lendir::{Dir, FileType, OFlags, Walk};
+use lendir::{Dir, FileType, OFlags, WalkDirs};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -43,7 +43,7 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         }
     }
     // The state is the error of reading a directory. If the directory is empty, it can be removed all the same.
-    let options = Walk::options().follow_roots(false).second_visits(true).with_state(None);
+    let options = WalkDirs::options().follow_root_links(false).second_visits(true).with_state(None);
     let mut walk = options.open_all(roots);
     while let Some(dir) = walk.next_ok(|error| rm.report(error.path(), Errno::from_io_error(error.io_error()))) {
         if dir.is_second_visit() { rm.leave(&dir) } else { rm.enter(dir) }
@@ -67,7 +67,7 @@ impl Rm {
             match removed {
                 Err(Errno::ISDIR) => {}
                 Err(errno) => self.report(&entry.path(), Some(errno)),
-                Ok(()) => entry.skip_below(), // otherwise the walk looks for a directory there, where types are unknown
+                Ok(()) => entry.skip_subtree(), // otherwise the walk looks for a directory there, where types are unknown
             }
         }
         *dir.state_mut() = unread;

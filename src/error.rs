@@ -19,7 +19,7 @@ use std::{fmt, io};
 /// [`into_io_error`](Self::into_io_error) keeps the number and has no path.
 ///
 /// ```
-/// let error = lendir::Walk::open("/no/such/directory").unwrap_err();
+/// let error = lendir::walk_dirs("/no/such/directory").unwrap_err();
 /// assert_eq!(error.path(), std::path::Path::new("/no/such/directory"));
 /// assert!(error.is_gone());
 /// assert_eq!(error.raw_os_error(), Some(2));
@@ -113,7 +113,7 @@ impl Error {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **Report it in a walk that must be whole**: a level that others moved away is [lost](crate::WalkOptions::max_open) with
+    /// **Report it in a walk that must be whole**: a level that others moved away is [lost](crate::WalkDirsOptions::max_open) with
     /// `ENOENT`, and with it what was left there. For a call that follows links, `ENOENT` can mean that a link leads to nothing.
     ///
     /// No other number says that something is gone: for `ENOTDIR` and `ELOOP` something else has the name now; for `ESTALE` the

@@ -1,8 +1,8 @@
 //! Reads Linux directories at the speed of the kernel, and walks trees of them.
 //!
 //! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next call of `next`.
-//! - [`read_tree`] lends every entry of a tree in one loop: each [`TreeEntry`] comes right before what is below it.
-//! - [`Walk`] lends each [`Dir`] of a tree, on one thread or several, and a `Dir` lends entries.
+//! - [`walk`] lends every entry of a tree in one loop: each [`WalkEntry`] comes right before what is below it.
+//! - [`WalkDirs`] lends each [`Dir`] of a tree, on one thread or several, and a `Dir` lends entries.
 //! - [`Listing`] is a whole directory, sorted, in memory that is reused.
 //! - [`Entries`] reads directories into your own [`Buffer`]: for many that do not form a tree.
 //!
@@ -31,7 +31,7 @@
 //! For a tree, the same loop. Errors do not end it: a closure gets each one.
 //!
 //! ```
-//! let mut tree = lendir::read_tree("/sys/class")?;
+//! let mut tree = lendir::walk("/sys/class")?;
 //! while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 //!     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
 //! }
@@ -43,33 +43,33 @@
 //! signatures; it is re-exported as `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: a later version of this crate
 //! may not enable its other modules.
 //!
-//! # `read_tree` or `Walk`?
+//! # `walk` or `WalkDirs`?
 //!
-//! | | [`read_tree`] | [`Walk`] |
+//! | | [`walk`] | [`WalkDirs`] |
 //! |---|---|---|
 //! | loops | one, over all entries | two, over directories and their entries |
 //! | what is below an entry comes | right after it, as with walkdir, `fts` and `find` | after all entries of its directory |
 //! | path of an entry | lent | made by [`Entry::path`] |
-//! | threads | one, and others that [read ahead](TreeOptions::read_ahead) | any number: [`Walk::spread`] |
-//! | a value for each level | in a `Vec` of yours, cut to [`depth`](TreeEntry::depth) | [`with_state`](WalkOptions::with_state), on any thread |
-//! | after all that is below | the next entry that is no deeper | [second visits](WalkOptions::second_visits), the shorter way to sums and removal |
-//! | what is entered | [`skip_below`](TreeEntry::skip_below), [`follow`](TreeEntry::follow) | by name too, before or without reading: [`Dir::skip_name`], [`Dir::enter`] |
+//! | threads | one, and others that [read ahead](WalkOptions::read_ahead) | any number: [`WalkDirs::run_parallel`] |
+//! | a value for each level | in a `Vec` of yours, cut to [`depth`](WalkEntry::depth) | [`with_state`](WalkDirsOptions::with_state), on any thread |
+//! | after all that is below | the next entry that is no deeper | [second visits](WalkDirsOptions::second_visits), the shorter way to sums and removal |
+//! | what is entered | [`skip_subtree`](WalkEntry::skip_subtree), [`follow`](WalkEntry::follow) | by name too, before or without reading: [`Dir::skip_name`], [`Dir::enter`] |
 //! | a directory is read | whole, before its first entry comes | while its entries are lent, in 32 KiB |
-//! | a call on the directory itself | through an entry's [`dir_fd`](TreeEntry::dir_fd) | [`Dir::fd`], [`Dir::stat`], empty ones too |
+//! | a call on the directory itself | through an entry's [`dir_fd`](WalkEntry::dir_fd) | [`Dir::fd`], [`Dir::stat`], empty ones too |
 //! | a directory that is removed while it is read | ends silently | [`Dir::is_removed`] |
-//! | time, sorted or not | 1.0 to 1.1 times as long as a `Walk` | |
+//! | time, sorted or not | 1.0 to 1.1 times as long as a `WalkDirs` | |
 //!
 //! # Which call do I want?
 //!
 //! | I want to | call |
 //! |---|---|
-//! | return the first entry that matches | [`ReadDir::find`], [`ReadTree::find`], [`Dir::find`] |
+//! | return the first entry that matches | [`ReadDir::find`], [`Walk::find`], [`Dir::find`] |
 //! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
 //! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`ReadTree::filter_map`]; for paths [`ReadTree::paths`] |
-//! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `ReadTree::options().from_fd(root, path)`; of a `Walk`, [`Dir::fd`], [`Dir::stat`] |
-//! | begin from a descriptor | [`ReadDir::from_fd`], [`TreeOptions::from_fd`], [`WalkOptions::from_fd`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`TreeOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
+//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`Walk::filter_map`]; for paths [`Walk::paths`] |
+//! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `Walk::options().from_fd(root, path)`; of a `WalkDirs`, [`Dir::fd`], [`Dir::stat`] |
+//! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::from_fd`], [`WalkDirsOptions::from_fd`] |
+//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`WalkOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
 //! | compare two directories, or two trees | the loop at [`Listing::by_name`]; [a recipe](recipes#trees) |
 //! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`](https://docs.rs/rustix/1/rustix/fs/enum.FileType.html#method.from_raw_mode)`(stat.st_mode).is_dir()`; as the kernel's listing has it, perhaps unknown, [`Entry::d_type`] |
 //! | know where a link leads | [`Entry::read_link`] |
@@ -79,16 +79,16 @@
 //! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
 //! | go on where an entry is gone by now | [`Error::is_gone`] |
 //! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
-//! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; [`Walk`], which often takes a system call less |
-//! | not go below an entry, or a directory | [`TreeEntry::skip_below`]; [`Entry::skip_below`], [`Dir::skip_name`], [`Dir::skip_all`] |
-//! | follow a link; enter a directory by name | [`TreeEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
-//! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`TreeOptions`] and [`WalkOptions`] |
-//! | visit a directory after everything below it, to remove it | [`WalkOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
-//! | have what is below an entry right after it | [`read_tree`] |
-//! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
-//! | walk on several threads | [`Walk::spread`]; in order, [`TreeOptions::read_ahead`]; to work on each file, cancel: [recipes](recipes#threads) |
-//! | end at the first error; stop early | [`Walk::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | walk several trees | [`TreeOptions::open_all`], [`WalkOptions::open_all`] |
+//! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; [`WalkDirs`], which often takes a system call less |
+//! | not go below an entry, or a directory | [`WalkEntry::skip_subtree`]; [`Entry::skip_subtree`], [`Dir::skip_name`], [`Dir::skip_subdirs`] |
+//! | follow a link; enter a directory by name | [`WalkEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
+//! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`WalkOptions`] and [`WalkDirsOptions`] |
+//! | visit a directory after everything below it, to remove it | [`WalkDirsOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
+//! | have what is below an entry right after it | [`walk`] |
+//! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkDirsOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
+//! | walk on several threads | [`WalkDirs::run_parallel`]; in order, [`WalkOptions::read_ahead`]; to work on each file, cancel: [recipes](recipes#threads) |
+//! | end at the first error; stop early | [`WalkDirs::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
+//! | walk several trees | [`WalkOptions::open_all`], [`WalkDirsOptions::open_all`] |
 //!
 //! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
 //!
@@ -104,8 +104,8 @@
 //! # What it costs
 //!
 //! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it often takes
-//! [three](Walk#what-it-costs). Nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`], a
-//! [`ReadTree`] and a [`Walk`] keep their memory, and allocate nothing once it has grown to what they read. `cargo bench`
+//! [three](WalkDirs#what-it-costs). Nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`], a
+//! [`Walk`] and a [`WalkDirs`] keep their memory, and allocate nothing once it has grown to what they read. `cargo bench`
 //! measures time, and `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item,
 //! are those of this version. They may change with any version.
 //!
@@ -148,8 +148,8 @@ cfg_if! {
         pub use name::Name;
         pub use open::{open, openat};
         pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
-        pub use walk::{ReadTree, TreeEntry, TreeOptions, read_tree};
-        pub use walk_dirs::{Dir, Walk, WalkOptions, Worker};
+        pub use walk::{Walk, WalkEntry, WalkOptions, walk};
+        pub use walk_dirs::{Dir, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
 
         #[doc(no_inline)]
         pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 /// the owned ones of these, and references to all of them. Nothing else is a name, nor can be made one.
 ///
 /// ```
-/// # let mut walk = lendir::Walk::open("/sys/class")?;
+/// # let mut walk = lendir::walk_dirs("/sys/class")?;
 /// # let mut dir = walk.next()?.unwrap();
 /// let entry = dir.next()?.expect("an entry");
 /// let (bytes, string) = (entry.name().to_vec(), entry.name_os().to_owned());

@@ -3,7 +3,7 @@
 use crate::contender::{Contender, Reader};
 use crate::readers::{FLAGS, bare};
 use crate::trees::{Answer, Order, Tree};
-use lendir::{Buffer, Listing, ReadTree, Walk};
+use lendir::{Buffer, Listing, Walk};
 use rustix::fs::{Mode, openat};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -43,7 +43,7 @@ struct Walking<'a>(&'a Path);
 impl Reader for Walking<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut walk = Walk::open(self.0).expect("cannot open the root");
+        let mut walk = lendir::walk_dirs(self.0).expect("cannot open the root");
         while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
             while let Some(entry) = dir.next().expect("cannot read the directory") {
                 take(entry.name());
@@ -60,7 +60,7 @@ struct WalkingSorted<'a> {
 impl Reader for WalkingSorted<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let mut walk = Walk::open(self.root).expect("cannot open the root");
+        let mut walk = lendir::walk_dirs(self.root).expect("cannot open the root");
         while let Some(mut dir) = walk.next().expect("cannot open a directory of the tree") {
             dir.read_into(&mut self.listing).expect("cannot read the directory");
             for entry in &self.listing {
@@ -70,24 +70,24 @@ impl Reader for WalkingSorted<'_> {
     }
 }
 
-/// `read_tree`: every entry in one loop.
-pub fn read_tree(tree: &Tree) -> Contender<'_> {
-    Contender::reading("lendir, read_tree", tree.oracle(Answer::ByEntry(Order::Directory)), EachEntry(|| opened(tree)))
+/// `walk`: every entry in one loop.
+pub fn walk(tree: &Tree) -> Contender<'_> {
+    Contender::reading("lendir, walk", tree.oracle(Answer::ByEntry(Order::Directory)), EachEntry(|| opened(tree)))
 }
 
-pub fn read_tree_sorted(tree: &Tree) -> Contender<'_> {
-    let options = ReadTree::options().order(lendir::Order::Bytes);
+pub fn walk_sorted(tree: &Tree) -> Contender<'_> {
+    let options = Walk::options().order(lendir::Order::Bytes);
     let open = move || options.clone().open(tree.path()).expect("cannot open the root");
-    Contender::reading("lendir, read_tree, sorted", tree.oracle(Answer::ByEntry(Order::Sorted)), EachEntry(open))
+    Contender::reading("lendir, walk, sorted", tree.oracle(Answer::ByEntry(Order::Sorted)), EachEntry(open))
 }
 
-fn opened(tree: &Tree) -> ReadTree {
-    lendir::read_tree(tree.path()).expect("cannot open the root")
+fn opened(tree: &Tree) -> Walk {
+    lendir::walk(tree.path()).expect("cannot open the root")
 }
 
 struct EachEntry<F>(F);
 
-impl<F: Fn() -> ReadTree> Reader for EachEntry<F> {
+impl<F: Fn() -> Walk> Reader for EachEntry<F> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let mut tree = (self.0)();
@@ -98,8 +98,8 @@ impl<F: Fn() -> ReadTree> Reader for EachEntry<F> {
 }
 
 /// An iterator of owned paths. It takes whole paths, not names.
-pub fn read_tree_paths(tree: &Tree) -> Contender<'_> {
-    Contender::reading("lendir, read_tree, paths", tree.oracle(Answer::Paths), OwnedPaths(tree))
+pub fn walk_paths(tree: &Tree) -> Contender<'_> {
+    Contender::reading("lendir, walk, paths", tree.oracle(Answer::Paths), OwnedPaths(tree))
 }
 
 struct OwnedPaths<'a>(&'a Tree);
@@ -139,14 +139,14 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 }
 
 /// With one thread per core.
-pub fn lendir_spread(tree: &Tree) -> Contender<'_> {
+pub fn lendir_parallel(tree: &Tree) -> Contender<'_> {
     Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), || walked_bytes(tree.path(), cores()))
 }
 
 /// Walks on several threads, and counts the bytes of all names.
 pub fn walked_bytes(root: &Path, threads: usize) -> u64 {
-    let walk = Walk::open(root).expect("cannot open the root");
-    let parts = walk.spread(threads, |worker| {
+    let walk = lendir::walk_dirs(root).expect("cannot open the root");
+    let parts = walk.run_parallel(threads, |worker| {
         let mut bytes = 0;
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
             while let Some(entry) = dir.next().expect("cannot read the directory") {
@@ -171,6 +171,6 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path())),
         lendir(tree),
         Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), sorted),
-        read_tree(tree),
+        walk(tree),
     ]
 }

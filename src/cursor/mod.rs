@@ -1,5 +1,5 @@
 //! `Descent`: where a thread is in a tree, and its steps there: down to a name, back to a level that was closed, up, and on to the
-//! next root. It does not know what is left to do at a level, and in which order: `Traversal` and `ReadTree` do.
+//! next root. It does not know what is left to do at a level, and in which order: `Traversal` and `Walk` do.
 //!
 //! A level is a directory, from the root to the current one, that has something left to do. The last child of a level takes its
 //! place, and the level's descriptor is closed as soon as that child is open: a chain of directories is one level, however long it
@@ -194,7 +194,7 @@ impl<T> Descent<T> {
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path, true);
-            let root = until_enough(|| Found::root(&path, self.options.follow_roots), |errno| *errno, give_back);
+            let root = until_enough(|| Found::root(&path, self.options.follow_root_links), |errno| *errno, give_back);
             root.map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = self.path.bounds(0);

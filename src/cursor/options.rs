@@ -1,5 +1,5 @@
-//! `Options`: what the caller may want of any tree, set before it is entered. It does not know whether that is read by a `Walk` or by
-//! a `ReadTree`.
+//! `Options`: what the caller may want of any tree, set before it is entered. It does not know whether that is read by a `WalkDirs` or by
+//! a `Walk`.
 
 /// The base, the current directory, and two more on the way by names to a closed level.
 pub(crate) const MIN_OPEN: usize = 4;
@@ -13,12 +13,12 @@ pub(crate) struct Options {
     /// Entries of this depth are the deepest that are lent.
     pub(crate) max_depth: usize,
     /// Whether a root may be a symbolic link.
-    pub(crate) follow_roots: bool,
+    pub(crate) follow_root_links: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { same_mount: false, max_open: 32, max_depth: usize::MAX, follow_roots: true }
+        Self { same_mount: false, max_open: 32, max_depth: usize::MAX, follow_root_links: true }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Level<T> {
     handle: Handle,
     pub(crate) bounds: Bounds,
     pub(crate) end_marker: EndMarker,
-    /// What is left to do there. Only a `Walk` or a `ReadTree` knows what that is.
+    /// What is left to do there. Only a `WalkDirs` or a `Walk` knows what that is.
     pub(crate) left: T,
 }
 

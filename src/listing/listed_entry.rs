@@ -112,7 +112,7 @@ impl<'a> ListedEntry<'a> {
     /// As [`Entry::error`](crate::Entry::error).
     #[cold]
     #[must_use = "it makes an error, and reports nothing"]
-    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         Error::at(self.path(), self.depth(), cause)
     }
 }

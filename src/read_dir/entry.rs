@@ -136,7 +136,7 @@ impl<'a> Entry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// The path of the entry: that of its directory, as [`Walk`](crate::Walk) or [`read_dir`](crate::read_dir()) was given it,
+    /// The path of the entry: that of its directory, as [`WalkDirs`](crate::WalkDirs) or [`read_dir`](crate::read_dir()) was given it,
     /// and the name. **From [`Entries`](crate::Entries) it is the name alone**, because a descriptor has no path.
     ///
     /// **A walk stays inside its tree; this path does not**, if others replace a directory on it by a link. It is for people to
@@ -198,7 +198,7 @@ impl<'a> Entry<'a> {
     /// /// Of what it leads to, if it is a link.
     /// fn stat_behind(entry: &lendir::Entry<'_>) -> Result<Stat, lendir::Error> {
     ///     let stat = statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
-    ///     stat.map_err(|errno| entry.error(errno))
+    ///     stat.map_err(|errno| entry.wrap_error(errno))
     /// }
     /// ```
     #[doc(alias("dirfd", "dir"))]
@@ -284,35 +284,35 @@ impl<'a> Entry<'a> {
     ///
     /// fn remove(entry: &Entry<'_>) -> Result<(), Error> {
     ///     let removed = unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty());
-    ///     removed.map_err(|errno| entry.error(errno))
+    ///     removed.map_err(|errno| entry.wrap_error(errno))
     /// }
     /// ```
     #[cold]
     #[must_use = "it makes an error, and reports nothing"]
-    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
     }
 
     /// Keeps the walk from going below this entry. Of this, [`follow`](Self::follow), and the calls for its name, such as
     /// [`Dir::skip_name`](crate::Dir::skip_name), the last one counts. It works in closures too, as of
-    /// [`Dir::find`](crate::Dir::find). It does nothing after [`Dir::skip_all`](crate::Dir::skip_all), nor for an entry of a
+    /// [`Dir::find`](crate::Dir::find). It does nothing after [`Dir::skip_subdirs`](crate::Dir::skip_subdirs), nor for an entry of a
     /// [`ReadDir`](crate::ReadDir) or of [`Entries`](crate::Entries), which has nothing below it to skip.
     ///
     /// Costs nothing; in a directory in which you have named entries, what [`Dir::skip_name`](crate::Dir::skip_name) costs.
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
-    pub fn skip_below(&self) {
+    pub fn skip_subtree(&self) {
         self.choose(Mark::SKIPPED);
     }
 
     /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
     /// [`file_type`](Self::file_type) and [`stat`](Self::stat) still answer for the link itself. For an entry that is no
-    /// link, this only takes back [`skip_below`](Self::skip_below), and it does nothing where that does nothing.
+    /// link, this only takes back [`skip_subtree`](Self::skip_subtree), and it does nothing where that does nothing.
     ///
     /// **Below this link, the walk no longer promises to stay in its tree**: anyone who can change the link decides where it
     /// leads. To limit that, look where it led before anything is read: `if dir.is_link() && !is_allowed(dir.fd()) {
-    /// dir.skip_all(); continue }`. Links below it are lent and not followed. Under
-    /// [`same_mount`](crate::WalkOptions::same_mount), a link to another mount is not entered.
+    /// dir.skip_subdirs(); continue }`. Links below it are lent and not followed. Under
+    /// [`same_mount`](crate::WalkDirsOptions::same_mount), a link to another mount is not entered.
     ///
     /// A link that leads back to the root, or to a directory on the path to it, is a loop. Below a followed link, so is any
     /// directory that is already on that path. A loop is not entered. It is the error `ELOOP`, and
@@ -324,10 +324,10 @@ impl<'a> Entry<'a> {
     /// such as `EACCES`, each with its own path, though the link, its directory and its target may be read.
     ///
     /// Without a loop, links still multiply: 54 entries in 18 layers, with two links to each next layer, are 524,287 visits.
-    /// [`max_depth`](crate::WalkOptions::max_depth) bounds that.
+    /// [`max_depth`](crate::WalkDirsOptions::max_depth) bounds that.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::open("/sys/class/net")?;
+    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
     /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     let is_root = dir.depth() == 0;
     ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
@@ -341,7 +341,7 @@ impl<'a> Entry<'a> {
     ///
     /// Costs: for each link, instead of `openat2`: `openat`, `fstatfs`, and `statx` of the directory and, with an `openat` and a
     /// `close`, of each ancestor that is not known from a link before; meanwhile two descriptors more than
-    /// [`max_open`](crate::WalkOptions::max_open). Below a link, one `statx` for each directory. To come back to a level that was
+    /// [`max_open`](crate::WalkDirsOptions::max_open). Below a link, one `statx` for each directory. To come back to a level that was
     /// closed early and is right above a link, an `openat` for each directory from the deepest open level above it to there, and a
     /// `statx` for each level and each link on that way. In memory, some 32 bytes for each directory above a link, and 24 for each
     /// link on the path.

@@ -26,7 +26,7 @@ impl Mark {
     pub(crate) const ENTERED: Self = Self(3 << 4);
     /// The same, though no entry can have this name.
     pub(crate) const NO_NAME: Self = Self(4 << 4);
-    /// Skipped, with all that comes after it in its directory: only of an entry of a `ReadTree`.
+    /// Skipped, with all that comes after it in its directory: only of an entry of a `Walk`.
     pub(crate) const LAST: Self = Self(5 << 4);
     const CHOICE: u8 = 7 << 4;
 

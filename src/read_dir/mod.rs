@@ -63,7 +63,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<ReadDir, Error> {
 /// The [guarantees](crate::Entries#guarantees) of [`Entries`](crate::Entries) apply here too. Methods of the same name cost the
 /// same.
 ///
-/// For a tree, or thousands of directories, [`Walk`](crate::Walk), or [`Entries`](crate::Entries) on one [`Buffer`], save two
+/// For a tree, or thousands of directories, [`WalkDirs`](crate::WalkDirs), or [`Entries`](crate::Entries) on one [`Buffer`], save two
 /// allocations for each.
 ///
 /// An entry cannot be kept while the directory is read on, or beyond it:

@@ -1,4 +1,4 @@
-//! `ReadTree`, `TreeOptions`, `read_tree`: every entry of a tree in one loop, each right before what is below it.
+//! `Walk`, `WalkOptions`, `walk`: every entry of a tree in one loop, each right before what is below it.
 //!
 //! ```text
 //! stack     levels with entries left       /usr             share          doc
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`Walk`](crate::Walk). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`descent`](crate::cursor). It does not know how a
+//! its place, as in a [`WalkDirs`](crate::WalkDirs). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`descent`](crate::cursor). It does not know how a
 //! directory is opened, nor how a closed level is found again.
 
 mod read_ahead;
 mod walk_entry;
 
-pub use walk_entry::TreeEntry;
+pub use walk_entry::WalkEntry;
 
 use crate::cursor::opener::Found;
 use crate::cursor::options::Options;
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 /// Reads the tree at `path` in one loop, with the default options.
 ///
 /// ```
-/// let mut tree = lendir::read_tree("/sys/class")?;
+/// let mut tree = lendir::walk("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 ///     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
 /// }
@@ -46,19 +46,19 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 ///
-/// What [`TreeOptions::open`] can fail with. Its costs stand there too.
+/// What [`WalkOptions::open`] can fail with. Its costs stand there too.
 #[doc(alias("walkdir", "fts", "nftw", "find"))]
-pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
-    ReadTree::options().open(path)
+pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
+    Walk::options().open(path)
 }
 
 /// Every entry of a tree in one loop, each right before what is below it: the order of walkdir, `fts`, `find` and `tree`.
 ///
 /// ```
-/// let mut tree = lendir::read_tree("/sys/class")?;
+/// let mut tree = lendir::walk("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
-///         entry.skip_below(); // do not go below it
+///         entry.skip_subtree(); // do not go below it
 ///     } else if entry.name().ends_with(b".conf") {
 ///         println!("{:?}", entry.path());
 ///     }
@@ -66,42 +66,42 @@ pub fn read_tree(path: impl AsRef<Path>) -> Result<ReadTree, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// With options, it begins by [`ReadTree::options`].
+/// With options, it begins by [`Walk::options`].
 ///
 /// It lends, and so it is no [`Iterator`], and there is no `for entry in tree`: instead of that, write the loop above, or go over
 /// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
 /// next call of `next`, so copy what you keep: `entry.path().to_owned()`.
 ///
 /// A value for each level, such as rules, an indent or a sum, goes into a `Vec` of yours that you cut to
-/// [`depth`](TreeEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
-/// visits](crate::WalkOptions::second_visits), and for what you do with a directory as a whole, there is [`Walk`](crate::Walk).
+/// [`depth`](WalkEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
+/// visits](crate::WalkDirsOptions::second_visits), and for what you do with a directory as a whole, there is [`WalkDirs`](crate::WalkDirs).
 ///
 /// # Guarantees
 ///
-/// The same as a [`Walk`](crate::Walk#guarantees)'s, where they concern the tree: it never leaves the tree, unless you call
-/// [`follow`](TreeEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
+/// The same as a [`WalkDirs`](crate::WalkDirs#guarantees)'s, where they concern the tree: it never leaves the tree, unless you call
+/// [`follow`](WalkEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
 ///
 /// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
-///   that of [`TreeOptions::order`]. The root is no entry.
-/// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](TreeOptions::read_ahead): you
+///   that of [`WalkOptions::order`]. The root is no entry.
+/// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](WalkOptions::read_ahead): you
 ///   can `chmod` it first. If it cannot be entered, the error comes right after its entry.
 /// - **A directory is read whole before its first entry comes.** If reading it fails midway, the error comes first, and then the
 ///   entries that were read before it.
 ///
 /// # What it costs
 ///
-/// System calls as a [`Walk`](crate::Walk#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
+/// System calls as a [`WalkDirs`](crate::WalkDirs#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
 /// directory once the memory has grown, except where you follow links or a level is found by names.
 ///
 /// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](TreeOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files
+/// [`max_open`](WalkOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files
 /// in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A
-/// [`Walk`](crate::Walk) reads such a directory in 32 KiB. Rarely, a level without entries left stays, and takes 104 bytes:
-/// where, as in a [`Walk`](crate::Walk#what-it-costs), the level above was closed early.
-/// [Following a link](TreeEntry::follow) takes memory for the directories above it.
+/// [`WalkDirs`](crate::WalkDirs) reads such a directory in 32 KiB. Rarely, a level without entries left stays, and takes 104 bytes:
+/// where, as in a [`WalkDirs`](crate::WalkDirs#what-it-costs), the level above was closed early.
+/// [Following a link](WalkEntry::follow) takes memory for the directories above it.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
-pub struct ReadTree {
+pub struct Walk {
     descent: Descent<Left>,
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
@@ -130,10 +130,10 @@ impl Left {
     }
 }
 
-impl ReadTree {
-    /// The default options. Change them, then begin the tree: `ReadTree::options().max_depth(2).open(path)`.
-    pub fn options() -> TreeOptions {
-        TreeOptions::default()
+impl Walk {
+    /// The default options. Change them, then begin the tree: `Walk::options().max_depth(2).open(path)`.
+    pub fn options() -> WalkOptions {
+        WalkOptions::default()
     }
 
     /// Goes on to the next entry and lends it. `None` when nothing is left. Never `while let Ok(Some(entry))`: it takes an
@@ -145,10 +145,10 @@ impl ReadTree {
     ///
     /// - Where a directory cannot be read, what [`Listing::read`] and [`Dir::next`](crate::Dir::next) can fail with. The entries
     ///   that were read before it come next.
-    /// - What [`Walk::next`](crate::Walk::next) can fail with: where a directory cannot be opened, after its entry; where a
-    ///   level that was closed early cannot be found again; for a root of [`open_all`](TreeOptions::open_all).
+    /// - What [`WalkDirs::next`](crate::WalkDirs::next) can fail with: where a directory cannot be opened, after its entry; where a
+    ///   level that was closed early cannot be found again; for a root of [`open_all`](WalkOptions::open_all).
     #[inline(always)]
-    pub fn next(&mut self) -> Result<Option<TreeEntry<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<WalkEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.lend()) } else { None })
     }
 
@@ -156,7 +156,7 @@ impl ReadTree {
     /// A `?` on a call of an entry would end it, so match instead:
     ///
     /// ```
-    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// let mut tree = lendir::walk("/sys/class")?;
     /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
     ///     match entry.file_type() {
     ///         Ok(file_type) if file_type.is_dir() => println!("{:?}", entry.path()),
@@ -167,15 +167,15 @@ impl ReadTree {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[inline(always)]
-    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<TreeEntry<'_>> {
+    pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<WalkEntry<'_>> {
         until_ok(|| self.advance(), on_error).then(|| self.lend())
     }
 
     /// The next entry that is `wanted`, or `None` when nothing is left. What it passes over can be
-    /// [skipped](TreeEntry::skip_below) in the closure.
+    /// [skipped](WalkEntry::skip_subtree) in the closure.
     ///
     /// ```
-    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// let mut tree = lendir::walk("/sys/class")?;
     /// let net = tree.find(|entry| entry.name() == b"net")?.map(|entry| entry.path().to_owned());
     /// # assert_eq!(net, Some("/sys/class/net".into()));
     /// # Ok::<(), lendir::Error>(())
@@ -186,7 +186,7 @@ impl ReadTree {
     /// What [`next`](Self::next) can fail with. **With `?`, the first directory that may not be read ends the search of the
     /// tree.** To report errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
     #[inline(always)]
-    pub fn find(&mut self, mut wanted: impl FnMut(&TreeEntry<'_>) -> bool) -> Result<Option<TreeEntry<'_>>, Error> {
+    pub fn find(&mut self, mut wanted: impl FnMut(&WalkEntry<'_>) -> bool) -> Result<Option<WalkEntry<'_>>, Error> {
         while self.advance()? {
             if wanted(&self.lend()) {
                 return Ok(Some(self.lend()));
@@ -198,9 +198,9 @@ impl ReadTree {
     /// An iterator over what `f` makes of the entries, without those for which that is `None`. Errors are items.
     ///
     /// ```
-    /// let mut sources = lendir::read_tree(".")?.filter_map(|entry| {
+    /// let mut sources = lendir::walk(".")?.filter_map(|entry| {
     ///     if entry.name() == b"target" || entry.name() == b".git" {
-    ///         entry.skip_below();
+    ///         entry.skip_subtree();
     ///     }
     ///     entry.name().ends_with(b".rs").then(|| entry.relative_path().to_owned())
     /// });
@@ -211,7 +211,7 @@ impl ReadTree {
     /// If the closure can fail too, put its error into the same place by `.map(|made| made.and_then(|made| made))`:
     ///
     /// ```
-    /// let sizes = lendir::read_tree("src")?.filter_map(|entry| match entry.stat() {
+    /// let sizes = lendir::walk("src")?.filter_map(|entry| match entry.stat() {
     ///     Err(error) if error.is_gone() => None, // removed since it was listed
     ///     stat => Some(stat.map(|stat| stat.st_size)),
     /// });
@@ -224,7 +224,7 @@ impl ReadTree {
     #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
-        mut f: impl FnMut(TreeEntry<'_>) -> Option<T>,
+        mut f: impl FnMut(WalkEntry<'_>) -> Option<T>,
     ) -> impl FusedIterator<Item = Result<T, Error>> {
         iter::from_fn(move || {
             while let Some(entry) = self.next().transpose() {
@@ -240,7 +240,7 @@ impl ReadTree {
     /// An iterator of owned paths, with the errors between them.
     ///
     /// ```
-    /// let mut paths: Vec<_> = lendir::read_tree("src")?.paths().collect::<Result<_, _>>()?;
+    /// let mut paths: Vec<_> = lendir::walk("src")?.paths().collect::<Result<_, _>>()?;
     /// // The lines of `find | LC_ALL=C sort`:
     /// paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     /// # assert!(paths.contains(&"src/walk/mod.rs".into()));
@@ -254,10 +254,10 @@ impl ReadTree {
 
     /// Lends the entry that the tree has come to.
     #[inline(always)]
-    fn lend(&mut self) -> TreeEntry<'_> {
+    fn lend(&mut self) -> WalkEntry<'_> {
         let (top, path) = (self.descent.top(), self.descent.path());
         let Left { next, end } = top.left;
-        TreeEntry {
+        WalkEntry {
             entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
             directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
             path,
@@ -401,20 +401,20 @@ fn give_back(ahead: &mut Option<ReadAhead>) -> bool {
     is_lower.is_some()
 }
 
-impl fmt::Debug for ReadTree {
+impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = Path::new(OsStr::from_bytes(self.descent.path().as_bytes()));
-        f.debug_struct("ReadTree").field("path", &path).field("options", self.descent.options()).finish_non_exhaustive()
+        f.debug_struct("Walk").field("path", &path).field("options", self.descent.options()).finish_non_exhaustive()
     }
 }
 
-/// How to read a tree, set before it begins. [`ReadTree::options`] has the defaults; each method takes the options, and returns
+/// How to read a tree, set before it begins. [`Walk::options`] has the defaults; each method takes the options, and returns
 /// them changed.
 ///
 /// ```
-/// use lendir::{Order, ReadTree};
+/// use lendir::{Order, Walk};
 ///
-/// let options = ReadTree::options().max_depth(2).same_mount(true).order(Order::Bytes);
+/// let options = Walk::options().max_depth(2).same_mount(true).order(Order::Bytes);
 /// let mut tree = options.open("/sys/class")?;
 /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
 ///     assert!(entry.depth() <= 2);
@@ -423,22 +423,22 @@ impl fmt::Debug for ReadTree {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
-pub struct TreeOptions {
+pub struct WalkOptions {
     options: Options,
     order: Order,
     read_ahead: usize,
 }
 
-/// The same as [`ReadTree::options`].
-impl Default for TreeOptions {
+/// The same as [`Walk::options`].
+impl Default for WalkOptions {
     fn default() -> Self {
         Self { options: Options::default(), order: Order::Unsorted, read_ahead: 0 }
     }
 }
 
-impl TreeOptions {
+impl WalkOptions {
     /// Stays on the mount of each root: the directory that a file system is mounted on is lent, and nothing below it. See
-    /// [`WalkOptions::same_mount`](crate::WalkOptions::same_mount).
+    /// [`WalkDirsOptions::same_mount`](crate::WalkDirsOptions::same_mount).
     #[doc(alias("xdev", "same_file_system"))]
     pub fn same_mount(mut self, yes: bool) -> Self {
         self.options.same_mount = yes;
@@ -446,24 +446,23 @@ impl TreeOptions {
     }
 
     /// Whether a root may be a symbolic link to a directory, which is the default: see
-    /// [`WalkOptions::follow_roots`](crate::WalkOptions::follow_roots).
-    #[doc(alias = "follow_root_links")]
-    pub fn follow_roots(mut self, yes: bool) -> Self {
-        self.options.follow_roots = yes;
+    /// [`WalkDirsOptions::follow_root_links`](crate::WalkDirsOptions::follow_root_links).
+    pub fn follow_root_links(mut self, yes: bool) -> Self {
+        self.options.follow_root_links = yes;
         self
     }
 
     /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one for the current directory, and
     /// one for each level above that has entries left.
     ///
-    /// [`WalkOptions::max_open`](crate::WalkOptions::max_open) says when it closes levels early, and how it finds them again.
+    /// [`WalkDirsOptions::max_open`](crate::WalkDirsOptions::max_open) says when it closes levels early, and how it finds them again.
     /// If it does not find one, that is an error, and the entries left there do not come.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.set_max_open(descriptors);
         self
     }
 
-    /// `max_depth(1)`: the root's entries and nothing below, in a `Walk` and in a `read_tree`. `find -maxdepth` counts the
+    /// `max_depth(1)`: the root's entries and nothing below, in a `WalkDirs` and in a `walk`. `find -maxdepth` counts the
     /// same. With 0, no entry comes.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
@@ -473,9 +472,9 @@ impl TreeOptions {
     /// Sorts each directory. By default the entries come as the kernel gives them ([`Order::Unsorted`]).
     ///
     /// ```
-    /// let mut tree = lendir::ReadTree::options().order(lendir::Order::Bytes).open("src")?;
-    /// let first = tree.next()?.expect("a source file");
-    /// assert_eq!((first.name(), first.is_last()), (&b"arena.rs"[..], false));
+    /// let mut tree = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
+    /// let first = tree.next()?.expect("a module");
+    /// assert_eq!((first.name(), first.is_last()), (&b"coming_from.md"[..], false));
     /// # Ok::<(), lendir::Error>(())
     /// ```
     #[doc(alias("sort_by", "sort_by_file_name"))]
@@ -489,9 +488,9 @@ impl TreeOptions {
     /// server, pass as many as it answers at once.
     ///
     /// ```
-    /// use lendir::{Order, ReadTree};
+    /// use lendir::{Order, Walk};
     ///
-    /// let mut tree = ReadTree::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
+    /// let mut tree = Walk::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
     /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
     ///     println!("{:?}", entry.path()); // as without it
     /// }
@@ -510,7 +509,7 @@ impl TreeOptions {
     ///   what the thread that starts it then is: its credentials, its mounts. They end with the tree, whose `drop` waits for the
     ///   calls under way: where a server hangs, so does it.
     /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
-    ///   are refused. Below a [followed](TreeEntry::follow) link it reads ahead too.
+    ///   are refused. Below a [followed](WalkEntry::follow) link it reads ahead too.
     ///
     /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst, some 4 MiB. When the system refuses
     /// one, to the tree or to a thread, at least half of those ahead are closed, in the end all, and fewer are opened from then on. A
@@ -526,42 +525,42 @@ impl TreeOptions {
     ///
     /// # Errors
     ///
-    /// What [`Walk::open`](crate::Walk::open) can fail with: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file.
-    /// If the root may not be read, [`ReadTree::next`] returns the error.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<ReadTree, Error> {
+    /// What [`WalkDirsOptions::open`](crate::WalkDirsOptions::open) can fail with: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file.
+    /// If the root may not be read, [`Walk::next`] returns the error.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
+        let root = Found::root(path, self.options.follow_root_links).map_err(|errno| Error::new(path, 0, errno))?;
         Ok(self.begin(Roots::open(root), path))
     }
 
     /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it: if it is missing, that is an
-    /// error of [`ReadTree::next`], with its path and depth 0. A path that is given twice is read twice.
+    /// error of [`Walk::next`], with its path and depth 0. A path that is given twice is read twice.
     ///
     /// ```
     /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
-    /// let mut trees = lendir::ReadTree::options().open_all(roots);
+    /// let mut trees = lendir::Walk::options().open_all(roots);
     /// let mut errors = 0;
     /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
     /// assert_eq!(errors, 1);
     /// ```
     ///
     /// Costs: a copy of each path.
-    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> ReadTree {
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk {
         self.begin(Roots::at(paths), b"")
     }
 
     /// Begins the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with paths that begin with `path`:
-    /// see [`WalkOptions::from_fd`](crate::WalkOptions::from_fd).
-    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> ReadTree {
+    /// see [`WalkDirsOptions::from_fd`](crate::WalkDirsOptions::from_fd).
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk {
         self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
 
-    fn begin(self, roots: Roots, path: &[u8]) -> ReadTree {
+    fn begin(self, roots: Roots, path: &[u8]) -> Walk {
         let Self { options, order, read_ahead } = self;
         let mut descent = Descent::new(options);
         descent.begin(roots, path);
         let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, &options));
         let (listing, feedback) = (Listing::with_order(order), Feedback::default());
-        ReadTree { descent, listing, mark: None, feedback, ahead }
+        Walk { descent, listing, mark: None, feedback, ahead }
     }
 }

@@ -1,4 +1,4 @@
-//! `ReadAhead`: threads that open and read the directories that a `ReadTree` comes to next, before it does.
+//! `ReadAhead`: threads that open and read the directories that a `Walk` comes to next, before it does.
 //!
 //! ```text
 //! list    the directories that the tree comes to next, in its order, as far as they are known

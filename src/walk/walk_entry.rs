@@ -1,4 +1,4 @@
-//! `TreeEntry`: what a `ReadTree` lends, and what its caller says of it. It does not know what comes of that.
+//! `WalkEntry`: what a `Walk` lends, and what its caller says of it. It does not know what comes of that.
 
 use crate::cursor::path::TreePath;
 use crate::error::Error;
@@ -12,15 +12,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// An entry of a [`ReadTree`](crate::ReadTree), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
+/// An entry of a [`Walk`](crate::Walk), lent until the next call of its `next`: an [`Entry`](crate::Entry) that lends its
 /// whole path too, and by which its caller says how the tree goes on.
 ///
-/// Of [`skip_below`](Self::skip_below), [`skip_rest`](Self::skip_rest) and [`follow`](Self::follow), the one called last counts.
+/// Of [`skip_subtree`](Self::skip_subtree), [`skip_rest_of_dir`](Self::skip_rest_of_dir) and [`follow`](Self::follow), the one called last counts.
 /// They take effect at the next call of `next`, cost nothing, and work inside of closures, as of
-/// [`filter_map`](crate::ReadTree::filter_map), too.
+/// [`filter_map`](crate::Walk::filter_map), too.
 ///
 /// It has no [cookie](crate::Entry::cookie), because its directory has been read to its end.
-pub struct TreeEntry<'a> {
+pub struct WalkEntry<'a> {
     pub(crate) entry: ListedEntry<'a>,
     pub(crate) directory: Directory<'a>,
     /// Of the entry.
@@ -29,7 +29,7 @@ pub struct TreeEntry<'a> {
     pub(crate) feedback: &'a Feedback,
 }
 
-impl<'a> TreeEntry<'a> {
+impl<'a> WalkEntry<'a> {
     /// As [`Entry::name`](crate::Entry::name).
     #[inline]
     pub fn name(&self) -> &'a [u8] {
@@ -62,10 +62,10 @@ impl<'a> TreeEntry<'a> {
     /// Its path without that of the root, as an archive has it. Costs nothing.
     ///
     /// ```
-    /// let mut tree = lendir::read_tree("/sys/class")?;
+    /// let mut tree = lendir::walk("/sys/class")?;
     /// while let Some(entry) = tree.next()? {
     ///     assert_eq!(entry.relative_path(), entry.path().strip_prefix("/sys/class").unwrap());
-    /// #   entry.skip_below();
+    /// #   entry.skip_subtree();
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -143,7 +143,7 @@ impl<'a> TreeEntry<'a> {
     /// As [`Entry::error`](crate::Entry::error).
     #[cold]
     #[must_use = "it makes an error, and reports nothing"]
-    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
     }
 
@@ -155,29 +155,29 @@ impl<'a> TreeEntry<'a> {
     }
 
     /// Does not go below this entry. If its type is unknown, it is not opened to find out whether it is a directory. Of this,
-    /// [`follow`](Self::follow) and [`skip_rest`](Self::skip_rest), the last call counts, on a file too.
+    /// [`follow`](Self::follow) and [`skip_rest_of_dir`](Self::skip_rest_of_dir), the last call counts, on a file too.
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
-    pub fn skip_below(&self) {
+    pub fn skip_subtree(&self) {
         self.feedback.choose(Mark::SKIPPED);
     }
 
     /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
     #[doc(alias = "skip_current_dir")]
     #[inline]
-    pub fn skip_rest(&self) {
+    pub fn skip_rest_of_dir(&self) {
         self.feedback.choose(Mark::LAST);
     }
 
     /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
-    /// only takes back [`skip_below`](Self::skip_below) and [`skip_rest`](Self::skip_rest). [`file_type`](Self::file_type)
+    /// only takes back [`skip_subtree`](Self::skip_subtree) and [`skip_rest_of_dir`](Self::skip_rest_of_dir). [`file_type`](Self::file_type)
     /// and [`stat`](Self::stat) still answer for the link itself.
     ///
     /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
     /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.
     ///
     /// ```
-    /// let mut tree = lendir::read_tree("/sys/class/net")?;
+    /// let mut tree = lendir::walk("/sys/class/net")?;
     /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
     ///     if entry.depth() == 1 {
     ///         entry.follow(); // to the devices, and no further
@@ -192,9 +192,9 @@ impl<'a> TreeEntry<'a> {
     }
 }
 
-impl fmt::Debug for TreeEntry<'_> {
+impl fmt::Debug for WalkEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TreeEntry")
+        f.debug_struct("WalkEntry")
             .field("path", &self.path())
             .field("d_type", &self.d_type())
             .field("ino", &self.ino())

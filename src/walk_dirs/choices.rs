@@ -161,7 +161,7 @@ impl Choices {
 
     /// Forgets what was noted and chosen. From now on only what the caller names is entered.
     #[inline]
-    pub(crate) fn skip_all(&mut self) {
+    pub(crate) fn skip_subdirs(&mut self) {
         self.skip_rest();
         self.pending.truncate(self.names_at);
         self.by_name.clear();

@@ -21,10 +21,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fmt, io};
 
-/// An open directory of a [`Walk`](crate::Walk), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
+/// An open directory of a [`WalkDirs`](crate::WalkDirs), lent until the walk goes on. It lends the same [`Entry`] as [`Entries`].
 ///
 /// ```
-/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// let mut walk = lendir::walk_dirs("/sys/class")?;
 /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     println!("{:?}:", dir.path());
 ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
@@ -39,7 +39,7 @@ use std::{fmt, io};
 ///
 /// **After a `break`, the walk also goes below directories that it has not lent.** To find them, it reads the directory again
 /// from the start, which costs one `lseek`. To keep it from some of them, call [`skip_name`](Self::skip_name) before the
-/// loop; to keep it from all, call [`skip_all`](Self::skip_all). A directory whose first `getdents64` returns nothing is also
+/// loop; to keep it from all, call [`skip_subdirs`](Self::skip_subdirs). A directory whose first `getdents64` returns nothing is also
 /// read once more, because you may have read it [through the descriptor](Self::fd).
 ///
 /// **Each call for a name holds**, before or after its entry is lent, and even if it is never lent; the last one counts. When
@@ -96,7 +96,7 @@ impl<'a, S> Dir<'a, S> {
     /// # Errors
     ///
     /// At most one, then `Ok(None)`. The walk still goes below the directories that came before it. If the `Dir` is dropped
-    /// earlier, [`Walk::next`](crate::Walk::next) returns the error.
+    /// earlier, [`WalkDirs::next`](crate::WalkDirs::next) returns the error.
     ///
     /// - What [`Entries::next`] can fail with.
     /// - For a directory that exists and cannot be opened for reading, what the kernel answered: `EACCES` as a rule, or `EPERM`,
@@ -168,10 +168,10 @@ impl<'a, S> Dir<'a, S> {
     /// order, and not below what was lent before and is missing from it.
     ///
     /// ```
-    /// use lendir::{Listing, Walk};
+    /// use lendir::{Listing, WalkDirs};
     ///
     /// let mut listing = Listing::new();
-    /// let mut walk = Walk::open("/sys/class/net")?;
+    /// let mut walk = lendir::walk_dirs("/sys/class/net")?;
     /// while let Some(mut dir) = walk.next()? {
     ///     dir.read_into(&mut listing)?;
     ///     for entry in &listing {
@@ -185,7 +185,7 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// Costs: as [`Listing::read`], and one `lseek` if an entry was lent before. It copies the names of directories and of
     /// symbolic links, and the path of the directory. So where every level of a chain is read like this, the time grows with
-    /// the square of the depth. [`read_tree`](crate::read_tree) does not copy the path.
+    /// the square of the depth. [`walk`](crate::walk) does not copy the path.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl<'a, S> Dir<'a, S> {
         listing.clear();
         if let Some(errno) = self.choices.unreadable() {
             self.choices.end_reading(); // `next` need not report it again
-            return Err(self.error(errno));
+            return Err(self.wrap_error(errno));
         }
         if self.has_entries {
             // If the first batch was empty, it stands at the first entry, as far as anybody knows.
@@ -227,7 +227,7 @@ impl<'a, S> Dir<'a, S> {
     /// counts.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::open("/usr/share/doc")?;
+    /// let mut walk = lendir::walk_dirs("/usr/share/doc")?;
     /// let mut entries = 0;
     /// while let Some(mut dir) = walk.next()? {
     ///     dir.skip_name(".git");
@@ -249,25 +249,25 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
-    /// nothing, at a [second visit](Self::is_second_visit) and where [`max_depth`](crate::WalkOptions::max_depth) allows nothing
+    /// nothing, at a [second visit](Self::is_second_visit) and where [`max_depth`](crate::WalkDirsOptions::max_depth) allows nothing
     /// below. A name is walked once, however often it is given.
     ///
-    /// After [`skip_all`](Self::skip_all) only what is named is walked, in the order in which it is named. Then a walk need not
+    /// After [`skip_subdirs`](Self::skip_subdirs) only what is named is walked, in the order in which it is named. Then a walk need not
     /// even read a directory whose entries are already known.
     ///
     /// ```
-    /// # let mut walk = lendir::Walk::open("/sys/class")?;
+    /// # let mut walk = lendir::walk_dirs("/sys/class")?;
     /// # let mut dir = walk.next()?.unwrap();
-    /// dir.skip_all(); // and `next` was not called, so nothing is read
+    /// dir.skip_subdirs(); // and `next` was not called, so nothing is read
     /// dir.enter("net");
     /// # assert_eq!(walk.next()?.unwrap().name(), b"net");
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Costs: as [`skip_name`](Self::skip_name). [`Walk::next`](crate::Walk::next) returns the errors, with the path: `ENOENT` if
+    /// Costs: as [`skip_name`](Self::skip_name). [`WalkDirs::next`](crate::WalkDirs::next) returns the errors, with the path: `ENOENT` if
     /// there is no such entry, `ENOTDIR` for a symbolic link and all else that is no directory, `EINVAL` if no entry can have the
     /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
-    /// and `ENAMETOOLONG`. Under [`same_mount`](crate::WalkOptions::same_mount) a mount point is not entered, without an error.
+    /// and `ENAMETOOLONG`. Under [`same_mount`](crate::WalkDirsOptions::same_mount) a mount point is not entered, without an error.
     pub fn enter(&mut self, name: impl Name) -> bool {
         self.choose(name.bytes(), Mark::ENTERED)
     }
@@ -282,12 +282,12 @@ impl<'a, S> Dir<'a, S> {
     /// its end, the rest is not read.
     #[doc(alias = "skip_current_dir")]
     #[inline]
-    pub fn skip_all(&mut self) {
+    pub fn skip_subdirs(&mut self) {
         self.feedback.take();
-        self.choices.skip_all();
+        self.choices.skip_subdirs();
     }
 
-    /// The state that the walk carries down: see [`WalkOptions::with_state`](crate::WalkOptions::with_state).
+    /// The state that the walk carries down: see [`WalkDirsOptions::with_state`](crate::WalkDirsOptions::with_state).
     #[inline]
     pub fn state(&self) -> &S {
         self.state
@@ -329,7 +329,7 @@ impl<'a, S> Dir<'a, S> {
     }
 
     /// Whether it was visited before, and everything below it after that: see
-    /// [`second_visits`](crate::WalkOptions::second_visits). It has no entries then.
+    /// [`second_visits`](crate::WalkDirsOptions::second_visits). It has no entries then.
     #[inline]
     pub fn is_second_visit(&self) -> bool {
         self.is_second_visit
@@ -362,7 +362,7 @@ impl<'a, S> Dir<'a, S> {
     /// [fstat(2)]: https://man7.org/linux/man-pages/man2/fstat.2.html
     #[doc(alias = "metadata")]
     pub fn stat(&self) -> Result<Stat, Error> {
-        retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.error(errno))
+        retry_on_intr(|| fstat(self.fd())).map_err(|errno| self.wrap_error(errno))
     }
 
     /// As [`Entry::statx`], of this directory.
@@ -371,14 +371,14 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// What [`stat`](Self::stat) can fail with, and `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.error(errno))
+        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.wrap_error(errno))
     }
 
     /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as
     /// [`Entry::error`].
     #[cold]
     #[must_use = "it makes an error, and reports nothing"]
-    pub fn error(&self, cause: impl Into<io::Error>) -> Error {
+    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.entries.directory.error(cause)
     }
 
@@ -388,8 +388,8 @@ impl<'a, S> Dir<'a, S> {
     /// By such a name, `chmodat` follows a link that others have put in place of the directory. To change the directory itself,
     /// call `fchmod`, `fchown` or the like on its [`fd`](Self::fd).
     ///
-    /// `None` where a name alone would act elsewhere: for a root that came [as a descriptor](crate::WalkOptions::from_fd), and
-    /// where the level above is [lost](crate::WalkOptions::max_open), which was an error of [`Walk::next`](crate::Walk::next).
+    /// `None` where a name alone would act elsewhere: for a root that came [as a descriptor](crate::WalkDirsOptions::from_fd), and
+    /// where the level above is [lost](crate::WalkDirsOptions::max_open), which was an error of [`WalkDirs::next`](crate::WalkDirs::next).
     /// And at a first visit: by then, its parent may be closed for good.
     ///
     /// Costs: one scan of the name for its NUL.

@@ -1,4 +1,4 @@
-//! `Lender`: where a thread is in a walk, the buffer that it reads into, and the loop from directory to directory. `Walk::next`
+//! `Lender`: where a thread is in a walk, the buffer that it reads into, and the loop from directory to directory. `WalkDirs::next`
 //! and `Worker::next` both run this loop. It does not know which directory is next, nor what a part of the work is.
 
 use super::dir::Dir;

@@ -1,4 +1,4 @@
-//! `Walk`: a tree, directory by directory, and the contract of the walk.
+//! `WalkDirs`: a tree, directory by directory, and the contract of the walk.
 
 mod choices;
 mod dir;
@@ -24,16 +24,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use traversal::Traversal;
 
+/// Walks the tree at `path`, directory by directory, with the default options.
+///
+/// ```
+/// let mut walk = lendir::walk_dirs("/sys/class")?;
+/// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
+///     println!("{:?} has {} entries", dir.path(), dir.count()?);
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Same as [`WalkDirsOptions::open`].
+pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
+    WalkDirs::options().open(path)
+}
+
 /// A tree, directory by directory: the walk lends directories, and a directory lends the same [`Entry`](crate::Entry) as
 /// [`Entries`](crate::Entries).
 ///
 /// ```
-/// let mut walk = lendir::Walk::open("/sys/class")?;
+/// let mut walk = lendir::walk_dirs("/sys/class")?;
 /// let mut count = 0;
 /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 ///         if entry.name() == b".git" {
-///             entry.skip_below(); // do not go below it
+///             entry.skip_subtree(); // do not go below it
 ///         }
 ///         count += 1;
 ///     }
@@ -53,7 +70,7 @@ use traversal::Traversal;
 ///   an error of `next`.
 /// - **It never leaves the tree.** Each step down opens one name, relative to the directory that was read, and refuses
 ///   symbolic links (`O_NOFOLLOW`), even those swapped in meanwhile. Only [`Entry::follow`](crate::Entry::follow) and
-///   [`Dir::follow_name`] follow one. A level that was [closed early](WalkOptions::max_open) is found again by `..` or by
+///   [`Dir::follow_name`] follow one. A level that was [closed early](WalkDirsOptions::max_open) is found again by `..` or by
 ///   names, and recognised by device, inode number and birth time. Another directory can pass for it only where the birth
 ///   time does not count, as on servers, or after the clock was set back. If the level is not found, that is an error, and
 ///   what is left of it is skipped.
@@ -63,9 +80,9 @@ use traversal::Traversal;
 ///   or `ENOENT`.
 /// - **Errors end nothing.** Each comes once, with its path, after the entries that were read before it. After an error of
 ///   [`Entry::stat`](crate::Entry::stat), it is no second error if that entry cannot be opened.
-/// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkOptions::max_open) descriptors,
+/// - **Any depth**: no recursion, no path that can be too long, and at most [`max_open`](WalkDirsOptions::max_open) descriptors,
 ///   and two more while it follows a link, or one while it finds a level again below one; on several threads,
-///   [some more](Self::spread). Only [`max_depth`](WalkOptions::max_depth) ends a tree that is made without end.
+///   [some more](Self::run_parallel). Only [`max_depth`](WalkDirsOptions::max_depth) ends a tree that is made without end.
 /// - **Once each**: while others change the tree, a directory that stays where it is, below directories that stay, is lent
 ///   exactly once, if the kernel [returns its entry once](crate#what-the-kernel-promises-while-the-directory-changes).
 ///
@@ -88,30 +105,21 @@ use traversal::Traversal;
 /// stays too: if a process has only three descriptors left, that can be each level of a chain. [Following a
 /// link](crate::Entry::follow) takes memory for the directories above it. Once all this has grown to what the tree takes, only
 /// errors, followed links, and levels that are found again by names allocate. The next root of
-/// [`open_all`](WalkOptions::open_all) takes the same.
+/// [`open_all`](WalkDirsOptions::open_all) takes the same.
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
-pub struct Walk<S = ()> {
+pub struct WalkDirs<S = ()> {
     lender: Lender<S>,
 }
 
-impl Walk {
-    /// The default options. Change them, then begin the walk: `Walk::options().max_depth(2).open(path)`.
-    pub fn options() -> WalkOptions {
-        WalkOptions::default()
-    }
-
-    /// A walk of the tree at `path`, with the default options: see [`WalkOptions::open`] for costs and errors.
-    ///
-    /// # Errors
-    ///
-    /// What [`WalkOptions::open`] can fail with.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::options().open(path)
+impl WalkDirs {
+    /// The default options. Change them, then begin the walk: `WalkDirs::options().max_depth(2).open(path)`.
+    pub fn options() -> WalkDirsOptions {
+        WalkDirsOptions::default()
     }
 }
 
-impl<S: Clone> Walk<S> {
+impl<S: Clone> WalkDirs<S> {
     /// Opens the next directory and lends it; the root first. `None` when nothing is left.
     ///
     /// [`next_ok`](Self::next_ok) is the usual loop. With `?`, the first error ends it. Never `while let Ok(Some(dir))`: it
@@ -126,10 +134,10 @@ impl<S: Clone> Walk<S> {
     /// - `ENOENT` for a directory that [is gone](Error::is_gone), or `ESRCH` with its process; `EACCES` if the parent may not be
     ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads back,
     ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
-    /// - Where a level that was closed early cannot be found again: see [`max_open`](WalkOptions::max_open).
+    /// - Where a level that was closed early cannot be found again: see [`max_open`](WalkDirsOptions::max_open).
     /// - What [`Dir::next`] can fail with, if the [`Dir`] before was dropped before its end. At the deepest level that
-    ///   [`max_depth`](WalkOptions::max_depth) allows, nothing is read for that, so nothing fails.
-    /// - What [`WalkOptions::open`] can fail with, for a root of [`open_all`](WalkOptions::open_all); what [`Dir::enter`] can.
+    ///   [`max_depth`](WalkDirsOptions::max_depth) allows, nothing is read for that, so nothing fails.
+    /// - What [`WalkDirsOptions::open`] can fail with, for a root of [`open_all`](WalkDirsOptions::open_all); what [`Dir::enter`] can.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
@@ -143,23 +151,23 @@ impl<S: Clone> Walk<S> {
     }
 }
 
-impl<S> fmt::Debug for Walk<S> {
+impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Traversal { descent, second_visits, .. } = &self.lender.traversal;
-        let mut shown = f.debug_struct("Walk");
+        let mut shown = f.debug_struct("WalkDirs");
         shown.field("path", &Path::new(OsStr::from_bytes(descent.path().as_bytes())));
         shown.field("depth", &descent.levels().last().map_or(0, |top| top.bounds.depth));
         shown.field("options", descent.options()).field("second_visits", second_visits).finish_non_exhaustive()
     }
 }
 
-/// How to walk, set before the walk begins. [`Walk::options`] has the defaults; each method takes the
+/// How to walk, set before the walk begins. [`WalkDirs::options`] has the defaults; each method takes the
 /// options, and returns them changed.
 ///
 /// ```
-/// use lendir::Walk;
+/// use lendir::WalkDirs;
 ///
-/// let mut walk = Walk::options().same_mount(true).max_depth(2).open("/sys/class")?;
+/// let mut walk = WalkDirs::options().same_mount(true).max_depth(2).open("/sys/class")?;
 /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
 ///         println!("{:?}", entry.path());
@@ -169,20 +177,20 @@ impl<S> fmt::Debug for Walk<S> {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing before `open`, `open_all` or `from_fd`"]
-pub struct WalkOptions<S = ()> {
+pub struct WalkDirsOptions<S = ()> {
     options: Options,
     second_visits: bool,
     state: S,
 }
 
-/// The same as [`Walk::options`].
-impl Default for WalkOptions {
+/// The same as [`WalkDirs::options`].
+impl Default for WalkDirsOptions {
     fn default() -> Self {
         Self { options: Options::default(), second_visits: false, state: () }
     }
 }
 
-impl<S> WalkOptions<S> {
+impl<S> WalkDirsOptions<S> {
     /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A
     /// file can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open)
     /// lead to what is mounted there.
@@ -218,7 +226,7 @@ impl<S> WalkOptions<S> {
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
-    /// one for each level above. [Following a link](crate::Entry::follow) and [several threads](Walk::spread) take
+    /// one for each level above. [Following a link](crate::Entry::follow) and [several threads](WalkDirs::run_parallel) take
     /// more.
     ///
     /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
@@ -240,8 +248,8 @@ impl<S> WalkOptions<S> {
         self
     }
 
-    /// `max_depth(1)`: the root's entries and nothing below, in a `Walk` and in a `read_tree`. `find -maxdepth` counts the
-    /// same. A directory of that depth is an entry, and is not opened. With 0, a `Walk` lends the root as a
+    /// `max_depth(1)`: the root's entries and nothing below, in a `WalkDirs` and in a `walk`. `find -maxdepth` counts the
+    /// same. A directory of that depth is an entry, and is not opened. With 0, a `WalkDirs` lends the root as a
     /// [`Dir`](crate::Dir), without entries.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
@@ -253,9 +261,8 @@ impl<S> WalkOptions<S> {
     ///
     /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find
     /// -P`. A program that removes files should strip them first: `path.components().as_path()`.
-    #[doc(alias = "follow_root_links")]
-    pub fn follow_roots(mut self, yes: bool) -> Self {
-        self.options.follow_roots = yes;
+    pub fn follow_root_links(mut self, yes: bool) -> Self {
+        self.options.follow_root_links = yes;
         self
     }
 
@@ -271,7 +278,7 @@ impl<S> WalkOptions<S> {
     ///   error: of a root that could not be opened, or of a lost level.
     ///
     /// ```
-    /// let mut walk = lendir::Walk::options().with_state(None).open("/usr/share/doc")?;
+    /// let mut walk = lendir::WalkDirs::options().with_state(None).open("/usr/share/doc")?;
     /// while let Some(mut dir) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     let depth = dir.depth();
     ///     while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
@@ -287,8 +294,8 @@ impl<S> WalkOptions<S> {
     /// Costs: one clone for each directory that is not the last of its parent's (with second visits, for each), and the
     /// size of the state for each level. On several threads, one clone more for each thread, and one or two for each part of the
     /// work that it splits off; with second visits also one for each level from the root to such a part.
-    pub fn with_state<T>(self, of_root: T) -> WalkOptions<T> {
-        WalkOptions { options: self.options, second_visits: self.second_visits, state: of_root }
+    pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
+        WalkDirsOptions { options: self.options, second_visits: self.second_visits, state: of_root }
     }
 
     /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
@@ -301,44 +308,44 @@ impl<S> WalkOptions<S> {
     /// What [`open`](crate::open()) can fail with, with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a
     /// file or a FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that
     /// may not be read is lent all the same, and [`Dir::next`] returns the error.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk<S>, Error> {
+    pub fn open(self, path: impl AsRef<Path>) -> Result<WalkDirs<S>, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_roots).map_err(|errno| Error::new(path, 0, errno))?;
+        let root = Found::root(path, self.options.follow_root_links).map_err(|errno| Error::new(path, 0, errno))?;
         Ok(self.begin(Roots::open(root), path))
     }
 
-    /// Begins a walk of the trees at `paths`, one after another; on [several threads](Walk::spread), of all of them at once. A
-    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](Dir::skip_all) it.
+    /// Begins a walk of the trees at `paths`, one after another; on [several threads](WalkDirs::run_parallel), of all of them at once. A
+    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](Dir::skip_subdirs) it.
     ///
-    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`Walk::next`] returns the error, with the
+    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`WalkDirs::next`] returns the error, with the
     /// path and depth 0, and the next call goes on with the next root. A relative path is looked up then, too.
     ///
     /// ```
     /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
-    /// let mut walk = lendir::Walk::options().open_all(roots);
+    /// let mut walk = lendir::WalkDirs::options().open_all(roots);
     /// let mut errors = 0;
     /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
     /// assert_eq!(errors, 1);
     /// ```
     ///
     /// Costs: the memory of [`open`](Self::open), and a copy of each path.
-    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk<S> {
+    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> WalkDirs<S> {
         self.begin(Roots::at(paths), b"")
     }
 
     /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
     /// begin with `path`, which nothing looks up; with `""` they are relative to the root. As it is open already,
-    /// [`follow_roots`](Self::follow_roots) changes nothing.
+    /// [`follow_root_links`](Self::follow_root_links) changes nothing.
     ///
     /// Costs: one `lseek`, as the root is read from its beginning, one `fstatfs`, and the memory of [`open`](Self::open). A
     /// descriptor that cannot be read is lent all the same, and [`Dir::next`] returns the error.
-    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk<S> {
+    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> WalkDirs<S> {
         self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
 
-    fn begin(self, roots: Roots, path: &[u8]) -> Walk<S> {
+    fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {
         let mut traversal = Traversal::new(self.options, self.second_visits, self.state);
         traversal.descent.begin(roots, path);
-        Walk { lender: Lender::new(traversal) }
+        WalkDirs { lender: Lender::new(traversal) }
     }
 }

@@ -1,4 +1,4 @@
-//! `Traversal`, `Step`: what one thread of a `Walk` has still to do in a tree, and the next step that it takes there.
+//! `Traversal`, `Step`: what one thread of a `WalkDirs` has still to do in a tree, and the next step that it takes there.
 //!
 //! ```text
 //! roots     the trees to do after this one     /var
@@ -10,7 +10,7 @@
 //! A level stays on the stack while it has names pending, and with second visits until its own. The traversal does not know how a
 //! directory is opened or found again ([`descent`](crate::cursor)), nor what is read from it ([`dir`](crate::walk_dirs::dir)).
 //!
-//! What a call of `Walk::next` or `Worker::next` does, in this order, and where:
+//! What a call of `WalkDirs::next` or `Worker::next` does, in this order, and where:
 //!
 //! ```text
 //! finish  reads the entries that were not lent, in case they are directories       lender, dir

@@ -4,7 +4,7 @@
 use crate::strace::{Counted, lines};
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
-use lendir::{Listing, Walk};
+use lendir::{Listing, WalkDirs};
 use rustix::fd::OwnedFd;
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 
@@ -105,8 +105,8 @@ const ATTACKS: [Attack; 7] = [
 ];
 
 /// Starts a walk, and attacks it at the deepest level.
-fn begin(place: &Place, second_visits: bool, attack: &Attack) -> Walk {
-    let mut walk = Walk::options().max_open(4).second_visits(second_visits).open(place.tree.path()).unwrap();
+fn begin(place: &Place, second_visits: bool, attack: &Attack) -> WalkDirs {
+    let mut walk = WalkDirs::options().max_open(4).second_visits(second_visits).open(place.tree.path()).unwrap();
     let mut listing = Listing::new();
     loop {
         let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");

@@ -1,11 +1,11 @@
 //! Whatever the caller chooses of names, in whatever order, the walk enters what a model says, in its order.
 
-use crate::spread::THREADS;
+use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::scan::{ORDERS, errno};
 use crate::support::tree::{self, Random, Tree};
 use crate::visits::{Plan, by_std, directories};
-use lendir::{Dir, Entry, FileType, Listing, StatxFlags, Walk};
+use lendir::{Dir, Entry, FileType, Listing, StatxFlags, WalkDirs};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -41,7 +41,7 @@ impl Model {
         for _ in 0..random.below(4) {
             let choice = match random.below(4) {
                 0 => {
-                    entry.skip_below();
+                    entry.skip_subtree();
                     Choice::Skip
                 }
                 1 => {
@@ -68,7 +68,7 @@ impl Model {
         self.choices.push((name.to_vec(), choice));
     }
 
-    fn skip_all(&mut self) {
+    fn skip_subdirs(&mut self) {
         (self.choices, self.only_named) = (vec![], true);
     }
 
@@ -121,8 +121,8 @@ fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &m
             }
             7 => match random.below(60) {
                 0 => {
-                    dir.skip_all();
-                    model.skip_all();
+                    dir.skip_subdirs();
+                    model.skip_subdirs();
                 }
                 1..4 => {
                     (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap());
@@ -178,9 +178,9 @@ fn any_calls_enter_what_the_model_enters() {
         let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
         for seed in 0..if runs_long() { 4000 } else { 60 } {
             for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {
-                let walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
+                let walk = WalkDirs::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
                 let (model, outcomes) = (Mutex::<Model>::default(), Mutex::new(Vec::new()));
-                let _ = walk.spread(threads, |worker| {
+                let _ = walk.run_parallel(threads, |worker| {
                     let outcome = |path: &Path, what: Result<(), i32>| {
                         // As bytes: to `Path`, "a/" equals "a".
                         let path = path.as_os_str().as_bytes().strip_prefix(tree.path().as_os_str().as_bytes());
@@ -216,7 +216,7 @@ fn any_calls_enter_what_the_model_enters() {
 fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
-        let mut walk = Walk::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
+        let mut walk = WalkDirs::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
         let mut visits = Vec::new();
         while let Some(mut dir) = walk.next().unwrap() {
             visits.push(dir.depth());
@@ -245,14 +245,15 @@ fn threads_enter_what_is_named() {
     for max_open in [4, 32] {
         for second_visits in [false, true] {
             for threads in THREADS {
-                let walk = Walk::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap();
-                let parts = walk.spread(threads, |worker| {
+                let walk =
+                    WalkDirs::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap();
+                let parts = walk.run_parallel(threads, |worker| {
                     let mut paths = Vec::new();
                     while let Some(mut dir) = worker.next().unwrap() {
                         if dir.is_second_visit() {
                             continue;
                         }
-                        dir.skip_all();
+                        dir.skip_subdirs();
                         for name in below.get(dir.path()).into_iter().flatten() {
                             dir.enter(name.as_bytes());
                         }

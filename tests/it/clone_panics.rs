@@ -4,7 +4,7 @@
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
 use crate::visits::Next;
-use lendir::{Walk, WalkOptions};
+use lendir::{WalkDirs, WalkDirsOptions};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
@@ -49,8 +49,8 @@ fn is_blown(panic: &dyn Any) -> bool {
     panic.downcast_ref() == Some(&BLOWN)
 }
 
-fn ways() -> impl Iterator<Item = WalkOptions> {
-    let options = |second_visits| Walk::options().second_visits(second_visits);
+fn ways() -> impl Iterator<Item = WalkDirsOptions> {
+    let options = |second_visits| WalkDirs::options().second_visits(second_visits);
     [false, true].into_iter().flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
 }
 
@@ -78,7 +78,7 @@ fn sorted(mut visits: Vec<(PathBuf, bool)>) -> Vec<(PathBuf, bool)> {
 }
 
 /// What a walk lends if no clone panics.
-fn all(options: &WalkOptions, tree: &Tree) -> Vec<(PathBuf, bool)> {
+fn all(options: &WalkDirsOptions, tree: &Tree) -> Vec<(PathBuf, bool)> {
     sorted(rest(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()))
 }
 
@@ -107,8 +107,8 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                 let fuse = Fuse::new(clones);
                 let left_of_fuse = Arc::clone(&fuse.0);
                 let walk = options.clone().with_state(fuse).open(tree.path()).unwrap();
-                let spread = AssertUnwindSafe(|| {
-                    walk.spread(4, |worker| {
+                let parallel = AssertUnwindSafe(|| {
+                    walk.run_parallel(4, |worker| {
                         if catches {
                             return rest(worker);
                         }
@@ -117,7 +117,7 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                     })
                 });
                 let what = format!("{options:?}, {clones} clones, caught {catches}");
-                match catch_unwind(spread) {
+                match catch_unwind(parallel) {
                     Ok(parts) if catches => {
                         assert_eq!(sorted(parts.into_iter().flatten().collect()), expected, "{what}");
                     }
@@ -137,11 +137,11 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
 fn second_visits_come_once_if_a_destructor_panics() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::comb(at, 12));
-    let options = Walk::options().second_visits(true).max_open(4);
+    let options = WalkDirs::options().second_visits(true).max_open(4);
     let expected = all(&options, &tree);
     for drops in 1..200 {
         let walk = options.clone().with_state(Bomb(Arc::new(AtomicUsize::new(drops)))).open(tree.path()).unwrap();
-        match catch_unwind(AssertUnwindSafe(|| walk.spread(4, |worker| rest(worker)))) {
+        match catch_unwind(AssertUnwindSafe(|| walk.run_parallel(4, |worker| rest(worker)))) {
             Ok(parts) => assert_eq!(sorted(parts.into_iter().flatten().collect()), expected, "{drops} drops"),
             Err(panic) => assert!(is_blown(&*panic)),
         }

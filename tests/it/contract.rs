@@ -3,7 +3,7 @@
 use crate::fixture::{make_file, numbered};
 use crate::support::scan::{Found, all, names};
 use crate::support::scratch::Scratch;
-use lendir::{Buffer, Entries, Walk};
+use lendir::{Buffer, Entries};
 
 /// 2000 records of 24 bytes: two batches even with 32 KiB.
 const MANY: usize = 2000;
@@ -199,10 +199,10 @@ fn debug_shows_what_there_is() {
     assert!(entry.starts_with("Entry { name: \"1\", d_type: RegularFile, ino: "), "{entry}");
     assert!(format!("{entries:?}").contains("phase: Reading"));
 
-    let mut walk = Walk::open(dir.path()).unwrap();
-    let begin = format!("Walk {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ", dir.path());
+    let mut walk = lendir::walk_dirs(dir.path()).unwrap();
+    let begin = format!("WalkDirs {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ", dir.path());
     assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
     assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
-    let _ = walk.spread(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
+    let _ = walk.run_parallel(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
 }

@@ -6,7 +6,7 @@ use crate::support::scratch::Scratch;
 use crate::support::tree::Tree;
 use lendir::rustix::fs::{FileType, StatxFlags, fcntl_getfl};
 use lendir::rustix::io::{FdFlags, fcntl_getfd};
-use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags, Walk};
+use lendir::{Buffer, Entries, Entry, Error, ListedEntry, Listing, OFlags};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -48,7 +48,7 @@ fn a_listing_answers_the_same_by_the_same_names() {
         assert_eq!((sorted.name_cstr(), sorted.name_os()), (entry.name_cstr(), entry.name_os()));
         assert_eq!((sorted.ino(), sorted.d_type()), (entry.ino(), entry.d_type()));
         assert_eq!((sorted.numeric_name(), sorted.path()), (entry.numeric_name(), entry.path()));
-        assert_eq!((sorted.depth(), sorted.error(io::ErrorKind::Other).path()), (1, &*entry.path()));
+        assert_eq!((sorted.depth(), sorted.wrap_error(io::ErrorKind::Other).path()), (1, &*entry.path()));
         assert_eq!(sorted.file_type(&fd).unwrap(), entry.file_type().unwrap());
         let (a, b) = (sorted.stat(&fd).unwrap(), entry.stat().unwrap());
         assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));
@@ -115,7 +115,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
         at.join("gone")
     };
 
-    let mut walk = Walk::open(made.path()).unwrap();
+    let mut walk = lendir::walk_dirs(made.path()).unwrap();
     let (mut depth, mut listing) = (0, Listing::new());
     while let Some(mut dir) = walk.next().unwrap() {
         let path = gone(dir.path());
@@ -151,8 +151,8 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
 fn what_a_process_had_is_gone_with_it() {
     let mut process = Command::new("sleep").arg("60").spawn().unwrap();
     let proc = Path::new("/proc").join(process.id().to_string());
-    let (mut walk, mut names) = (Walk::open(&proc).unwrap(), 0);
-    let mut tree = lendir::read_tree(&proc).unwrap();
+    let (mut walk, mut names) = (lendir::walk_dirs(&proc).unwrap(), 0);
+    let mut tree = lendir::walk(&proc).unwrap();
     let in_tree = tree.find(|entry| entry.name() == b"fd").unwrap().expect("it has no `fd`");
     let mut dir = walk.next().unwrap().unwrap();
     let first = dir.next().unwrap().unwrap(); // all of them are read

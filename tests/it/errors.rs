@@ -3,8 +3,8 @@
 use crate::fixture::numbered;
 use crate::support::process::{self, as_nobody};
 use crate::support::scan;
-use crate::walk_bounds::leave_room;
-use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir, Walk};
+use crate::walk_dirs_bounds::leave_room;
+use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir};
 use rustix::fs::{CWD, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
 use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
@@ -47,8 +47,8 @@ fn open_returns_the_error_of_the_kernel() {
             lendir::open(&bad).err(),
             lendir::openat(CWD, &bad).err(),
             lendir::read_dir(&bad).err(),
-            lendir::read_tree(&bad).err(),
-            Walk::open(&bad).err(),
+            lendir::walk(&bad).err(),
+            lendir::walk_dirs(&bad).err(),
         ];
         for error in errors {
             let error = error.expect("it was opened");

@@ -9,8 +9,8 @@ use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{
     Lent, Plan, Visit, What, assert_nothing_is_lost_silently, by_std, directories, errors, in_one_order, walked,
 };
-use crate::walk_bounds::leave_room;
-use lendir::Walk;
+use crate::walk_dirs_bounds::leave_room;
+use lendir::WalkDirs;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -116,7 +116,7 @@ fn links_are_followed_by_several_threads() {
             let expected = in_one_order(followed_by_std(way, &root));
             for threads in [2, 8] {
                 let walk = way.options().open(&root).unwrap();
-                let parts = walk.spread(threads, |worker| walked(worker, |_| plan(way)));
+                let parts = walk.run_parallel(threads, |worker| walked(worker, |_| plan(way)));
                 let visits = in_one_order(parts.into_iter().flatten());
                 assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
             }
@@ -163,7 +163,7 @@ fn link_to_another_mount_is_followed_only_if_it_may_be() {
 fn loop_to_a_root_without_a_path_says_where_it_leads() {
     let tree = Tree::of(&["a/"]);
     symlink("..", tree.path().join("a/up")).unwrap();
-    let mut walk = Walk::options().from_fd(lendir::open(tree.path()).unwrap(), "");
+    let mut walk = WalkDirs::options().from_fd(lendir::open(tree.path()).unwrap(), "");
     let mut errors = Vec::new();
     while let Some(mut dir) = walk.next_ok(|error| errors.push(error.to_string())) {
         dir.follow_name("up");

@@ -1,6 +1,6 @@
 //! callgrind counts the instructions of loops in `tests/downstream`, a program that is compiled as users compile theirs.
 //!
-//! `Entries::next`, or `Walk::next` with `Dir::next`, and the caller's loop must be one frame, because a return after a system
+//! `Entries::next`, or `WalkDirs::next` with `Dir::next`, and the caller's loop must be one frame, because a return after a system
 //! call is mispredicted. callgrind names the functions that have frames of their own. It counts instructions without noise: twice
 //! as many if the compiler does not inline what is called for each entry.
 
@@ -20,11 +20,11 @@ const TEST: &str = "one_frame_with_the_callers_loop";
 const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
 /// The most instructions that a loop may take, as a multiple of those of `RawDir` with a caller that skips the dots.
 const AT_MOST: f64 = 1.06;
-/// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `Walk` also keeps a path and a way back up.
+/// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `WalkDirs` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
-/// The same for a `ReadTree`, which puts each directory into a listing first: some 215 for an entry, 50 by hand, and 80000 for its
+/// The same for a `Walk`, which puts each directory into a listing first: some 215 for an entry, 50 by hand, and 80000 for its
 /// memory.
-const READ_TREE_AT_MOST: f64 = 4.6;
+const WALK_ENTRIES_AT_MOST: f64 = 4.6;
 /// The functions of `lendir` on the way to a system call.
 const INLINED: [&str; 7] = ["next", "next_record", "find", "lend", "advance", "step", "descend"];
 
@@ -60,8 +60,8 @@ fn one_frame_with_the_callers_loop() {
         let (raw_dir, lendir): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.reader == "RawDir");
         for Count { reader, name, instructions, called } in lendir {
             let (same, at_most) = match name.as_str() {
-                _ if reader == "Walk" => ("walk", WALK_AT_MOST),
-                _ if reader == "ReadTree" => ("walk", READ_TREE_AT_MOST),
+                _ if reader == "WalkDirs" => ("walk", WALK_AT_MOST),
+                _ if reader == "Walk" => ("walk", WALK_ENTRIES_AT_MOST),
                 "owned" => ("plain", AT_MOST),
                 name => (name, AT_MOST),
             };
@@ -71,9 +71,8 @@ fn one_frame_with_the_callers_loop() {
             all_hold &= ratio <= at_most && called.is_empty();
         }
     }
-    let most = format!(
-        "{AT_MOST} ({WALK_AT_MOST} for a walk, {READ_TREE_AT_MOST} for `read_tree`) of `RawDir`'s instructions"
-    );
+    let most =
+        format!("{AT_MOST} ({WALK_AT_MOST} for a walk, {WALK_ENTRIES_AT_MOST} for `walk`) of `RawDir`'s instructions");
     assert!(all_hold, "a loop takes more than {most}, or calls one of {INLINED:?}:\n{report}");
 }
 
@@ -161,7 +160,7 @@ pub fn of_calls(test: &str, calls: usize) -> Option<Vec<usize>> {
     Some((1..=calls).map(|call| of_call(&file, call).1.try_into().unwrap()).collect())
 }
 
-/// The function named in `line`, such as `fn=(12) lendir::walk::Walk::next`, if it must be inlined.
+/// The function named in `line`, such as `fn=(12) lendir::walk::WalkDirs::next`, if it must be inlined.
 fn called(line: &str) -> Option<&str> {
     let (_, function) = line.split_once("fn=(")?.1.split_once(") ")?;
     let is_ours = function.trim_start_matches('<').starts_with("lendir::");

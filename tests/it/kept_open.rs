@@ -3,14 +3,14 @@
 use crate::support::machine::runs_long;
 use crate::support::process;
 use crate::support::tree::{self, Tree};
-use crate::walk_bounds::{leave_room, open_descriptors};
-use lendir::{Listing, Walk};
+use crate::walk_dirs_bounds::{leave_room, open_descriptors};
+use lendir::{Listing, WalkDirs};
 use std::cell::{Cell, RefCell};
 
 const DEPTH: usize = 24;
 
 /// For each visit: the depth, whether it is the second, and how many descriptors the walk has. `look` is called with each depth.
-fn counts(walk: &mut Walk, before: &Cell<usize>, mut look: impl FnMut(usize)) -> Vec<(usize, bool, usize)> {
+fn counts(walk: &mut WalkDirs, before: &Cell<usize>, mut look: impl FnMut(usize)) -> Vec<(usize, bool, usize)> {
     let mut listing = Listing::new();
     let mut counts = Vec::new();
     while let Some(mut dir) = walk.next().unwrap() {
@@ -31,7 +31,8 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
     process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         for second_visits in [false, true] {
-            let begin = |most| Walk::options().max_open(most).second_visits(second_visits).open(tree.path()).unwrap();
+            let begin =
+                |most| WalkDirs::options().max_open(most).second_visits(second_visits).open(tree.path()).unwrap();
             for room in rooms() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
@@ -59,7 +60,7 @@ fn next_root_keeps_as_many_descriptors_as_the_options_say() {
         let before = Cell::new(0);
         let others = RefCell::new(leave_room(5));
         before.set(open_descriptors());
-        let mut walk = Walk::options().open_all([tree.path(), tree.path()]);
+        let mut walk = WalkDirs::options().open_all([tree.path(), tree.path()]);
         let mut roots = 0;
         let counts = counts(&mut walk, &before, |depth| {
             roots += usize::from(depth == 0);
@@ -80,7 +81,7 @@ fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
             for room in 4..DEPTH / 2 {
                 let others = RefCell::new(leave_room(room));
                 let before = Cell::new(open_descriptors());
-                let mut walk = Walk::options().second_visits(second_visits).open(tree.path()).unwrap();
+                let mut walk = WalkDirs::options().second_visits(second_visits).open(tree.path()).unwrap();
                 let counts = counts(&mut walk, &before, |depth| {
                     if depth == DEPTH / 2 && !others.borrow().is_empty() {
                         before.set(before.get() - others.take().len());

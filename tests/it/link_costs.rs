@@ -4,7 +4,7 @@ use crate::instructions::of_calls;
 use crate::strace::{Counted, totals};
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
-use lendir::{ReadTree, Walk};
+use lendir::{Walk, WalkDirs};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, mkdirat, symlinkat};
 use std::fs;
@@ -94,7 +94,7 @@ type Given = (bool, usize);
 
 const READS: [Read; 2] = [
     |(second_visits, max_open), root| {
-        let options = Walk::options().second_visits(second_visits).max_open(max_open);
+        let options = WalkDirs::options().second_visits(second_visits).max_open(max_open);
         let (mut walk, mut lent, mut errors) = (options.open(root).unwrap(), 0, 0);
         while let Some(mut dir) = walk.next_ok(|_| errors += 1) {
             lent += usize::from(!dir.is_second_visit());
@@ -105,7 +105,7 @@ const READS: [Read; 2] = [
         (lent, errors)
     },
     |(_, max_open), root| {
-        let options = ReadTree::options().max_open(max_open);
+        let options = Walk::options().max_open(max_open);
         let (mut tree, mut lent, mut errors) = (options.open(root).unwrap(), 1, 0);
         while let Some(entry) = tree.next_ok(|_| errors += 1) {
             entry.follow();

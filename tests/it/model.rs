@@ -1,14 +1,14 @@
 //! A model that crosses the features: random words, levels that are closed and lost, few descriptors, threads, states that panic,
-//! rights that are missing, and a tree that changes meanwhile. It does not know what is lent. It checks what holds of every `Walk`
-//! and every `ReadTree`. `LENDIR_SEED=7` runs one case.
+//! rights that are missing, and a tree that changes meanwhile. It does not know what is lent. It checks what holds of every `WalkDirs`
+//! and every `Walk`. `LENDIR_SEED=7` runs one case.
 
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::scan::errno;
 use crate::support::tree::{self, Random, Tree};
 use crate::visits::Next;
-use crate::walk_bounds::{leave_room, open_descriptors};
-use lendir::{Dir, Error, FileType, Listing, Order, ReadTree, StatxFlags, Walk};
+use crate::walk_dirs_bounds::{leave_room, open_descriptors};
+use lendir::{Dir, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -345,7 +345,7 @@ impl Thread<'_> {
             let next = dir.next().map(|entry| {
                 entry.map(|entry| {
                     match word {
-                        0 => entry.skip_below(),
+                        0 => entry.skip_subtree(),
                         1 => entry.follow(),
                         2 => drop(entry.stat()),
                         3 => drop(entry.statx(StatxFlags::TYPE)),
@@ -376,7 +376,7 @@ impl Thread<'_> {
                 9 => drop(dir.enter(name)),
                 10 => drop(dir.follow_name(name)),
                 11 => dir.skip_name(name),
-                12 if self.random.below(8) == 0 => dir.skip_all(),
+                12 if self.random.below(8) == 0 => dir.skip_subdirs(),
                 _ => {}
             }
         }
@@ -384,7 +384,7 @@ impl Thread<'_> {
     }
 
     /// The loop over all entries. Returns how many came.
-    fn read(&mut self, mut tree: ReadTree) -> usize {
+    fn read(&mut self, mut tree: Walk) -> usize {
         let mut lent = 0;
         // Of each level above the next entry: its path, and from where on it is below a link.
         let mut above = vec![(self.place.root.clone(), false)];
@@ -410,8 +410,8 @@ impl Thread<'_> {
             );
             let mut is_below_link = *is_below_link;
             match self.random.below(12) {
-                0 => entry.skip_below(),
-                1 if self.random.below(4) == 0 => entry.skip_rest(),
+                0 => entry.skip_subtree(),
+                1 if self.random.below(4) == 0 => entry.skip_rest_of_dir(),
                 2 => drop(entry.stat()),
                 3..6 => {
                     entry.follow();
@@ -439,17 +439,18 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         Thread { case, place, log, random, listing }
     };
     if case.is_tree {
-        let options = ReadTree::options().max_open(case.max_open).same_mount(case.same_mount);
+        let options = Walk::options().max_open(case.max_open).same_mount(case.same_mount);
         thread(0).read(options.read_ahead(case.threads).open(&place.root).unwrap());
         return false;
     }
-    let options = Walk::options().max_open(case.max_open).second_visits(case.second_visits).same_mount(case.same_mount);
+    let options =
+        WalkDirs::options().max_open(case.max_open).second_visits(case.second_visits).same_mount(case.same_mount);
     let state = State { fuses: Arc::new(case.panics_at.map(AtomicUsize::new)), visit: None, is_below_link: false };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut walk = options.with_state(state).open(&place.root).unwrap();
         match case.threads {
             0 => thread(0).walk(&mut walk),
-            threads => drop(walk.spread(threads, |worker| thread(worker.index()).walk(worker))),
+            threads => drop(walk.run_parallel(threads, |worker| thread(worker.index()).walk(worker))),
         }
     }));
     outcome.inspect_err(|panic| assert!(is_blown(&**panic))).is_ok() && case.leaves_after == usize::MAX

@@ -1,11 +1,11 @@
 //! Five plain tests, to read first. Each makes directories, reads or walks them, and compares paths.
 
 use crate::support::tree::Tree;
-use lendir::{Buffer, Entries, Listing, Walk};
+use lendir::{Buffer, Entries, Listing, WalkDirs};
 use std::path::PathBuf;
 
 /// The paths of the directories that `walk` lends, below `tree`.
-fn paths(mut walk: Walk, tree: &Tree) -> Vec<PathBuf> {
+fn paths(mut walk: WalkDirs, tree: &Tree) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     while let Some(dir) = walk.next().unwrap() {
         paths.push(dir.path().strip_prefix(tree.path()).unwrap().to_owned());
@@ -39,21 +39,21 @@ fn directory_is_listed_in_the_order_of_its_names() {
 #[test]
 fn walk_lends_a_directory_before_those_below_it() {
     let tree = Tree::of(&["a/b/c/", "a/b/file"]);
-    let walk = Walk::open(tree.path()).unwrap();
+    let walk = lendir::walk_dirs(tree.path()).unwrap();
     assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b/c"].map(PathBuf::from));
 }
 
 #[test]
 fn walk_comes_back_to_a_directory_after_those_below_it() {
     let tree = Tree::of(&["a/b/"]);
-    let walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
+    let walk = WalkDirs::options().second_visits(true).open(tree.path()).unwrap();
     assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b", "a", ""].map(PathBuf::from));
 }
 
 #[test]
 fn walk_does_not_go_below_what_is_skipped() {
     let tree = Tree::of(&["a/", ".git/objects/"]);
-    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     let mut names = Vec::new();
     while let Some(mut dir) = walk.next().unwrap() {
         while let Some(entry) = dir.next().unwrap() {

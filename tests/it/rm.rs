@@ -5,7 +5,7 @@ use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged
 use crate::machine::{runs_long, skip, watchdog};
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, walked};
-use lendir::Walk;
+use lendir::WalkDirs;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,7 +16,7 @@ use std::thread;
 
 /// The paths of everything below `dir`, sorted.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
-    let visits = walked(&mut Walk::options().from_fd(lendir::open(dir).unwrap(), ""), |_| Plan::ALL);
+    let visits = walked(&mut WalkDirs::options().from_fd(lendir::open(dir).unwrap(), ""), |_| Plan::ALL);
     let mut paths: Vec<_> = visits.iter().flat_map(Visit::entries).collect();
     paths.sort();
     paths

@@ -1,14 +1,14 @@
-//! What a root may be, and many of them in one walk: `WalkOptions::open_all`.
+//! What a root may be, and many of them in one walk: `WalkDirsOptions::open_all`.
 
-use crate::spread::THREADS;
+use crate::parallel::THREADS;
 use crate::support::machine::Watchdog;
 use crate::support::process;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Plan, Prune, Visit, What, by_std, in_one_order, walked};
-use crate::walk_bounds::leave_room;
-use lendir::{Order, Walk};
+use crate::walk_dirs_bounds::leave_room;
+use lendir::{Order, WalkDirs};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -64,14 +64,14 @@ fn all_are_open_to_all_threads() {
         let (roots, expected) = roots(&place, way);
         let expected = in_one_order(expected);
         for threads in THREADS {
-            let parts = way.options().open_all(&roots).spread(threads, |worker| walked(worker, |_| Plan::ALL));
+            let parts = way.options().open_all(&roots).run_parallel(threads, |worker| walked(worker, |_| Plan::ALL));
             assert_eq!(in_one_order(parts.into_iter().flatten()), expected, "{way:?}, {threads} threads");
         }
         // The first thread leaves with some of them before the others have begun.
         let parts = way
             .options()
             .open_all(&roots)
-            .spread(3, |worker| if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) });
+            .run_parallel(3, |worker| if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) });
         assert_eq!(in_one_order(parts.into_iter().flatten()), expected, "{way:?}, one thread leaves");
     }
 }
@@ -82,8 +82,8 @@ fn each_begins_with_the_same_state() {
     let roots = ["1", "2", "3"].map(|name| tree.path().join(name));
     for second_visits in [false, true] {
         for threads in THREADS {
-            let options = Walk::options().second_visits(second_visits).with_state(7);
-            let parts = options.open_all(&roots).spread(threads, |worker| {
+            let options = WalkDirs::options().second_visits(second_visits).with_state(7);
+            let parts = options.open_all(&roots).run_parallel(threads, |worker| {
                 let mut visits = 0;
                 while let Some(mut dir) = worker.next().unwrap() {
                     assert_eq!(*dir.state(), 7 + dir.depth() + usize::from(dir.is_second_visit()), "{dir:?}");
@@ -105,7 +105,7 @@ fn any_number_takes_no_descriptor() {
         let roots: Vec<_> = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         for (threads, descriptors) in [(1, 3), (2, 12)] {
             let _others = leave_room(descriptors);
-            let parts = Walk::options().open_all(&roots).spread(threads, |worker| {
+            let parts = WalkDirs::options().open_all(&roots).run_parallel(threads, |worker| {
                 let mut count = 0;
                 while let Some(mut dir) = worker.next().unwrap() {
                     assert!(dir.next().unwrap().is_none());
@@ -135,8 +135,8 @@ fn link_is_a_root_unless_it_is_refused() {
         ("link/.", false),
         ("link//.//", false),
     ] {
-        assert!(Walk::open(at(name)).is_ok(), "{name}");
-        let options = Walk::options().follow_roots(false);
+        assert!(lendir::walk_dirs(at(name)).is_ok(), "{name}");
+        let options = WalkDirs::options().follow_root_links(false);
         let results = [options.clone().open(at(name)).err(), options.open_all([at(name)]).next().err()];
         for error in results {
             assert_eq!(error.is_some(), is_refused, "{name}");
@@ -145,7 +145,7 @@ fn link_is_a_root_unless_it_is_refused() {
             }
         }
     }
-    assert!(Walk::options().follow_roots(false).follow_roots(true).open(at("link")).is_ok());
+    assert!(WalkDirs::options().follow_root_links(false).follow_root_links(true).open(at("link")).is_ok());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn root_may_be_written_in_any_way() {
     for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
         let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
         let expected = by_std(root, true, |_| plan);
-        let visits = walked(&mut Walk::options().second_visits(true).open(root).unwrap(), |_| plan);
+        let visits = walked(&mut WalkDirs::options().second_visits(true).open(root).unwrap(), |_| plan);
         assert_eq!(visits, expected);
         // As `Path`s, "a//b" and "a/b" are equal.
         let bytes = |all: &[Visit]| all.iter().map(|visit| visit.path.clone().into_os_string()).collect::<Vec<_>>();
@@ -190,7 +190,7 @@ fn root_may_be_written_in_any_way() {
             Visit { path, ..visit }
         };
         let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        let mut walk = Walk::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
+        let mut walk = WalkDirs::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
         assert_eq!(walked(&mut walk, |_| plan), expected);
     }
 }
@@ -210,7 +210,7 @@ fn root_of_a_descriptor_may_have_any_path() {
     ];
     for (path, name, below) in cases {
         let root = lendir::open(tree.path()).unwrap();
-        let mut walk = Walk::options().second_visits(true).from_fd(root, path);
+        let mut walk = WalkDirs::options().second_visits(true).from_fd(root, path);
         let mut visits = 0;
         while let Some(dir) = walk.next().unwrap() {
             visits += 1;
@@ -240,7 +240,7 @@ fn root_by_descriptor_is_read_from_its_beginning() {
         let fd = lendir::open(tree.path()).unwrap();
         let mut buffer = lendir::Buffer::with_capacity(0);
         assert!(lendir::Entries::new(&fd, &mut buffer).next().unwrap().is_some());
-        let mut walk = Walk::options().from_fd(fd, "");
+        let mut walk = WalkDirs::options().from_fd(fd, "");
         look(&mut walk.next().unwrap().unwrap());
         assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 600);
     }

@@ -4,7 +4,7 @@
 use crate::instructions::of_calls;
 use crate::support::process;
 use crate::support::tree::{self, Tree};
-use lendir::{Listing, Order, Walk};
+use lendir::{Listing, Order, WalkDirs};
 use std::path::Path;
 
 const TEST: &str = "skip_name::instructions_grow_with_the_directory_not_with_its_square";
@@ -25,7 +25,7 @@ fn cases() -> impl Iterator<Item = (Names, usize)> {
 
 /// Reads a directory, skips names of it, and goes on.
 #[inline(never)]
-fn measured(walk: &mut Walk, all: &[Vec<u8>], which: Names, step: usize) {
+fn measured(walk: &mut WalkDirs, all: &[Vec<u8>], which: Names, step: usize) {
     let mut dir = walk.next().unwrap().unwrap();
     let mut names = Vec::new();
     match which {
@@ -50,7 +50,7 @@ fn measured(walk: &mut Walk, all: &[Vec<u8>], which: Names, step: usize) {
 fn skip(tree: &Path, which: Names, step: usize) {
     let all = lendir::read_dir(tree).unwrap().filter_map(|entry| Some(entry.name().to_vec()));
     let all: Vec<_> = all.map(Result::unwrap).collect();
-    measured(&mut Walk::open(tree).unwrap(), &all, which, step);
+    measured(&mut lendir::walk_dirs(tree).unwrap(), &all, which, step);
 }
 
 /// Some four times as many if each name is sorted and looked up, 16 times if each call looks at all names.

@@ -1,12 +1,12 @@
-//! `WalkOptions::with_state`: the state with which a directory begins, and the state at its second visit, against a model that
+//! `WalkDirsOptions::with_state`: the state with which a directory begins, and the state at its second visit, against a model that
 //! knows nothing of orders and threads.
 
-use crate::spread::THREADS;
+use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Next, Plan, Visit, by_std, directories};
-use lendir::{Dir, Listing, Walk};
+use lendir::{Dir, Listing, WalkDirs};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -81,7 +81,7 @@ impl Model<'_> {
     }
 }
 
-fn begin(root: &Path, way: Way) -> Walk<Value> {
+fn begin(root: &Path, way: Way) -> WalkDirs<Value> {
     way.options().with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
 }
 
@@ -123,7 +123,7 @@ fn values_go_along_to_other_threads() {
                 for leaves in [false, true] {
                     let model = Model { root, seed: seeds.next().expect("BUG: seeds without end") };
                     let stays = AtomicUsize::new(0);
-                    let parts = begin(root, way).spread(threads, |worker| {
+                    let parts = begin(root, way).run_parallel(threads, |worker| {
                         let stays = !leaves || stays.fetch_add(1, Relaxed) == 0;
                         model.walk(worker, if stays { usize::MAX } else { 5 })
                     });

@@ -4,8 +4,8 @@
 use crate::support::tree::Tree;
 use lendir::rustix::fs::fstat;
 use lendir::{
-    Buffer, Dir, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, ReadTree, TreeEntry,
-    TreeOptions, Walk, WalkOptions, Worker,
+    Buffer, Dir, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, Walk, WalkDirs,
+    WalkDirsOptions, WalkEntry, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -20,7 +20,7 @@ macro_rules! check {
 fn all_are_send_sync_unpin_and_debug() {
     fn holds<T: Send + Sync + Unpin + Debug>() {}
     check!(holds: Buffer, Entries<'_>, Entry<'_>, Error, Listing, Order, ReadDir, ListedEntries<'_>);
-    check!(holds: ListedEntry<'_>, Walk, TreeOptions, WalkOptions, Dir<'_>, ReadTree, TreeEntry<'_>);
+    check!(holds: ListedEntry<'_>, WalkDirs, WalkOptions, WalkDirsOptions, Dir<'_>, Walk, WalkEntry<'_>);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn one_of_one_thread_is_unpin_and_debug() {
 #[test]
 fn iterators_are_send_and_fused() {
     fn is_fused(_: impl Send + FusedIterator) {}
-    let tree = || lendir::read_tree("src").unwrap();
+    let tree = || lendir::walk("src").unwrap();
     is_fused(tree().paths());
     is_fused(tree().filter_map(|entry| entry.numeric_name()));
     is_fused(lendir::read_dir("src").unwrap().filter_map(|entry| entry.numeric_name()));
@@ -47,8 +47,8 @@ fn iterators_are_send_and_fused() {
 fn options_are_cloned_and_states_need_not_be_shared() {
     fn is_clone<T: Clone>() {}
     fn is_send<T: Send>() {}
-    check!(is_clone: TreeOptions, WalkOptions<String>);
-    check!(is_send: Walk<Cell<u8>>, Dir<'_, Cell<u8>>);
+    check!(is_clone: WalkOptions, WalkDirsOptions<String>);
+    check!(is_send: WalkDirs<Cell<u8>>, Dir<'_, Cell<u8>>);
 }
 
 /// `Entries` and `Dir` are not: they hold a `&mut`.
@@ -56,7 +56,7 @@ fn options_are_cloned_and_states_need_not_be_shared() {
 fn what_holds_no_mutable_borrow_is_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
     check!(holds: Buffer, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
-    check!(holds: Walk, TreeOptions, WalkOptions);
+    check!(holds: WalkDirs, WalkOptions, WalkDirsOptions);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn names_are_taken_as_what_they_are_returned_as() {
         ($listing:ident, $dir:ident: $($name:expr),*) => { $(check(&$listing, &mut $dir, $name);)* };
     }
     let (tree, mut listing) = (Tree::of(&["a/"]), Listing::new());
-    let mut walk = Walk::open(tree.path()).unwrap();
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     let mut dir = walk.next().unwrap().unwrap();
     dir.read_into(&mut listing).unwrap();
     let entry = listing.get(0).unwrap();
@@ -100,5 +100,5 @@ fn all_are_covariant() {
             let _ = shorten;
         })* };
     }
-    covariant!(Entries, Entry, ListedEntries, ListedEntry, Dir, TreeEntry);
+    covariant!(Entries, Entry, ListedEntries, ListedEntry, Dir, WalkEntry);
 }

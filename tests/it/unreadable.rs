@@ -5,7 +5,7 @@ use crate::support::machine::Watchdog;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use lendir::{Dir, Error, Listing, Walk};
+use lendir::{Dir, Error, Listing, WalkDirs};
 use rustix::fs::{AtFlags, Mode, chmodat, mkdirat};
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -68,26 +68,26 @@ const CASES: [Case; 10] = [
         [0, 1],
     ),
     (
-        "skip_all",
+        "skip_subdirs",
         |dir| {
-            dir.skip_all();
+            dir.skip_subdirs();
             vec![]
         },
         [0, 0],
     ),
     (
-        "next after skip_all",
+        "next after skip_subdirs",
         |dir| {
-            dir.skip_all();
+            dir.skip_subdirs();
             next(dir)
         },
         [1, 0],
     ),
     (
-        "skip_all after next",
+        "skip_subdirs after next",
         |dir| {
             let errors = next(dir);
-            dir.skip_all();
+            dir.skip_subdirs();
             errors
         },
         [1, 0],
@@ -103,11 +103,11 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
         secret = tree.path().join("link");
         symlink("secret", &secret).unwrap();
     }
-    let options = Walk::options().second_visits(second_visits).same_mount(same_mount);
+    let options = WalkDirs::options().second_visits(second_visits).same_mount(same_mount);
     let mut walk = options.open(tree.path()).unwrap();
     let mut root = walk.next().unwrap().unwrap();
     if is_link {
-        root.skip_all();
+        root.skip_subdirs();
         for name in ["a", "link", "z"] {
             assert!(root.follow_name(name));
         }
@@ -161,12 +161,12 @@ fn what_is_named_in_it_is_entered() {
     as_nobody(|| {
         let tree = Tree::of(&["secret/below/"]);
         forbid(&tree.path().join("secret"));
-        let mut walk = Walk::open(tree.path()).unwrap();
+        let mut walk = lendir::walk_dirs(tree.path()).unwrap();
         let (mut names, mut errors) = (Vec::new(), 0);
         while let Some(mut dir) = walk.next_ok(|_| errors += 1) {
             names.push(dir.name().to_vec());
             if dir.name() == b"secret" {
-                dir.skip_all();
+                dir.skip_subdirs();
                 dir.enter("below");
             }
         }
@@ -193,7 +193,8 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
             for (second_visits, mode) in cases() {
                 for depth in [LEVELS, 2 * LEVELS] {
                     let tree = Tree::new(|at| closed_chain(at, depth, mode));
-                    let mut walk = Walk::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
+                    let mut walk =
+                        WalkDirs::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
                     let (mut listing, mut visits, mut errors) = (Listing::new(), 0, 0);
                     let counted = Counted::begin();
                     while let Some(mut dir) = walk.next().unwrap() {
@@ -233,16 +234,17 @@ fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
     let calls = total(test, "statx", || {
         as_nobody(|| {
             let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));
-            let parts = Walk::options().second_visits(true).open(tree.path()).unwrap().spread(threads, |worker| {
-                let (mut visits, mut errors) = (0, 0);
-                while let Some(dir) = worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES)) {
-                    visits += 1;
-                    if dir.name() == b"u" {
-                        thread::sleep(Duration::from_micros(500)); // the others begin to wait
+            let parts =
+                WalkDirs::options().second_visits(true).open(tree.path()).unwrap().run_parallel(threads, |worker| {
+                    let (mut visits, mut errors) = (0, 0);
+                    while let Some(dir) = worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES)) {
+                        visits += 1;
+                        if dir.name() == b"u" {
+                            thread::sleep(Duration::from_micros(500)); // the others begin to wait
+                        }
                     }
-                }
-                [visits, errors]
-            });
+                    [visits, errors]
+                });
             let sum = |index| parts.iter().map(|part: &[usize; 2]| part[index]).sum::<usize>();
             assert_eq!([sum(0), sum(1)], [2 * (2 * LEVELS + 1), 8 * LEVELS]);
         });
@@ -273,7 +275,7 @@ fn what_is_below_it_is_given_to_other_threads() {
             tree::make(at, &["u/x/", "u/y/", "u/z/"]);
             tree::wide(&at.join("u/x"), 200, 3);
         });
-        let mut walk = Walk::options().second_visits(true).open(tree.path()).unwrap();
+        let mut walk = WalkDirs::options().second_visits(true).open(tree.path()).unwrap();
         let mut listing = Listing::new();
         for name in [tree.path().file_name().unwrap(), OsStr::new("u"), OsStr::new("x")] {
             let mut dir = walk.next().unwrap().unwrap();
@@ -282,7 +284,7 @@ fn what_is_below_it_is_given_to_other_threads() {
         }
         fs::set_permissions(tree.path().join("u"), Permissions::from_mode(0o600)).unwrap();
         let is_given = AtomicBool::new(false);
-        let parts = walk.spread(2, |worker| {
+        let parts = walk.run_parallel(2, |worker| {
             let (mut visits, is_first) = (0, worker.index() == 0);
             while worker.next_ok(|error| assert_eq!(errno(&error), libc::EACCES)).is_some() {
                 visits += 1;

@@ -1,223 +1,229 @@
-//! What `Walk` and `Dir` promise: the order, skipping, when a directory is opened, the second visit.
+//! What `Walk` and `WalkEntry` promise: each entry, then at once what is below it, and errors where they belong.
 
+mod costs;
+mod lost;
+
+use crate::follow;
 use crate::support::machine::runs_long;
-use crate::support::scan::errno;
-use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Prune, by_std, directories, walk, walked};
-use lendir::{Buffer, Dir, Entries, Entry, FileType, Listing, Order, Walk};
-use rustix::fs::{AtFlags, unlinkat};
-use std::fs;
+use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, Says};
+use crate::support::process::as_nobody;
+use crate::support::scan::ORDERS;
+use crate::support::tree::{self, Random, Tree};
+use lendir::rustix::fs::StatxFlags;
+use lendir::{FileType, OFlags, Order, Walk, walk};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
-const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
-
-/// Calls `work` with each directory of `walk`, which must have no errors.
-fn for_each(walk: &mut Walk, mut work: impl FnMut(&mut Dir<'_>)) {
-    while let Some(mut dir) = walk.next().unwrap() {
-        work(&mut dir);
-    }
-}
-
-/// Takes the root, and calls `work` with each of its entries.
-fn at_root(walk: &mut Walk, mut work: impl FnMut(&Entry<'_>, &str)) {
-    let mut root = walk.next().unwrap().unwrap();
-    while let Some(entry) = root.next().unwrap() {
-        let name = String::from_utf8(entry.name().to_vec()).unwrap();
-        work(&entry, &name);
-    }
-}
-
-/// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
-/// from the documentation, applied to what `std` reads.
-fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
-    for second_visits in [false, true] {
-        let expected = by_std(tree.path(), second_visits, &plan);
-        for max_open in BOUNDS {
-            for same_mount in [false, true] {
-                let options = Walk::options().same_mount(same_mount).max_open(max_open).second_visits(second_visits);
-                let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
-                let how = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
-                assert_eq!(visits, expected, "{what}, {how}");
+/// In each order, with few descriptors, and while threads read ahead, too. Returns the answers in the kernel's order.
+fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
+    let set = |answers: &[Answer]| {
+        let mut paths: Vec<OsString> = answers.iter().map(|answer| answer.path.clone().into()).collect();
+        paths.sort_unstable();
+        paths
+    };
+    let all = way.by_std(root);
+    for order in ORDERS {
+        let few: &[_] = if order == Order::Unsorted { &[(4, 0), (5, 0), (1000, 0), (4, 1), (4, 3)] } else { &[] };
+        for (max_open, read_ahead) in few.iter().copied().chain([(32, 0), (32, 2)]) {
+            let way = PreOrder { order, max_open, read_ahead, ..way };
+            let answers = way.read(root);
+            assert_eq!(answers, way.by_std(root), "{what}, {way:?}");
+            // What is skipped depends on the order.
+            if !matches!(way.says, Says::Any(_)) {
+                assert_eq!(set(&answers), set(&all), "{what}, {way:?}");
             }
         }
     }
+    all
 }
 
 #[test]
-fn any_mix_of_calls_does_what_each_of_them_says() {
-    for seed in 0..if runs_long() { 1000 } else { 8 } {
-        let make = |at: &Path| tree::random(at, seed % 8);
+fn agrees_with_std_on_random_trees() {
+    for seed in 0..if runs_long() { 50 } else { 2 } {
+        let make = |at: &Path| tree::random(at, seed);
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
-        check(&tree, &format!("plan {seed}"), |path| Plan::any(seed, path));
-        if seed == 0 {
-            check(&tree, "all", |_| Plan::ALL);
-        }
+        let all = check(tree.path(), PRE_ORDER, &format!("tree {seed}"));
+        assert!(all.len() > 700, "{} entries", all.len());
     }
 }
 
 #[test]
-fn agrees_with_std_on_system_trees() {
-    fn is_busy(_seed: u64, name: &[u8]) -> Prune {
-        if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") { Prune::Skip } else { Prune::No }
-    }
-    let mut visited = 0;
-    for root in ["/etc", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
-        for plan in [Plan { prune: is_busy, ..Plan::ALL }, Plan { prune: is_busy, ..Plan::sorted(Order::Bytes) }] {
-            // Other processes change them now and then.
-            let agreed = (0..20).map(|_| walked(&mut Walk::open(root).unwrap(), |_| plan));
-            let agreed = agreed.into_iter().find(|visits| *visits == by_std(root, false, |_| plan));
-            visited += agreed.unwrap_or_else(|| panic!("{}: the walk and `std` never agree", root.display())).len();
-        }
-    }
-    assert!(visited > 300, "{visited} directories");
-}
-
-/// So the caller can still change a directory whose entry it was lent.
-#[test]
-fn directory_is_opened_when_the_walk_comes_to_it() {
-    let tree = Tree::of(&["a/", "b/"]);
-    for max_open in BOUNDS {
-        let mut walk = walk(tree.path(), max_open, false);
-        let late = format!("late-{max_open}");
-        at_root(&mut walk, |_, name| fs::create_dir(tree.path().join(name).join(&late)).unwrap());
-        let mut found = 0;
-        for_each(&mut walk, |dir| found += usize::from(dir.path().ends_with(&late)));
-        assert_eq!(found, 2);
+fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
+    let tree = Tree::new(|at| tree::random(at, 3));
+    let all = PRE_ORDER.read(tree.path());
+    let deepest = all.iter().map(|answer| answer.depth).max().unwrap();
+    assert!(deepest > 8, "{deepest}");
+    for max_depth in 0..deepest + 2 {
+        let way = PreOrder { max_depth, read_ahead: max_depth % 3, ..PRE_ORDER };
+        let above: Vec<_> = all.iter().filter(|answer| answer.depth <= max_depth).cloned().collect();
+        assert_eq!(way.read(tree.path()), above, "maximum depth {max_depth}");
+        // Others may change it.
+        assert!((0..20).any(|_| way.read("/etc") == way.by_std("/etc")), "/etc, maximum depth {max_depth}");
     }
 }
 
 #[test]
-fn directory_removed_while_it_is_open_says_so() {
-    let tree = Tree::of(&["gone/", "z/"]);
-    let mut walk = Walk::open(tree.path()).unwrap();
-    for_each(&mut walk, |dir| {
-        let is_gone = dir.path().ends_with("gone");
-        if is_gone {
-            fs::remove_dir(dir.path()).unwrap();
+fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_entries() {
+    as_nobody(|| {
+        let mut errors = 0;
+        for seed in 0..if runs_long() { 50 } else { 2 } {
+            let tree = Tree::new(|at| tree::random(at, seed));
+            let mut random = Random(seed);
+            // From the deepest on: what is below one of these cannot be reached.
+            for Answer { path, .. } in PRE_ORDER.by_std(tree.path()).into_iter().rev() {
+                if fs::symlink_metadata(&path).unwrap().is_dir() {
+                    let mode = [0o100, 0o000, 0o400, 0o300].get(random.below(12)).copied().unwrap_or(0o700);
+                    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+                }
+            }
+            let all = check(tree.path(), PRE_ORDER, &format!("tree {seed}"));
+            errors += all.iter().filter(|answer| answer.what == Err(libc::EACCES)).count();
         }
-        while dir.next().unwrap().is_some() {}
-        assert_eq!(dir.is_removed(), is_gone, "{dir:?}");
+        assert!(errors > 80, "{errors} errors");
+        // A directory that takes the place of the one above it, and the root.
+        let tree = Tree::of(&["a/b/"]);
+        for dir in ["a/b", "a", ""] {
+            fs::set_permissions(tree.path().join(dir), Permissions::from_mode(0o300)).unwrap();
+            let answers = check(tree.path(), PRE_ORDER, dir);
+            assert_eq!(answers.last().unwrap().what, Err(libc::EACCES), "{dir}");
+        }
     });
 }
 
-/// `rm -r` as a user would write it.
-pub fn remove(walk: &mut Walk) -> io::Result<()> {
-    while let Some(mut dir) = walk.next()? {
-        if let Some((parent, name)) = dir.parent_and_name() {
-            unlinkat(parent, name, AtFlags::REMOVEDIR)?;
+/// It is opened when the next entry is asked for, not before.
+#[test]
+fn directory_may_be_made_readable_once_it_is_lent() {
+    as_nobody(|| {
+        let tree = Tree::of(&["a/f"]);
+        let dir = tree.path().join("a");
+        fs::set_permissions(&dir, Permissions::from_mode(0o000)).unwrap();
+        let mut tree = walk(tree.path()).unwrap();
+        assert_eq!(tree.next().unwrap().unwrap().path(), dir);
+        fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(tree.next().unwrap().unwrap().name(), b"f");
+    });
+}
+
+#[test]
+fn links_are_followed_where_the_caller_says_so_and_loops_are_errors_right_after_them() {
+    let mut loops = 0;
+    for seed in 0..if runs_long() { 500 } else { 8 } {
+        let (_tree, root) = follow::made(seed);
+        for max_depth in [3, usize::MAX] {
+            let all = check(&root, PreOrder { says: Says::Follow, max_depth, ..PRE_ORDER }, &format!("tree {seed}"));
+            loops += all.iter().filter(|answer| answer.what == Err(libc::ELOOP)).count();
         }
-        while let Some(entry) = dir.next()? {
-            if entry.file_type()? != FileType::Directory {
-                unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())?;
+    }
+    assert!(loops > 20, "{loops} loops");
+}
+
+/// Files, directories and links are skipped and followed, up to three times each.
+#[test]
+fn last_word_about_an_entry_counts() {
+    let random = Tree::new(|at| {
+        fs::create_dir(at.join("root")).unwrap(); // links of a random tree lead above it
+        tree::random(&at.join("root"), 1);
+    });
+    for seed in 0..if runs_long() { 500 } else { 6 } {
+        let (_tree, made) = follow::made(seed);
+        for root in [&random.path().join("root"), &made] {
+            for max_depth in [usize::MAX, 1 + usize::try_from(seed).unwrap() % 5] {
+                let read_ahead = usize::try_from(seed).unwrap() % 3;
+                let way = PreOrder { says: Says::Any(seed), max_depth, read_ahead, ..PRE_ORDER };
+                check(root, way, "words");
+                let expected = way.by_std(root).into_iter().map(|answer| (answer.path, answer.what.err()));
+                let expected: Vec<_> = expected.collect();
+                let of_error = |error: lendir::Error| (error.path().to_owned(), error.raw_os_error());
+
+                // Inside of closures, too.
+                let said = way.begin(root).filter_map(|entry| {
+                    way.say(&entry);
+                    Some((entry.path().to_owned(), None))
+                });
+                let said: Vec<_> = said.map(|item| item.unwrap_or_else(of_error)).collect();
+                assert_eq!(said, expected, "filter_map, {way:?}");
+                let (mut tree, mut passed) = (way.begin(root), Vec::new());
+                loop {
+                    let step = tree.find(|entry| {
+                        passed.push((entry.path().to_owned(), None));
+                        way.say(entry);
+                        passed.len() % 3 == 0
+                    });
+                    match step {
+                        Ok(None) => break,
+                        Ok(Some(entry)) => assert_eq!(entry.path(), passed.last().unwrap().0),
+                        Err(error) => passed.push(of_error(error)),
+                    }
+                }
+                assert_eq!(passed, expected, "find, {way:?}");
             }
         }
     }
-    Ok(())
+    let dirs = walk(random.path()).unwrap().filter_map(|entry| {
+        let is_dir = entry.file_type().unwrap().is_dir();
+        is_dir.then(|| entry.path().to_owned())
+    });
+    let is_dir = |path: &PathBuf| path.symlink_metadata().unwrap().is_dir();
+    let expected = PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).filter(is_dir);
+    assert_eq!(dirs.map(Result::unwrap).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    let paths = walk(random.path()).unwrap().paths().map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(paths, PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).collect::<Vec<_>>());
 }
 
 #[test]
-fn removing_on_the_second_visit_removes_a_tree() {
-    for max_open in [1, 32] {
-        for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100)] {
-            let tree = Tree::new(make);
-            remove(&mut walk(tree.path(), max_open, true)).unwrap();
-            assert!(!tree.path().exists());
+fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
+    let tree = Tree::of(&["a/b/c/f", "a/d", "z/y/x"]);
+    let at = |name: &str| tree.path().join(name);
+    symlink("a", at("link")).unwrap();
+    for (max_depth, read_ahead) in [(1, 0), (usize::MAX, 0), (usize::MAX, 2)] {
+        let way = PreOrder { max_depth, read_ahead, ..PRE_ORDER };
+        let roots = ["a", "missing", "z", "a/d", "link", "z/y"].map(at);
+        let expected: Vec<_> = roots.iter().flat_map(|root| way.by_std(root)).collect();
+        assert_eq!(way.all(&mut way.options().open_all(&roots)), expected);
+        let errors: Vec<_> = expected.iter().filter_map(|answer| answer.what.err()).collect();
+        assert_eq!(errors, [libc::ENOENT, libc::ENOTDIR]);
+    }
+    assert!(PRE_ORDER.all(&mut Walk::options().open_all::<&str>([])).is_empty());
+    for (path, errno) in [("missing", libc::ENOENT), ("a/d", libc::ENOTDIR)] {
+        assert_eq!(walk(at(path)).unwrap_err().raw_os_error(), Some(errno));
+    }
+    let refused = Walk::options().follow_root_links(false).open(at("link")).unwrap_err();
+    assert!(matches!(refused.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)), "{refused}");
+}
+
+#[test]
+fn paths_begin_with_that_of_the_root_as_it_is_written() {
+    let tree = Tree::of(&["d/e/f", "d/g"]);
+    let dir = tree.path().join("d").into_os_string().into_string().unwrap();
+    let options = || Walk::options().order(Order::Bytes);
+    let opened =
+        ["", "/", "//", "/."].map(|end| (format!("{dir}{end}"), options().open(format!("{dir}{end}")).unwrap()));
+    let from_fds = ["", ".", "/", "name", "dir/"]
+        .map(|path| (path.to_owned(), options().from_fd(lendir::open(&dir).unwrap(), path)));
+    for (root, mut tree) in opened.into_iter().chain(from_fds) {
+        for (relative, depth, is_last) in [("e", 1, false), ("e/f", 2, true), ("g", 1, true)] {
+            let entry = tree.next_ok(|error| panic!("{error}")).unwrap();
+            assert_eq!(entry.path().as_os_str(), Path::new(&root).join(relative), "{root}");
+            assert_eq!(Some(entry.name_os()), Path::new(relative).file_name(), "{root}");
+            assert_eq!(entry.relative_path().as_os_str(), relative, "{root}");
+            assert_eq!((entry.depth(), entry.is_last()), (depth, is_last), "{root}");
+            let metadata = fs::symlink_metadata(Path::new(&dir).join(relative)).unwrap();
+            assert_eq!((entry.ino(), entry.stat().unwrap().st_ino), (metadata.ino(), metadata.ino()));
+            assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(metadata.mode()));
+            assert_eq!(entry.wrap_error(io::ErrorKind::Other).path(), entry.path());
+            assert_eq!(entry.statx(StatxFlags::INO).unwrap().stx_ino, metadata.ino());
+            assert!(entry.open(OFlags::PATH).is_ok() && entry.numeric_name().is_none());
+            assert_eq!(entry.read_link().unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        }
+        assert!(tree.next().unwrap().is_none());
+    }
+    for root in [".", "./src", "/", "/etc"] {
+        let mut tree = Walk::options().max_depth(1).open(root).unwrap();
+        while let Some(entry) = tree.next().unwrap() {
+            assert_eq!(entry.relative_path(), entry.path().strip_prefix(root).unwrap());
         }
     }
-}
-
-/// Whoever may not mount has `/proc`.
-#[test]
-fn directory_on_another_mount_is_entered_only_if_it_may_be() {
-    for same_mount in [false, true] {
-        let mut walk = Walk::options().same_mount(same_mount).max_depth(2).open("/").unwrap();
-        at_root(&mut walk, |entry, name| {
-            if name != "proc" {
-                entry.skip_below();
-            }
-        });
-        let mut below = Vec::new();
-        for_each(&mut walk, |dir| {
-            assert!(dir.next().unwrap().is_some());
-            below.push(dir.path().to_owned());
-        });
-        let expected = if same_mount { &[][..] } else { &[Path::new("/proc")] };
-        assert_eq!(below, expected, "same mount {same_mount}");
-    }
-}
-
-/// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
-#[test]
-fn whoever_reads_a_lent_directory_loses_nothing() {
-    let (tree, with_link) = (Tree::of(&["a/b/c/", "d/e/", "f"]), Tree::of(&["a/", "b/"]));
-    symlink("/proc/self/fdinfo", with_link.path().join("link")).unwrap();
-    let mut buffer = Buffer::new();
-    let mut read_by_entries = |dir: &Dir<'_>| _ = Entries::new(&dir.fd(), &mut buffer).count().unwrap();
-    let mut listing = Listing::new();
-    let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
-    let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
-    let thens: [fn(&mut Dir<'_>); 5] = [
-        |_| (),
-        |dir| dir.read_into(&mut Listing::new()).unwrap(),
-        |dir| while dir.next().unwrap().is_some() {},
-        |dir| assert_eq!(dir.count().unwrap(), 0),
-        |dir| assert!(dir.find(|_| true).unwrap().is_none()),
-    ];
-    for read in readers {
-        // What the caller chooses holds, though there is no entry left that could come.
-        let mut walk = Walk::open(with_link.path()).unwrap();
-        let mut dir = walk.next().unwrap().unwrap();
-        read(&dir);
-        assert!(dir.next().unwrap().is_none());
-        dir.skip_name("a");
-        assert!(dir.follow_name("link"));
-        let visits = walked(&mut walk, |_| Plan::ALL);
-        assert_eq!(directories(&visits), ["b", "link"].map(|name| with_link.path().join(name)));
-        for then in thens {
-            let mut walk = Walk::open(tree.path()).unwrap();
-            let mut visits = 0;
-            while let Some(mut dir) = walk.next().unwrap() {
-                read(&dir);
-                then(&mut dir);
-                visits += 1;
-            }
-            assert_eq!(visits, 6);
-        }
-    }
-    let (mut dir, mut listing) = (lendir::read_dir(tree.path()).unwrap(), Listing::new());
-    for _ in 0..2 {
-        listing.read(dir.fd()).unwrap();
-        assert_eq!(listing.len(), 3);
-    }
-    dir.read_into(&mut listing).unwrap();
-    assert_eq!(listing.len(), 3);
-}
-
-#[test]
-fn calls_on_a_directory_are_about_that_directory() {
-    let tree = Tree::of(&["a/b/", "file"]);
-    let mut walk = Walk::open(tree.path()).unwrap();
-    while let Some(mut dir) = walk.next().unwrap() {
-        let (path, depth) = (dir.path(), dir.depth());
-        let stat = dir.stat().unwrap();
-        assert_eq!(stat.st_ino, rustix::fs::stat(path).unwrap().st_ino);
-        assert_eq!(dir.statx(lendir::StatxFlags::INO).unwrap().stx_ino, stat.st_ino);
-        let error = dir.error(rustix::io::Errno::PERM);
-        assert_eq!((error.path(), error.depth(), errno(&error)), (path, depth, libc::EPERM));
-        while let Some(entry) = dir.next().unwrap() {
-            let error = entry.error(rustix::io::Errno::PERM);
-            assert_eq!((error.path(), error.depth()), (&*entry.path(), entry.depth()));
-            assert_eq!((&*entry.path(), entry.depth()), (&*path.join(entry.name_os()), depth + 1));
-        }
-        assert_eq!(dir.count().unwrap(), 0, "entries after the end");
-    }
-    let mut walk = Walk::open(tree.path()).unwrap();
-    let mut counts = Vec::new();
-    while let Some(mut dir) = walk.next().unwrap() {
-        counts.push((dir.name_os().to_owned(), dir.count().unwrap()));
-    }
-    let root = tree.path().file_name().unwrap().to_owned();
-    assert_eq!(counts, [(root, 2), ("a".into(), 1), ("b".into(), 0)]);
 }

@@ -10,7 +10,7 @@ use crate::signals;
 use crate::support::machine;
 use crate::support::process;
 use crate::support::scan::{ORDERS, Scan, errno, type_by_std};
-use lendir::{Buffer, Dir, Entries, FileType, Listing, Order, ReadDir, Walk};
+use lendir::{Buffer, Dir, Entries, FileType, Listing, Order, ReadDir};
 use libc::{EINVAL, ESPIPE};
 use scenarios::{Outcome, Scenario, file, long_names, record, scenarios, when};
 use std::fs::{self, File};
@@ -147,7 +147,7 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
                 },
             ];
             for (number, read) in reads.into_iter().enumerate() {
-                let mut walk = Walk::open(&path).unwrap();
+                let mut walk = lendir::walk_dirs(&path).unwrap();
                 let count = read(&mut walk.next().unwrap().unwrap(), &mut listing);
                 assert!(count == entries as u64 || number >= 3, "way {number}: {count} entries");
                 // What was fetched and not lent cannot be read again.

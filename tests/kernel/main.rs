@@ -6,7 +6,7 @@
 //! - `hostile`: a server that answers with whatever it likes;
 //! - `examples`: the examples, as programs, where directories list no types;
 //! - `procfs`: processes that come and go, or belong to others;
-//! - `walk`: a walk in any of these conditions; `walk::read_tree`: a `ReadTree`.
+//! - `walks`: a walk in any of these conditions; `walk::walk`: a `Walk`.
 //!
 //! A new file system is a line of `file_systems`.
 //!
@@ -30,4 +30,4 @@ mod suite;
 mod support;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod trap;
-mod walk;
+mod walks;

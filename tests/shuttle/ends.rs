@@ -2,7 +2,7 @@
 
 use super::{DIRECTORIES, any_way, begin, endings, explore, make};
 use crate::tree::Tree;
-use lendir::Walk;
+use lendir::WalkDirs;
 use shuttle::rand::{Rng, thread_rng};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
-        let _ = begin(&tree, second_visits, max_open).spread(thread_rng().gen_range(1..5), |worker| {
+        let _ = begin(&tree, second_visits, max_open).run_parallel(thread_rng().gen_range(1..5), |worker| {
             (0..thread_rng().gen_range(0..8)).take_while(|_| worker.next().unwrap().is_some()).count()
         });
     });
@@ -61,11 +61,11 @@ fn state_whose_clone_panics_hangs_nothing() {
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
-        let options = Walk::options().second_visits(second_visits).max_open(max_open).with_state(fuse);
+        let options = WalkDirs::options().second_visits(second_visits).max_open(max_open).with_state(fuse);
         let walk = options.open(tree.path()).unwrap();
-        let spread = AssertUnwindSafe(|| {
-            walk.spread(thread_rng().gen_range(1..5), |worker| while worker.next().unwrap().is_some() {})
+        let parallel = AssertUnwindSafe(|| {
+            walk.run_parallel(thread_rng().gen_range(1..5), |worker| while worker.next().unwrap().is_some() {})
         });
-        let _ = catch_unwind(spread);
+        let _ = catch_unwind(parallel);
     });
 }

@@ -2,12 +2,12 @@
 
 use super::{explore, make};
 use crate::tree::{Random, Tree};
-use lendir::{Order, ReadTree};
+use lendir::{Order, Walk};
 use shuttle::rand::{Rng, thread_rng};
 use std::path::PathBuf;
 
 /// What comes of so many calls, with words that depend on the seed.
-fn read(tree: &mut ReadTree, words: u64, calls: usize) -> Vec<Result<PathBuf, PathBuf>> {
+fn read(tree: &mut Walk, words: u64, calls: usize) -> Vec<Result<PathBuf, PathBuf>> {
     let mut come = Vec::new();
     while come.len() < calls {
         match tree.next() {
@@ -15,8 +15,8 @@ fn read(tree: &mut ReadTree, words: u64, calls: usize) -> Vec<Result<PathBuf, Pa
             Err(error) => come.push(Err(error.path().to_owned())),
             Ok(Some(entry)) => {
                 match Random::of(&(words, entry.path())).below(12) {
-                    0 => entry.skip_below(),
-                    1 => entry.skip_rest(),
+                    0 => entry.skip_subtree(),
+                    1 => entry.skip_rest_of_dir(),
                     2 => entry.follow(),
                     _ => {}
                 }
@@ -32,7 +32,7 @@ fn threads_that_read_ahead_change_nothing() {
     let tree = Tree::new(make);
     explore(2000, move || {
         let roots = ["", "m/m", "missing", "a"].map(|root| tree.path().join(root));
-        let options = || ReadTree::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
+        let options = || Walk::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
         let (words, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
         let expected = read(&mut options().open_all(&roots), words, calls);
         let ahead = options().read_ahead(thread_rng().gen_range(1..4));

@@ -1,4 +1,4 @@
-//! The time of each visit, by a clock that several threads share: it shows the order that `Walk::spread` promises.
+//! The time of each visit, by a clock that several threads share: it shows the order that `WalkDirs::run_parallel` promises.
 
 use lendir::{Dir, Error, Worker};
 use std::collections::HashMap;

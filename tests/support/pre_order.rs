@@ -1,16 +1,16 @@
-//! What a [`ReadTree`] lends, and what it must lend according to `std::fs`: one model for all tests.
+//! What a [`Walk`] lends, and what it must lend according to `std::fs`: one model for all tests.
 
 use super::scan::{Found, sorted, type_by_std};
 use super::tree::Random;
 use super::visits::{Visit, What, is_entered};
-use lendir::{FileType, Order, ReadTree, TreeEntry, TreeOptions};
+use lendir::{FileType, Order, Walk, WalkEntry, WalkOptions};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// One answer of [`ReadTree::next`].
+/// One answer of [`Walk::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub path: PathBuf,
@@ -65,23 +65,23 @@ impl PreOrder {
         }
     }
 
-    pub fn say(&self, entry: &TreeEntry<'_>) {
+    pub fn say(&self, entry: &WalkEntry<'_>) {
         for word in self.words(entry.path()) {
             match word {
-                Word::SkipBelow => entry.skip_below(),
-                Word::SkipRest => entry.skip_rest(),
+                Word::SkipBelow => entry.skip_subtree(),
+                Word::SkipRest => entry.skip_rest_of_dir(),
                 Word::Follow => entry.follow(),
                 Word::Stat => drop(entry.stat().unwrap()),
             }
         }
     }
 
-    pub fn options(&self) -> TreeOptions {
-        let options = ReadTree::options().max_depth(self.max_depth).max_open(self.max_open);
+    pub fn options(&self) -> WalkOptions {
+        let options = Walk::options().max_depth(self.max_depth).max_open(self.max_open);
         options.order(self.order).read_ahead(self.read_ahead)
     }
 
-    pub fn begin(&self, root: impl AsRef<Path>) -> ReadTree {
+    pub fn begin(&self, root: impl AsRef<Path>) -> Walk {
         self.options().open(root).unwrap()
     }
 
@@ -90,7 +90,7 @@ impl PreOrder {
     }
 
     /// All that is left.
-    pub fn all(&self, tree: &mut ReadTree) -> Vec<Answer> {
+    pub fn all(&self, tree: &mut Walk) -> Vec<Answer> {
         let mut answers = Vec::new();
         while let Some(answer) = next(tree, |entry| self.say(entry)) {
             answers.push(answer);
@@ -142,7 +142,7 @@ fn answer(path: &Path, depth: usize, what: Result<bool, i32>) -> Answer {
 }
 
 /// The next answer, after `say` of its entry, which is checked.
-pub fn next(tree: &mut ReadTree, say: impl FnOnce(&TreeEntry<'_>)) -> Option<Answer> {
+pub fn next(tree: &mut Walk, say: impl FnOnce(&WalkEntry<'_>)) -> Option<Answer> {
     match tree.next() {
         Ok(None) => None,
         Err(error) => match Visit::from(&error) {

@@ -2,7 +2,7 @@
 
 use super::scan::{self, Found, ORDERS, errno, sorted, type_by_std};
 use super::tree::Random;
-use lendir::{Dir, Error, FileType, Listing, Order, Walk, Worker};
+use lendir::{Dir, Error, FileType, Listing, Order, WalkDirs, Worker};
 use rustix::fs::{CWD, fstat};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ pub trait Next<S = ()> {
     fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
 }
 
-impl<S: Clone> Next<S> for Walk<S> {
+impl<S: Clone> Next<S> for WalkDirs<S> {
     fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         self.next()
     }
@@ -29,7 +29,7 @@ impl<S: Clone + Send> Next<S> for Worker<'_, S> {
     }
 }
 
-/// One answer of [`Walk::next`], or an error of [`Dir::next`].
+/// One answer of [`WalkDirs::next`], or an error of [`Dir::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub path: PathBuf,
@@ -54,7 +54,7 @@ pub struct Plan {
     pub lend: usize,
     /// Whether it then reads the whole directory into a `Listing`.
     pub read: Option<Order>,
-    /// At which of these entries it calls [`Dir::skip_all`].
+    /// At which of these entries it calls [`Dir::skip_subdirs`].
     pub leave: Option<usize>,
     /// What it does with an entry.
     pub prune: fn(u64, &[u8]) -> Prune,
@@ -114,8 +114,8 @@ impl Prune {
     }
 }
 
-pub fn walk(root: &Path, max_open: usize, second_visits: bool) -> Walk {
-    Walk::options().max_open(max_open).second_visits(second_visits).open(root).unwrap()
+pub fn walk(root: &Path, max_open: usize, second_visits: bool) -> WalkDirs {
+    WalkDirs::options().max_open(max_open).second_visits(second_visits).open(root).unwrap()
 }
 
 /// All that is left of `walk`, with each directory treated by the plan for its path.
@@ -206,7 +206,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
     let mut error = None;
     while found.len() < plan.lend {
         if plan.leave == Some(found.len()) {
-            dir.skip_all();
+            dir.skip_subdirs();
         }
         match dir.next() {
             Ok(None) => {
@@ -222,12 +222,12 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
                 }
                 match plan.prune(&entry.name) {
                     Prune::No => {}
-                    Prune::Skip => lent.skip_below(),
+                    Prune::Skip => lent.skip_subtree(),
                     Prune::SkipName => {
                         dir.skip_name(&entry.name);
                     }
                     Prune::Both => {
-                        lent.skip_below();
+                        lent.skip_subtree();
                         (0..2).for_each(|_| dir.skip_name(&entry.name));
                     }
                 }

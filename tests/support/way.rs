@@ -1,7 +1,7 @@
 //! The ways to walk a tree.
 
 use super::visits::Plan;
-use lendir::{Order, Walk, WalkOptions};
+use lendir::{Order, WalkDirs, WalkDirsOptions};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -25,8 +25,8 @@ impl Way {
     }
 
     /// The options of the walk. The caller sorts.
-    pub fn options(self) -> WalkOptions {
-        let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
+    pub fn options(self) -> WalkDirsOptions {
+        let options = WalkDirs::options().max_open(self.max_open).max_depth(self.max_depth);
         options.second_visits(self.second_visits).same_mount(self.is_on_one_mount)
     }
 }

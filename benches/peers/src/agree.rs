@@ -1,13 +1,13 @@
-//! `read_tree` against `WalkDir`: what they say of random trees, sorted and not, to each depth, with and without links followed,
+//! `walk` against `WalkDir`: what they say of random trees, sorted and not, to each depth, with and without links followed,
 //! and with directories that may not be read.
 //!
 //! They differ in three ways, which [`by_walkdir`] evens out:
 //!
-//! - `WalkDir` returns the error of a followed link in place of its entry, and `read_tree` after it.
-//! - For `read_tree` a dangling link is no error, and a link at the maximum depth is not followed.
-//! - Below a followed link, `read_tree` also refuses a directory that it is in already and that it comes to by no link.
+//! - `WalkDir` returns the error of a followed link in place of its entry, and `walk` after it.
+//! - For `walk` a dangling link is no error, and a link at the maximum depth is not followed.
+//! - Below a followed link, `walk` also refuses a directory that it is in already and that it comes to by no link.
 
-use lendir::{Order, ReadTree};
+use lendir::{Order, Walk};
 use lendir_benches::directories::{fastest_root, mix};
 use rustix::fs::{Gid, Uid};
 use rustix::io::{self, Errno};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::{iter, thread};
 use walkdir::{DirEntryExt, WalkDir};
 
-pub const LABEL: &str = "read_tree and WalkDir";
+pub const LABEL: &str = "walk and WalkDir";
 
 const TREES: u64 = 60;
 const ENTRIES: usize = 60;
@@ -110,7 +110,7 @@ struct Way {
     sorted: bool,
     follow: bool,
     max_depth: usize,
-    /// Of `read_tree`.
+    /// Of `walk`.
     max_open: usize,
 }
 
@@ -142,7 +142,7 @@ fn check_tree(number: u64, seen: &mut Seen) {
             assert_eq!(
                 (differ, ours.len()),
                 (None, theirs.len()),
-                "tree {number}, {way:?}: what differs first, of `read_tree` and of `WalkDir`, and how much they say"
+                "tree {number}, {way:?}: what differs first, of `walk` and of `WalkDir`, and how much they say"
             );
             seen.add(&ours);
         }
@@ -151,7 +151,7 @@ fn check_tree(number: u64, seen: &mut Seen) {
 
 fn by_read_tree(root: &Path, way: Way) -> Vec<Item> {
     let order = if way.sorted { Order::Bytes } else { Order::Unsorted };
-    let options = ReadTree::options().max_depth(way.max_depth).max_open(way.max_open).order(order);
+    let options = Walk::options().max_depth(way.max_depth).max_open(way.max_open).order(order);
     let mut tree = options.open(root).expect("cannot open the root");
     let mut items = Vec::new();
     loop {

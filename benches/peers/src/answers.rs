@@ -1,6 +1,6 @@
 //! The answers to the questions of `monitors`: each way finds what is asked for below a directory, and writes a line for each.
 
-use lendir::{Buffer, Entries, Walk};
+use lendir::{Buffer, Entries};
 use procfs::process::{FDTarget, all_processes};
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, OwnedFd};
@@ -172,7 +172,7 @@ pub fn cgroups_by_walkdir(root: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
-    let mut walk = Walk::open(root).expect("cannot open the root");
+    let mut walk = lendir::walk_dirs(root).expect("cannot open the root");
     while let Some(cgroup) = walk.next().transpose() {
         let Ok(cgroup) = cgroup else { continue };
         let Ok(procs) = openat(cgroup.fd(), PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };

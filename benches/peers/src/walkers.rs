@@ -5,7 +5,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use jwalk::Parallelism;
 use lendir_benches::contender::{Contender, Reader};
 use lendir_benches::trees::{Answer, Order, Tree};
-use lendir_benches::walkers::{cores, lendir_spread, read_tree_paths, read_tree_sorted};
+use lendir_benches::walkers::{cores, lendir_parallel, walk_paths, walk_sorted};
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -18,9 +18,9 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
     let sorted = tree.oracle(Answer::ByEntry(Order::Sorted));
     let threads = cores();
     vec![
-        read_tree_sorted(tree),
-        read_tree_paths(tree),
-        lendir_spread(tree),
+        walk_sorted(tree),
+        walk_paths(tree),
+        lendir_parallel(tree),
         Contender::reading("walkdir", unsorted(), Walkdir { root, sorted: false }),
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
         Contender::reading("walkdir, paths", tree.oracle(Answer::Paths), WalkdirPaths(root)),
@@ -119,7 +119,7 @@ impl Reader for Jwalk<'_> {
 
 /// The bytes of all names, while `threads` threads read ahead of this one.
 pub fn read_ahead(root: &Path, threads: usize) -> u64 {
-    let options = lendir::ReadTree::options().order(lendir::Order::Bytes).read_ahead(threads);
+    let options = lendir::Walk::options().order(lendir::Order::Bytes).read_ahead(threads);
     let (mut tree, mut bytes) = (options.open(root).expect("cannot open the root"), 0);
     while let Some(entry) = tree.next().expect("cannot read the directory") {
         bytes += entry.name().len() as u64;

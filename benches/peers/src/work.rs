@@ -2,7 +2,7 @@
 //! `lendir`, which hands files over to other threads by a bounded channel, or by rayon.
 
 use ignore::{WalkBuilder, WalkState};
-use lendir::{FileType, Walk};
+use lendir::{FileType, WalkDirs};
 use lendir_benches::contender::{Contender, Oracle};
 use lendir_benches::ratio::{Bench, Table};
 use lendir_benches::{Arguments, trees::Fixture};
@@ -111,7 +111,7 @@ fn by_ignore(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
 
 /// Calls `send` for up to 16 files of a directory at a time. Returns how many files there are.
 fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CString>) + Sync) -> u64 {
-    let parts = Walk::options().open_all(roots).spread(threads, |worker| {
+    let parts = WalkDirs::options().open_all(roots).run_parallel(threads, |worker| {
         let mut files = 0;
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
             let mut names = Vec::new();

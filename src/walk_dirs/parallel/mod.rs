@@ -1,4 +1,4 @@
-//! `Walk::spread`: the same walk on several threads. It starts them, and gathers what they return. It does not know
+//! `WalkDirs::run_parallel`: the same walk on several threads. It starts them, and gathers what they return. It does not know
 //! where in the tree a thread is, nor how a part is split off.
 
 mod split;
@@ -7,7 +7,7 @@ mod worker;
 
 pub use worker::Worker;
 
-use super::Walk;
+use super::WalkDirs;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, PoisonError, mpsc, thread};
 use crate::walk_dirs::lender::Lender;
@@ -16,10 +16,10 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use work_queue::{Others, WorkQueue};
 
-/// The fewest threads of `spread(0)`. On a cold disk they wait in parallel, whatever the core count.
+/// The fewest threads of `run_parallel(0)`. On a cold disk they wait in parallel, whatever the core count.
 const MIN_THREADS: usize = 8;
 
-impl<S: Clone> Walk<S> {
+impl<S: Clone> WalkDirs<S> {
     /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
     /// [`Worker::index`].
     ///
@@ -34,13 +34,13 @@ impl<S: Clone> Walk<S> {
     ///
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
-    /// [second visit](crate::WalkOptions::second_visits) after theirs. A huge directory is read by one thread: to divide the work on its
+    /// [second visit](crate::WalkDirsOptions::second_visits) after theirs. A huge directory is read by one thread: to divide the work on its
     /// files among several, send them over a channel, as [the recipe](crate::recipes#threads) does.
     ///
     /// ```
-    /// use lendir::{Error, Walk};
+    /// use lendir::{Error, WalkDirs};
     ///
-    /// let parts = Walk::open("/sys/class")?.spread(2, |worker| {
+    /// let parts = lendir::walk_dirs("/sys/class")?.run_parallel(2, |worker| {
     ///     let mut count = 0;
     ///     while let Some(mut dir) = worker.next()? {
     ///         while let Some(_entry) = dir.next()? {
@@ -67,16 +67,16 @@ impl<S: Clone> Walk<S> {
     ///
     /// | Costs | |
     /// |---|---|
-    /// | each thread | a [`Buffer`](crate::Buffer), and at most [`max_open`](crate::WalkOptions::max_open) descriptors: 64 threads × 32 exceed a `ulimit -n` of 1024, so lower `max_open` |
+    /// | each thread | a [`Buffer`](crate::Buffer), and at most [`max_open`](crate::WalkDirsOptions::max_open) descriptors: 64 threads × 32 exceed a `ulimit -n` of 1024, so lower `max_open` |
     /// | a part of the roots | a clone of the state |
     /// | a part of the directories at a level | a copy of their names and of their path, two clones of the state, and a duplicate of the level's descriptor: one more for each part that no thread has taken yet |
     /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
-    /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](crate::WalkOptions::max_open) |
+    /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](crate::WalkDirsOptions::max_open) |
     /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
     /// | a part, once a link was followed | a copy of what is known of the directories above; what is not known yet, each thread queries again |
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "what the closures return can be the error of a `?` in them"]
-    pub fn spread<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
+    pub fn run_parallel<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
     where
         S: Send,
     {

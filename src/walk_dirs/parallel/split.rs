@@ -130,7 +130,7 @@ impl<S: Clone> Traversal<S> {
 mod tests {
     use super::MAX_PATH;
     use crate::walk_dirs::traversal::Traversal;
-    use crate::{Listing, Walk};
+    use crate::{Listing, WalkDirs};
     use rustix::fs::{Mode, mkdirat};
 
     /// What was split off.
@@ -153,7 +153,7 @@ mod tests {
             mkdirat(&level, name, Mode::RWXU).unwrap();
             level = crate::openat(&level, name).unwrap();
         }
-        let mut walk = Walk::options().max_open(2 * levels).second_visits(second_visits).open(tree.path()).unwrap();
+        let mut walk = WalkDirs::options().max_open(2 * levels).second_visits(second_visits).open(tree.path()).unwrap();
         let (mut listing, mut parts) = (Listing::new(), Parts::default());
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();

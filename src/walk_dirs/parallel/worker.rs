@@ -1,4 +1,4 @@
-//! `Worker`: what each thread of `Walk::spread` lends directories by, and how it leaves the work to the others. It does
+//! `Worker`: what each thread of `WalkDirs::run_parallel` lends directories by, and how it leaves the work to the others. It does
 //! not know how a part is split off, nor when a thread starts.
 
 use super::work_queue::Others;
@@ -10,10 +10,10 @@ use crate::walk_dirs::traversal::Traversal;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// One of the threads of [`Walk::spread`](crate::Walk::spread). It lends directories as the [`Walk`](crate::Walk) does, each of
+/// One of the threads of [`WalkDirs::run_parallel`](crate::WalkDirs::run_parallel). It lends directories as the [`WalkDirs`](crate::WalkDirs) does, each of
 /// them to one thread only.
 ///
-/// It stays in its closure, because its lifetime `'scope` is that of one `spread`, and on its thread, because it is not `Send`.
+/// It stays in its closure, because its lifetime `'scope` is that of one `run_parallel`, and on its thread, because it is not `Send`.
 /// So it can neither be kept nor replaced by another.
 pub struct Worker<'scope, S = ()> {
     lender: Lender<S>,
@@ -28,19 +28,19 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         Self { lender, others, index, on_its_thread: PhantomData }
     }
 
-    /// As [`Walk::next`](crate::Walk::next): lends a directory that no other thread is lent, and is `None` once nothing is
+    /// As [`WalkDirs::next`](crate::WalkDirs::next): lends a directory that no other thread is lent, and is `None` once nothing is
     /// left. Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
     /// Never `while let Ok(Some(dir))`: it takes an error for the end, of this thread only.
     ///
     /// # Errors
     ///
-    /// What [`Walk::next`](crate::Walk::next) can fail with.
+    /// What [`WalkDirs::next`](crate::WalkDirs::next) can fail with.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         Ok(if self.lender.advance(Some(&self.others))? { Some(self.lender.lend()) } else { None })
     }
 
-    /// As [`Walk::next_ok`](crate::Walk::next_ok).
+    /// As [`WalkDirs::next_ok`](crate::WalkDirs::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
         until_ok(|| self.lender.advance(Some(&self.others)), on_error).then(|| self.lender.lend())
@@ -50,7 +50,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// entries. The compiler refuses to use this thread's after this call.
     ///
     /// ```
-    /// let found = lendir::Walk::open("/sys/class")?.spread(2, |worker| {
+    /// let found = lendir::walk_dirs("/sys/class")?.run_parallel(2, |worker| {
     ///     while let Some(mut dir) = worker.next_ok(|error| eprintln!("{error}")) {
     ///         while let Some(entry) = dir.next_ok(|error| eprintln!("{error}")) {
     ///             if entry.name() == b"net" {
@@ -69,15 +69,15 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         self.others.queue.stop();
     }
 
-    /// The number of this thread: 0 for the caller's own, less than what `spread` was passed for the others, in the order in which
+    /// The number of this thread: 0 for the caller's own, less than what `run_parallel` was passed for the others, in the order in which
     /// they begin. The variables of the closure are each thread's own. For memory of each thread's own that outlives the walk, pass
-    /// `spread` a number: how many threads 0 takes depends on the machine.
+    /// `run_parallel` a number: how many threads 0 takes depends on the machine.
     ///
     /// ```
     /// use std::sync::Mutex;
     ///
     /// let lines: Vec<_> = (0..4).map(|_| Mutex::new(Vec::new())).collect(); // one for each thread
-    /// let _ = lendir::Walk::open("/sys/class")?.spread(lines.len(), |worker| {
+    /// let _ = lendir::walk_dirs("/sys/class")?.run_parallel(lines.len(), |worker| {
     ///     let lines = &lines[worker.index()];
     ///     while let Some(dir) = worker.next_ok(|error| eprintln!("{error}")) {
     ///         lines.lock().unwrap().push(dir.path().to_owned());

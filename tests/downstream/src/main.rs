@@ -1,5 +1,5 @@
 //! Reads one directory in each way to write the loop, with `Entries` and with rustix's `RawDir`, whose caller skips the dots. Then
-//! reads a tree, with `Walk`, with `ReadTree` and with `RawDir`.
+//! reads a tree, with `WalkDirs`, with `Walk` and with `RawDir`.
 //!
 //! `lendir-downstream DIRECTORY TREE` prints a line for each loop: the reader, the loop, and how many entries it saw. Each loop
 //! runs in one call of `measured`, so callgrind can count the instructions of that call alone.
@@ -56,8 +56,8 @@ fn main() -> io::Result<()> {
         ("RawDir", &dir, raw_dir::LOOPS),
         ("Entries", &dir, entries::LOOPS),
         ("RawDir", &tree, walk::BY_HAND),
-        ("Walk", &tree, walk::LOOPS),
-        ("ReadTree", &tree, walk::READ_TREE),
+        ("WalkDirs", &tree, walk::LOOPS),
+        ("Walk", &tree, walk::ENTRIES),
     ] {
         for &(name, read) in loops {
             input.dir = lendir::open(path)?;

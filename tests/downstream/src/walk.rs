@@ -1,7 +1,7 @@
-//! The loops over a tree, with `Walk`, with `ReadTree`, and by hand with `RawDir`.
+//! The loops over a tree, with `WalkDirs`, with `Walk`, and by hand with `RawDir`.
 
 use crate::{Input, Loop, look_at};
-use lendir::{FileType, ReadTree, Walk, Worker};
+use lendir::{FileType, Walk, WalkDirs, Worker};
 use rustix::fs::{Mode, OFlags, RawDir, openat};
 use std::ffi::CStr;
 use std::io;
@@ -11,21 +11,21 @@ use std::os::fd::AsFd;
 pub const BY_HAND: &[(&str, Loop)] = &[("walk", by_hand)];
 
 pub const LOOPS: &[(&str, Loop)] = &[
-    ("walk", plain),
-    ("walk_closure", closure),
-    ("walk_boxed", boxed),
-    ("walk_mount", same_mount),
-    ("walk_spread", spread),
+    ("walk_dirs", plain),
+    ("walk_dirs_closure", closure),
+    ("walk_dirs_boxed", boxed),
+    ("walk_dirs_mount", same_mount),
+    ("walk_dirs_parallel", parallel),
 ];
 
-pub const READ_TREE: &[(&str, Loop)] = &[("read_tree", read_tree)];
+pub const ENTRIES: &[(&str, Loop)] = &[("walk", entries)];
 
-fn walk(input: &Input) -> io::Result<Walk> {
-    Ok(Walk::options().from_fd(input.dir.try_clone()?, ""))
+fn begin(input: &Input) -> io::Result<WalkDirs> {
+    Ok(WalkDirs::options().from_fd(input.dir.try_clone()?, ""))
 }
 
 fn plain(input: &mut Input) -> io::Result<u64> {
-    let mut walk = walk(input)?;
+    let mut walk = begin(input)?;
     let mut seen = 0;
     while let Some(mut dir) = walk.next()? {
         read_all!(dir, seen);
@@ -34,7 +34,7 @@ fn plain(input: &mut Input) -> io::Result<u64> {
 }
 
 fn closure(input: &mut Input) -> io::Result<u64> {
-    let mut walk = walk(input)?;
+    let mut walk = begin(input)?;
     let mut seen = 0;
     let mut read = || -> io::Result<()> {
         while let Some(mut dir) = walk.next()? {
@@ -47,7 +47,7 @@ fn closure(input: &mut Input) -> io::Result<u64> {
 }
 
 fn boxed(input: &mut Input) -> io::Result<u64> {
-    let mut walk = walk(input)?;
+    let mut walk = begin(input)?;
     let mut read: Box<dyn FnMut() -> io::Result<u64>> = Box::new(move || {
         let mut seen = 0;
         while let Some(mut dir) = walk.next()? {
@@ -59,7 +59,7 @@ fn boxed(input: &mut Input) -> io::Result<u64> {
 }
 
 fn same_mount(input: &mut Input) -> io::Result<u64> {
-    let mut walk = Walk::options().same_mount(true).from_fd(input.dir.try_clone()?, "");
+    let mut walk = WalkDirs::options().same_mount(true).from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
     while let Some(mut dir) = walk.next()? {
         read_all!(dir, seen);
@@ -67,7 +67,7 @@ fn same_mount(input: &mut Input) -> io::Result<u64> {
     Ok(seen)
 }
 
-fn spread(input: &mut Input) -> io::Result<u64> {
+fn parallel(input: &mut Input) -> io::Result<u64> {
     let work = |worker: &mut Worker| {
         let mut seen = 0;
         while let Some(mut dir) = worker.next()? {
@@ -75,11 +75,11 @@ fn spread(input: &mut Input) -> io::Result<u64> {
         }
         Ok(seen)
     };
-    walk(input)?.spread(1, work).pop().expect("BUG: no thread has run")
+    begin(input)?.run_parallel(1, work).pop().expect("BUG: no thread has run")
 }
 
-fn read_tree(input: &mut Input) -> io::Result<u64> {
-    let mut tree = ReadTree::options().from_fd(input.dir.try_clone()?, "");
+fn entries(input: &mut Input) -> io::Result<u64> {
+    let mut tree = Walk::options().from_fd(input.dir.try_clone()?, "");
     let mut seen = 0;
     read_all!(tree, seen);
     Ok(seen)

@@ -4,7 +4,7 @@ use super::contents::{Doomed, remove_directories};
 use super::reading::all;
 use crate::mounted::Mounted;
 use crate::support::scan::{End, Found, Scan};
-use lendir::{Buffer, Entries, FileType, Walk};
+use lendir::{Buffer, Entries, FileType};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 
@@ -78,7 +78,7 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
         for number in 0..COUNT {
             fs::create_dir_all(path.join(number.to_string())).unwrap();
         }
-        let mut walk = Walk::open(&path).unwrap();
+        let mut walk = lendir::walk_dirs(&path).unwrap();
         let mut root = walk.next().unwrap().expect("the walk did not lend the root");
         let mut left = removed;
         while left > 0 {
@@ -86,7 +86,7 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
             // cgroup2 creates files there.
             if entry.file_type().unwrap() == FileType::Directory {
                 unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::REMOVEDIR).unwrap();
-                entry.skip_below();
+                entry.skip_subtree();
                 left -= 1;
             }
         }

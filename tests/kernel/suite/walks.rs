@@ -8,7 +8,7 @@ use crate::support::machine;
 use crate::support::tree::make;
 use crate::support::visits::Plan;
 use crate::support::way::{PLAIN, Way};
-use crate::walk::{Told, WAYS, remove_contents};
+use crate::walks::{Told, WAYS, remove_contents};
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -37,10 +37,10 @@ fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> 
 pub fn walks_tell_what_std_tells(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
         for way in WAYS {
-            if way.read_tree(tree).sorted().entries != expected.entries {
-                return Err(format!("a `ReadTree`, {way:?}, and `std` differ on {}", tree.display()));
+            if way.walk(tree).sorted().entries != expected.entries {
+                return Err(format!("a `Walk`, {way:?}, and `std` differ on {}", tree.display()));
             }
-            let told = way.walk(tree);
+            let told = way.walk_dirs(tree);
             if way.second_visits && told.left.len() != expected.visited.len() {
                 return Err(format!("{way:?}: {} second visits in {}", told.left.len(), tree.display()));
             }
@@ -77,8 +77,8 @@ pub fn walks_are_complete_despite_signals(mounted: &Mounted) {
     let rounds = if machine::runs_long() { 100 } else { 1 };
     for _ in 0..rounds {
         for way in WAYS {
-            assert_eq!(way.walk(&tree).sorted(), expected, "{way:?}");
-            assert_eq!(way.read_tree(&tree).sorted().entries, expected.entries, "a `ReadTree`, {way:?}");
+            assert_eq!(way.walk_dirs(&tree).sorted(), expected, "{way:?}");
+            assert_eq!(way.walk(&tree).sorted().entries, expected.entries, "a `Walk`, {way:?}");
         }
     }
     assert!(signals::received() > before, "no signal came");
@@ -109,7 +109,7 @@ pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
 }
 
 fn check(way: Way, tree: &Path, staying: &[PathBuf]) {
-    for told in [way.walk(tree), way.read_tree(tree)] {
+    for told in [way.walk_dirs(tree), way.walk(tree)] {
         let mut times: BTreeMap<_, _> = staying.iter().map(|path| (path, 0)).collect();
         for entry in &told.entries {
             if let Some(times) = times.get_mut(entry) {

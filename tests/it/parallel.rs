@@ -1,0 +1,81 @@
+//! What `WalkDirs::run_parallel` promises. A new test belongs in
+//!
+//! - `lends`: together the threads lend what one lends, in its order, and all of them work;
+//! - `ends`: a closure that returns early, stops or panics; `endings` has what `tests/shuttle` shares;
+//! - `trouble`: the tree changes meanwhile, or rights are missing;
+//! - `limits`: few descriptors, threads or cores.
+
+mod endings;
+mod ends;
+mod lends;
+mod limits;
+mod trouble;
+
+use crate::support::tree::Tree;
+use crate::support::way::{PLAIN, POST, Way};
+use crate::visits::{Next, Visit, What, by_std, in_one_order, walked};
+use lendir::{Dir, WalkDirs};
+use std::ffi::OsString;
+use std::path::Path;
+
+pub const THREADS: [usize; 3] = [1, 2, 8];
+
+const TIGHT: Way = Way { max_open: 4, ..POST };
+
+const WAYS: [Way; 7] = [
+    PLAIN,
+    Way { is_sorted: true, ..PLAIN },
+    Way { is_on_one_mount: true, ..PLAIN },
+    Way { max_open: 4, ..PLAIN },
+    POST,
+    TIGHT,
+    Way { is_sorted: true, is_on_one_mount: true, ..TIGHT },
+];
+
+impl Way {
+    fn begin(self, root: &Path) -> WalkDirs {
+        self.options().open(root).unwrap()
+    }
+
+    /// What all threads together must lend.
+    fn by_std(self, root: &Path) -> Vec<Visit> {
+        in_one_order(by_std(root, self.second_visits, |_| self.plan()))
+    }
+
+    /// What they lend.
+    fn run_parallel(self, root: &Path, threads: usize) -> Vec<Visit> {
+        let parts = self.begin(root).run_parallel(threads, |worker| walked(worker, |_| self.plan()));
+        assert!(parts.len() <= threads, "{} of {threads} threads", parts.len());
+        in_one_order(parts.into_iter().flatten())
+    }
+
+    fn check(self, tree: &Tree, expected: &[Visit], threads: usize) {
+        assert_eq!(self.run_parallel(tree.path(), threads), expected, "{self:?}, {threads} threads");
+    }
+}
+
+/// The path of a visit, and whether it is the second. A `PathBuf` would be compared name by name, which takes longer than
+/// the walk.
+type PathOf = (OsString, bool);
+
+fn path_of(dir: &Dir<'_>) -> PathOf {
+    (dir.path().into(), dir.is_second_visit())
+}
+
+fn paths_of(visits: &[Visit]) -> Vec<PathOf> {
+    let mut paths: Vec<_> =
+        visits.iter().map(|visit| (visit.path.clone().into(), visit.what == What::Second)).collect();
+    paths.sort();
+    paths
+}
+
+fn paths_left(walk: &mut impl Next) -> Vec<PathOf> {
+    let mut paths = Vec::new();
+    while let Some(dir) = walk.next_dir().unwrap() {
+        paths.push(path_of(&dir));
+    }
+    paths
+}
+
+/// What a thread does with its last directory before it returns.
+const STOP_READING: [fn(Dir<'_>); 2] = [|_| (), |mut dir| while dir.next().unwrap().is_some() {}];

@@ -1,0 +1,184 @@
+//! A closure that returns early, stops or panics.
+
+use super::{STOP_READING, THREADS, TIGHT, endings, path_of, paths_left, paths_of};
+use crate::support::machine::Watchdog;
+use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST};
+use lendir::{WalkDirs, Worker};
+use std::iter;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+/// All threads but one return after some directories; one of them is the caller's, which had the root.
+#[test]
+fn directories_left_by_early_returns_go_to_the_others() {
+    let _watchdog = Watchdog::new(300);
+    let trees: [&dyn Fn(&Path); 2] = [&|at| tree::random(at, 3), &|at| tree::comb(at, 30)];
+    for make in trees {
+        let tree = Tree::new(make);
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = paths_of(&way.by_std(tree.path()));
+            for threads in [2, 8] {
+                for steps in [0, 1, 3, 20] {
+                    for stop_reading in STOP_READING {
+                        let stays = AtomicBool::new(false);
+                        let work = |worker: &mut Worker<'_>| {
+                            let mut paths = Vec::new();
+                            if worker.index() > 0 && !stays.swap(true, SeqCst) {
+                                return paths_left(worker);
+                            }
+                            for step in 1..=steps {
+                                let Some(mut dir) = worker.next().unwrap() else { break };
+                                paths.push(path_of(&dir));
+                                let _ = dir.next().unwrap();
+                                if step == steps {
+                                    stop_reading(dir);
+                                }
+                            }
+                            paths
+                        };
+                        let parts = way.begin(tree.path()).run_parallel(threads, work);
+                        let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+                        paths.sort();
+                        assert_eq!(paths, expected, "{way:?}, {threads} threads, {steps} steps");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A thread that has not been started is started for what the last one leaves, so each lends what it is ready to.
+#[test]
+fn all_return_early() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::random(at, 4));
+    for way in [PLAIN, POST, TIGHT] {
+        for threads in THREADS {
+            for steps in [0, 1, 5] {
+                let parts = way
+                    .begin(tree.path())
+                    .run_parallel(threads, |worker| (0..steps).filter(|_| worker.next().unwrap().is_some()).count());
+                assert_eq!(parts, vec![steps; threads], "{way:?}");
+            }
+        }
+    }
+}
+
+/// Whoever returns with nothing left starts nobody.
+#[test]
+fn no_thread_starts_for_nothing() {
+    let parts = WalkDirs::options().open_all(["/missing"]).run_parallel(2, |worker| worker.next().is_err());
+    assert_eq!(parts, [true]);
+}
+
+/// By this visit there is a part for each thread.
+const ALL_HAVE_WORK: usize = 100;
+
+/// Who ends the walk at one of these visits waits until all threads have begun, if they all have work. The others slow down, because
+/// it may also have to wait for a core.
+fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: usize) {
+    let waits = || ends.contains(&visit) && ends.start == ALL_HAVE_WORK && begun.load(SeqCst) < threads;
+    while waits() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    if visit >= ends.end {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn stop_ends_the_walk_for_all_threads() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, 3000, 4));
+    for way in [PLAIN, POST, TIGHT] {
+        for threads in THREADS {
+            for stop_at in [0, 1, ALL_HAVE_WORK] {
+                for returns in [false, true] {
+                    let delay = |visit, begun: &_| slow_down(visit, begun, &(stop_at..stop_at + 1), threads);
+                    let [begun, visits] = endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);
+                    assert!(begun == threads || begun < threads && stop_at < ALL_HAVE_WORK, "{begun} threads");
+                    assert!(visits < 3000, "{visits} visits");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn panic_is_passed_on_once_all_closures_have_ended() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, 3000, 4));
+    for way in [PLAIN, POST, TIGHT] {
+        for threads in THREADS {
+            for panics in [0..1, 1..2, ALL_HAVE_WORK..ALL_HAVE_WORK + 1, ALL_HAVE_WORK..ALL_HAVE_WORK + 5] {
+                let delay = |visit, begun: &_| slow_down(visit, begun, &panics, threads);
+                let [begun, visits] = endings::panic(way.begin(tree.path()), threads, panics.clone(), &delay);
+                assert!(begun == threads || begun < threads && panics.start < ALL_HAVE_WORK, "{begun} threads");
+                assert!(visits < 3000, "{visits} visits");
+            }
+        }
+    }
+}
+
+/// The caller's own first splits off a part for each of the others, if there are any.
+#[test]
+fn all_threads_panic_before_the_first_directory() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, 100, 0));
+    for threads in THREADS {
+        let (walk, begun) = (PLAIN.begin(tree.path()), AtomicUsize::new(0));
+        let parallel = AssertUnwindSafe(|| {
+            walk.run_parallel(threads, |worker| {
+                if threads > 1 && worker.index() == 0 {
+                    assert!((0..2).all(|_| worker.next().unwrap().is_some()));
+                }
+                begun.fetch_add(1, SeqCst);
+                while begun.load(SeqCst) < threads {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                resume_unwind(Box::new("on purpose"));
+            })
+        });
+        assert_eq!(catch_unwind(parallel).unwrap_err().downcast_ref(), Some(&"on purpose"));
+        assert_eq!(begun.into_inner(), threads);
+    }
+}
+
+/// Work is split off many levels below the root, and the walk is stopped there: the chain of levels in between is
+/// dropped without recursion.
+#[test]
+fn work_is_split_off_at_any_depth() {
+    const DEPTH: usize = 1900; // Beyond a path of 4096 bytes nothing is split off.
+    const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
+    let _watchdog = Watchdog::new(300);
+    let levels = iter::repeat_n(tree::CHAIN, DEPTH).chain([WIDE]);
+    let tree = Tree::new(|at| drop(tree::nest(at, levels)));
+    for stops in [false, true] {
+        let is_split = AtomicBool::new(false);
+        let parts = POST.begin(tree.path()).run_parallel(2, |worker| {
+            let (mut visits, is_first) = (0, worker.index() == 0);
+            while let Some(dir) = worker.next().unwrap() {
+                visits += 1;
+                let is_deepest = dir.depth() > DEPTH;
+                if is_deepest && !is_first {
+                    is_split.store(true, SeqCst);
+                    if stops {
+                        worker.stop();
+                    }
+                }
+                for _ in (0..1000).take_while(|_| is_deepest && !is_split.load(SeqCst)) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            visits
+        });
+        assert!(is_split.into_inner());
+        let all = 2 * (1 + DEPTH + WIDE.len());
+        assert_eq!(parts.iter().sum::<usize>() == all, !stops);
+    }
+}

@@ -1,0 +1,165 @@
+//! Together the threads lend what one lends, in its order, and all of them work.
+
+use super::{STOP_READING, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
+use crate::support::machine::{Watchdog, runs_long};
+use crate::support::tree::{self, Tree};
+use crate::support::way::PLAIN;
+use crate::visits::{Plan, by_std, walked};
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn threads_lend_together_what_one_lends() {
+    let _watchdog = Watchdog::new(1200);
+    let trees: [&dyn Fn(&Path); 6] = [
+        &|_| (),
+        &|at| tree::random(at, 0),
+        &|at| tree::chain(at, 300),
+        &|at| tree::comb(at, 100),
+        &|at| tree::wide(at, 500, 3),
+        &|at| (0..5000).for_each(|number| tree::make(at, &[&format!("file-{number}")])),
+    ];
+    for make in trees {
+        let tree = Tree::new(make);
+        for way in WAYS {
+            let expected = way.by_std(tree.path());
+            for _ in 0..if runs_long() { 50 } else { 1 } {
+                for threads in [1, 2, 3, 64] {
+                    way.check(&tree, &expected, threads);
+                }
+            }
+        }
+    }
+}
+
+/// Directories half read, never read, left and sorted; entries skipped in each way.
+#[test]
+fn any_mix_of_calls_does_what_each_of_them_says() {
+    let _watchdog = Watchdog::new(600);
+    let tree = Tree::new(|at| tree::random(at, 2));
+    for seed in 0..if runs_long() { 300 } else { 3 } {
+        let plan = |path: &Path| Plan::any(seed, path);
+        for way in [PLAIN, TIGHT] {
+            let expected = in_one_order(by_std(tree.path(), way.second_visits, plan));
+            for threads in [2, 8] {
+                let parts = way.begin(tree.path()).run_parallel(threads, |worker| walked(worker, plan));
+                let visits = in_one_order(parts.into_iter().flatten());
+                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
+            }
+        }
+    }
+}
+
+/// If there is enough work, every thread gets some.
+#[test]
+fn work_reaches_every_thread() {
+    let _watchdog = Watchdog::new(120);
+    let tree = Tree::new(|at| tree::wide(at, 2000, 4));
+    let cores = thread::available_parallelism().unwrap().get();
+    for (asked, threads) in [(1, 1), (2, 2), (64, 64), (0, cores.max(8))] {
+        let working = AtomicUsize::new(0);
+        let parts = PLAIN.begin(tree.path()).run_parallel(asked, |worker| {
+            let mut lent = 0;
+            while worker.next().unwrap().is_some() {
+                lent += 1;
+                if lent == 1 {
+                    working.fetch_add(1, SeqCst);
+                }
+                let waits = |_: &_| working.load(SeqCst) < threads;
+                (0..20).take_while(waits).for_each(|_| thread::sleep(Duration::from_millis(1)));
+            }
+            lent
+        });
+        assert!(parts.len() == threads && parts.iter().all(|lent| *lent > 0), "{threads} threads: {parts:?}");
+        assert_eq!(parts.iter().sum::<usize>(), 2001);
+    }
+}
+
+/// One thread has as many directories, or roots, as there are threads, and none asks for a second one before each has one.
+#[test]
+fn each_thread_gets_a_part_at_once() {
+    const THREADS: usize = 9;
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, THREADS, 0));
+    let roots: Vec<_> = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for walk in [PLAIN.options().open_all(&roots), PLAIN.begin(tree.path())] {
+        let having = AtomicUsize::new(0);
+        let _ = walk.run_parallel(THREADS, |worker| {
+            while let Some(dir) = worker.next().unwrap() {
+                having.fetch_add(usize::from(dir.path() != tree.path()), SeqCst);
+                while dir.path() != tree.path() && having.load(SeqCst) < THREADS {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        });
+        assert_eq!(having.into_inner(), THREADS);
+    }
+}
+
+/// The caller's thread is the first of them. As many start as have work, they end in the opposite order, and have ended altogether.
+#[test]
+fn results_come_in_the_order_of_the_index() {
+    struct Local;
+    static LOCALS: AtomicUsize = AtomicUsize::new(0);
+    thread_local!(static LOCAL: Local = const { Local });
+    impl Drop for Local {
+        fn drop(&mut self) {
+            thread::sleep(Duration::from_millis(2));
+            LOCALS.fetch_add(1, SeqCst);
+        }
+    }
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::wide(at, 8, 0));
+    for (asked, threads) in [(0, 8), (1, 1), (2, 2), (64, 8)] {
+        let [begun, ended] = [(); 2].map(|()| AtomicUsize::new(0));
+        let wait = |count: &AtomicUsize, until| {
+            while count.load(SeqCst) < until {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let before = LOCALS.load(SeqCst);
+        let ids = PLAIN.begin(tree.path()).run_parallel(asked, |worker| {
+            begun.fetch_add(1, SeqCst);
+            while let Some(dir) = worker.next().unwrap() {
+                wait(&begun, if dir.depth() > 0 { threads } else { 1 });
+            }
+            wait(&ended, threads - 1 - worker.index());
+            ended.fetch_add(1, SeqCst);
+            LOCAL.with(|_| (worker.index(), thread::current().id()))
+        });
+        assert_eq!(ids.iter().map(|id| id.0).collect::<Vec<_>>(), (0..threads).collect::<Vec<_>>());
+        assert_eq!(ids[0].1, thread::current().id());
+        assert_eq!(ids.iter().map(|id| id.1).collect::<HashSet<_>>().len(), threads);
+        assert_eq!(LOCALS.load(SeqCst), before + threads - 1);
+    }
+}
+
+/// A walk that is under way, with a directory half read, goes on.
+#[test]
+fn parallel_walk_goes_on_where_the_walk_is() {
+    let _watchdog = Watchdog::new(60);
+    let tree = Tree::new(|at| tree::comb(at, 30));
+    for way in [PLAIN, TIGHT] {
+        let expected = paths_of(&way.by_std(tree.path()));
+        for steps in [0, 1, 2, 3, 10, expected.len()] {
+            for stop_reading in STOP_READING {
+                let mut walk = way.begin(tree.path());
+                let mut paths = Vec::new();
+                for _ in 0..steps {
+                    let mut dir = walk.next().unwrap().unwrap();
+                    paths.push(path_of(&dir));
+                    let _ = dir.next().unwrap();
+                    stop_reading(dir);
+                }
+                let parts = walk.run_parallel(3, |worker| paths_left(worker));
+                paths.extend(parts.into_iter().flatten());
+                paths.sort();
+                assert_eq!(paths, expected, "{way:?}, {steps} steps");
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Few descriptors, threads or cores.
+
+use super::{THREADS, TIGHT};
+use crate::support::machine::{Watchdog, runs_long};
+use crate::support::process::{self, as_nobody, in_thread};
+use crate::support::tree::{self, Tree};
+use crate::support::way::{PLAIN, POST};
+use crate::visits::{Plan, assert_nothing_is_lost_silently, errors, in_one_order, walked};
+use crate::walk_dirs_bounds::{leave_room, open_descriptors};
+use lendir::{Dir, Worker};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+
+/// A part on its way to another thread has a descriptor, and so has the root with second visits.
+#[test]
+fn no_more_descriptors_are_open_than_stated() {
+    process::run("parallel::limits::no_more_descriptors_are_open_than_stated", 120, || {
+        let tree = Tree::new(|at| tree::bushy(at, 60));
+        let before = open_descriptors();
+        for way in [PLAIN, POST, TIGHT] {
+            for threads in THREADS {
+                let most = Mutex::new(0);
+                let parallel = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
+                    let walk = way.begin(tree.path());
+                    let work =
+                        |worker: &mut Worker<'_>| (0..until).find(|_| worker.next().unwrap().map(look).is_none());
+                    let _ = catch_unwind(AssertUnwindSafe(|| walk.run_parallel(threads, work)));
+                    assert_eq!(open_descriptors(), before, "a descriptor was left open");
+                };
+                parallel(usize::MAX, &|_| {
+                    let mut most = most.lock().unwrap();
+                    *most = open_descriptors().max(*most);
+                });
+                let most = most.into_inner().unwrap() - before;
+                assert!(most <= threads * (way.max_open + 1) + 1, "{way:?}, {threads} threads: {most} open");
+                for until in [0, 1, 10] {
+                    parallel(until, &|_| ());
+                }
+                parallel(usize::MAX, &|dir| {
+                    if dir.depth() == 2 {
+                        resume_unwind(Box::new(()))
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Whatever cannot be opened or duplicated: each directory comes, or there is an error for it or for one above it.
+#[test]
+fn process_with_few_descriptors_loses_nothing_silently() {
+    process::run("parallel::limits::process_with_few_descriptors_loses_nothing_silently", 120, || {
+        let tree = Tree::new(|at| tree::bushy(at, 30));
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = way.by_std(tree.path());
+            for descriptors in [2, 3, 5, 8, 12, 40] {
+                let _others = leave_room(descriptors);
+                for _ in 0..if runs_long() { 100 } else { 1 } {
+                    let parts = way.begin(tree.path()).run_parallel(8, |worker| walked(worker, |_| Plan::ALL));
+                    let visits = parts.concat();
+                    assert!(errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE), "{visits:?}");
+                    assert_nothing_is_lost_silently(&visits, &expected, &format!("{way:?}, {descriptors} descriptors"));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn fewer_threads_walk_where_the_system_refuses_them() {
+    process::run("parallel::limits::fewer_threads_walk_where_the_system_refuses_them", 60, || {
+        let tree = Tree::new(|at| tree::comb(at, 30));
+        as_nobody(|| {
+            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
+            for way in [PLAIN, POST] {
+                for threads in [2, usize::MAX] {
+                    let parts = way.begin(tree.path()).run_parallel(threads, |worker| walked(worker, |_| way.plan()));
+                    let [visits] = <[_; 1]>::try_from(parts).unwrap();
+                    assert_eq!(in_one_order(visits), way.by_std(tree.path()));
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn threads_share_one_cpu() {
+    let _watchdog = Watchdog::new(60);
+    in_thread(|| {
+        let all = sched_getaffinity(None).unwrap();
+        let mut one = CpuSet::new();
+        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+        let tree = Tree::new(|at| tree::random(at, 5));
+        for way in [PLAIN, TIGHT] {
+            let expected = way.by_std(tree.path());
+            for threads in THREADS {
+                way.check(&tree, &expected, threads);
+            }
+        }
+    });
+}

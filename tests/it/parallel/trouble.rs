@@ -1,0 +1,325 @@
+//! The tree changes meanwhile, or rights are missing.
+
+use super::{PathOf, THREADS, TIGHT, path_of, paths_of};
+use crate::support::machine::{self, Watchdog, runs_long};
+use crate::support::process::as_nobody;
+use crate::support::scan::errno;
+use crate::support::tree::{self, Random, Tree};
+use crate::support::way::{PLAIN, POST, Way};
+use crate::visits::What;
+use lendir::{Dir, Error, Listing, WalkDirs};
+use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
+use std::fs::{self, Permissions};
+use std::iter;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+/// The user nobody gets errors only for directories that it may not enter. It may not read some, and not search others, where
+/// even `..` is refused.
+#[test]
+fn errors_are_the_same_whatever_the_number_of_threads() {
+    let _watchdog = Watchdog::new(300);
+    as_nobody(|| {
+        let chmod = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let tree = Tree::new(|at| {
+            for mode in 0..8 {
+                for number in 0..4 {
+                    let dir = at.join(format!("{number}/mode-{mode}"));
+                    tree::make(&dir, &["a/b/", "c/d/", "e/", "f"]);
+                    chmod(&dir, mode << 6);
+                }
+            }
+        });
+        for way in [PLAIN, POST, TIGHT] {
+            let expected = way.by_std(tree.path());
+            assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() > 20);
+            for threads in THREADS {
+                for _ in 0..if runs_long() { 100 } else { 2 } {
+                    let visits = way.run_parallel(tree.path(), threads);
+                    assert_eq!(visits, expected, "{way:?}, {threads} threads");
+                }
+            }
+        }
+    });
+}
+
+/// The thread that makes the second visit may no longer be able to read the directory.
+#[test]
+fn second_visit_needs_no_permission_to_read() {
+    let _watchdog = Watchdog::new(60);
+    as_nobody(|| {
+        for way in [POST, TIGHT] {
+            for threads in THREADS {
+                let tree = Tree::new(|at| tree::comb(at, 40));
+                let parts = way.begin(tree.path()).run_parallel(threads, |worker| {
+                    let mut second_visits = 0;
+                    while let Some(dir) = worker.next().unwrap() {
+                        if dir.is_second_visit() {
+                            second_visits += 1;
+                        } else {
+                            fchmod(dir.fd(), Mode::WUSR | Mode::XUSR).unwrap();
+                        }
+                    }
+                    second_visits
+                });
+                assert_eq!(parts.into_iter().sum::<u32>(), 1 + 3 * 40, "{way:?}, {threads} threads");
+            }
+        }
+    });
+}
+
+/// This many directories stay where they are. In them, others are made, removed, moved, and exchanged for links.
+const PLACES: usize = 8;
+
+/// What stays comes once, with second visits once more, whatever happens around it. Nothing comes from outside.
+#[test]
+fn tree_changes_meanwhile() {
+    let _watchdog = Watchdog::new(600);
+    let outside = Tree::of(&["OUTSIDE/OUTSIDE/"]);
+    let tree = Tree::new(|at| {
+        for place in 0..PLACES {
+            tree::make(at, &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")]);
+            symlink(outside.path(), at.join(format!("{place}/link"))).unwrap();
+        }
+    });
+    let is_over = AtomicBool::new(false);
+    let changes: usize = thread::scope(|scope| {
+        let (at, is_over) = (tree.path(), &is_over);
+        let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
+        let checked = scope.spawn(|| {
+            for _ in 0..if runs_long() { 300 } else { 3 } {
+                for way in [PLAIN, POST, TIGHT] {
+                    for threads in [2, 8] {
+                        check_what_stays(way, at, threads);
+                    }
+                }
+            }
+        });
+        let checked = checked.join();
+        is_over.store(true, SeqCst);
+        checked.unwrap_or_else(|panic| resume_unwind(panic));
+        others.into_iter().map(|other| other.join().unwrap()).sum()
+    });
+    assert!(changes > 100, "{changes} changes");
+}
+
+fn change(root: &Path, seed: u64, is_over: &AtomicBool) -> usize {
+    let mut random = Random(seed);
+    let mut changes = 0;
+    while !is_over.load(SeqCst) {
+        let [from, to] = [(); 2].map(|()| root.join(random.below(PLACES).to_string()));
+        let (made, moved) = (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
+        let rename = |to, flags| renameat_with(CWD, from.join(&moved), CWD, to, flags).is_ok();
+        changes += usize::from(match random.below(5) {
+            0 => fs::create_dir_all(made.join("a/b")).is_ok(),
+            1 => fs::remove_dir_all(made).is_ok(),
+            2 => rename(to.join("link"), RenameFlags::EXCHANGE),
+            _ => rename(to.join(&moved), RenameFlags::NOREPLACE),
+        });
+    }
+    changes
+}
+
+fn check_what_stays(way: Way, root: &Path, threads: usize) {
+    let stays = |path: &Path| {
+        let mut names = path.strip_prefix(root).unwrap().iter();
+        names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
+    };
+    let parts = way.begin(root).run_parallel(threads, |worker| {
+        let mut paths = Vec::new();
+        loop {
+            match worker.next() {
+                Ok(None) => break paths,
+                Ok(Some(mut dir)) => {
+                    paths.extend(stays(dir.path()).then(|| path_of(&dir)));
+                    while let Some(entry) = dir.next().unwrap() {
+                        assert_ne!(entry.name(), b"OUTSIDE");
+                    }
+                }
+                Err(error) => {
+                    assert!(matches!(errno(&error), libc::ENOENT | libc::ENOTDIR), "{error}");
+                }
+            }
+        }
+    });
+    let mut paths: Vec<_> = parts.into_iter().flatten().collect();
+    paths.sort();
+    let all = (0..PLACES).flat_map(|place| {
+        let names = iter::once(place.to_string()).chain(iter::repeat_n("stays".to_owned(), 3));
+        names.scan(root.to_owned(), |path, name| {
+            path.push(name);
+            Some(path.clone())
+        })
+    });
+    let visits = if way.second_visits { &[false, true][..] } else { &[false] };
+    let mut expected: Vec<_> = iter::once(root.to_owned())
+        .chain(all)
+        .flat_map(|path| visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit)))
+        .collect();
+    expected.sort();
+    assert_eq!(paths, expected, "{way:?}, {threads} threads");
+}
+
+/// Two threads have something to do in the level `L` when it is moved away, with what is in it moved elsewhere.
+struct Loss {
+    tree: &'static [&'static str],
+    moved: &'static [&'static str],
+    /// The second thread gets a part of what is below this level, or above it.
+    begins_at: &'static str,
+    /// The first thread moves it all at its first visit of this depth, when the second one is at its first directory. By then it
+    /// has closed `L`.
+    moves_at: usize,
+    /// Who comes back to `L` first. Nobody goes on before it has told of the loss.
+    is_second_first: bool,
+    /// Whether it is all moved back then.
+    moves_back: bool,
+}
+
+const TWO_LEVELS: Loss = Loss {
+    tree: &["L/M/x/x1/x2/x3/x4/", "L/M/y/y1/", "L/M/z/z1/"],
+    moved: &["L/M", "L"],
+    begins_at: "L/M",
+    moves_at: 4,
+    is_second_first: false,
+    moves_back: false,
+};
+
+const LOSSES: [(&str, Loss); 4] = [
+    ("neither thread finds it", TWO_LEVELS),
+    ("the second thread finds it, moved back", Loss { moves_back: true, ..TWO_LEVELS }),
+    ("the second thread has it open", Loss { tree: &["L/M/y/y1/", "L/w/"], ..TWO_LEVELS }),
+    (
+        "the second thread tells it, and the first does not find it",
+        Loss {
+            tree: &["L/M/N/O/x/", "L/M/N/O/y/", "L/w/w1/w2/w3/w4/"],
+            moved: &["L/M", "L/w", "L"],
+            begins_at: "L/M/N/O",
+            moves_at: 6,
+            is_second_first: true,
+            moves_back: false,
+        },
+    ),
+];
+
+impl Loss {
+    /// Walks. Returns the visits and the paths of the errors, relative to the root.
+    fn happen(&self) -> (Vec<PathOf>, Vec<PathBuf>) {
+        let (tree, aside) = (Tree::of(self.tree), Tree::of(&[]));
+        let places = |(number, path): (usize, &&str)| (tree.path().join(path), aside.path().join(number.to_string()));
+        let places: Vec<_> = self.moved.iter().enumerate().map(places).collect();
+        let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
+        let visit = |dir: &Dir<'_>| (relative(dir.path()).into_os_string(), dir.is_second_visit());
+        let mut walk = TIGHT.begin(tree.path());
+        let (mut visits, mut listing) = (Vec::new(), Listing::new());
+        while visits.last().is_none_or(|(path, _)| path != self.begins_at) {
+            let mut dir = walk.next().unwrap().unwrap();
+            dir.read_into(&mut listing).unwrap(); // `M` before `w`
+            visits.push(visit(&dir));
+        }
+        let [has_part, is_moved, is_told] = [(); 3].map(|()| AtomicBool::new(false));
+        let wait = |flag| machine::wait(flag, Duration::from_secs(10));
+        let parts = walk.run_parallel(2, |worker| {
+            let is_first_thread = worker.index() == 0;
+            let (mut visits, mut errors, mut is_next) = (Vec::new(), Vec::new(), true);
+            loop {
+                let dir = match worker.next() {
+                    Ok(Some(dir)) => dir,
+                    Ok(None) => return (visits, errors),
+                    Err(error) => {
+                        assert_eq!(errno(&error), libc::ENOENT);
+                        errors.push(relative(error.path()));
+                        if self.moves_back && !is_told.load(SeqCst) {
+                            places.iter().rev().for_each(|(at, aside)| fs::rename(aside, at).unwrap());
+                        }
+                        is_told.store(true, SeqCst);
+                        continue;
+                    }
+                };
+                visits.push(visit(&dir));
+                if dir.is_second_visit() || is_first_thread && dir.depth() != self.moves_at || !is_next {
+                    continue;
+                }
+                is_next = false;
+                if !is_first_thread {
+                    has_part.store(true, SeqCst);
+                    wait(if self.is_second_first { &is_moved } else { &is_told });
+                    continue;
+                }
+                wait(&has_part);
+                for (at, aside) in &places {
+                    fs::rename(at, aside).unwrap();
+                }
+                is_moved.store(true, SeqCst);
+                if self.is_second_first {
+                    wait(&is_told);
+                }
+            }
+        });
+        let mut errors = Vec::new();
+        for part in parts {
+            visits.extend(part.0);
+            errors.extend(part.1);
+        }
+        visits.sort();
+        (visits, errors)
+    }
+}
+
+/// Whoever does not find it, and whoever does.
+#[test]
+fn level_that_several_threads_lose_is_told_once_and_does_not_come_again() {
+    let _watchdog = Watchdog::new(60);
+    for (what, loss) in LOSSES {
+        let all = paths_of(&POST.by_std(Tree::of(loss.tree).path()));
+        let (visits, errors) = loss.happen();
+        assert_eq!(errors, [Path::new("L")], "{what}");
+        let of_lost = visits.iter().filter(|(path, _)| path == "L").collect::<Vec<_>>();
+        assert_eq!(of_lost, [&("L".into(), false)], "{what}");
+        assert_eq!(visits.len(), all.len() - 1, "{what}");
+    }
+}
+
+/// Two threads are below `L/M`, and the second is the last there. It does not find `L` on its way up, because both were moved apart.
+#[test]
+fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again() {
+    let _watchdog = Watchdog::new(60);
+    let happen = || {
+        let (tree, aside) = (Tree::of(&["L/M/x/", "L/M/y/", "L/M/z/"]), Tree::of(&[]));
+        let away = |from: &str, name: &str| fs::rename(tree.path().join(from), aside.path().join(name)).unwrap();
+        let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
+        let mut walk = WalkDirs::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
+        while walk.next().unwrap().is_some_and(|mut dir| dir.count().unwrap() == 1) {}
+        let [has_part, is_done, is_moved] = [(); 3].map(|()| AtomicBool::new(false));
+        let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let _ = walk.run_parallel(2, |worker| {
+            let is_first = worker.index() == 0;
+            let on_error = |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
+            while let Some(dir) = worker.next_ok(on_error) {
+                visits.lock().unwrap().push((relative(dir.path()), dir.is_second_visit()));
+                // The first thread goes up past `L` before the second one goes on.
+                if !is_first && !dir.is_second_visit() && !has_part.swap(true, SeqCst) {
+                    machine::wait(&is_done, Duration::from_secs(1));
+                    thread::sleep(Duration::from_millis(2));
+                    away("L/M", "M");
+                    away("L", "L");
+                    is_moved.store(true, SeqCst);
+                } else if is_first && dir.depth() == 3 {
+                    machine::wait(&has_part, Duration::from_millis(100));
+                    is_done.store(dir.is_second_visit(), SeqCst);
+                }
+            }
+        });
+        let errors = errors.into_inner().unwrap();
+        // Otherwise the first thread still had `L` open.
+        (is_moved.into_inner() && !errors.is_empty()).then(|| (visits.into_inner().unwrap(), errors))
+    };
+    let (visits, errors) = (0..100).find_map(|_| happen()).expect("the second thread was never the last");
+    assert_eq!(errors, [("L".into(), libc::ENOENT)]);
+    assert!(!visits.contains(&("L".into(), true)), "a lost level has a second visit");
+    assert_eq!(visits.last(), Some(&("".into(), true)));
+}

@@ -1,0 +1,143 @@
+//! What reading a tree costs: no allocation once warm, and memory and system calls that grow with the tree.
+
+use crate::costs::{allocated, grown};
+use crate::strace::{Counted, total, totals};
+use crate::support::machine::runs_long;
+use crate::support::process;
+use crate::support::scan::ORDERS;
+use crate::support::tree::{self, Tree};
+use crate::walk_dirs_bounds::leave_room;
+use lendir::{FileType, Listing, Order, Walk, WalkDirs};
+use rustix::fs::{Mode, mkdirat, mknodat};
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+
+type Make = fn(&Path, usize);
+
+/// Reads this many entries. Returns how many there were.
+fn read(tree: &mut Walk, most: usize) -> usize {
+    let mut count = 0;
+    while count < most && tree.next().unwrap().map(|entry| black_box(entry.path())).is_some() {
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn nothing_is_allocated_once_warm() {
+    let trees = [
+        Tree::new(|at| tree::comb(at, 60)),
+        Tree::new(|at| tree::wide(at, 600, 60)),
+        Tree::new(|at| tree::bushy(at, 5)),
+        Tree::of(&["only/f", "g"]),
+    ];
+    let count: usize = trees.iter().map(|tree| read(&mut lendir::walk(tree.path()).unwrap(), usize::MAX)).sum();
+    for order in ORDERS {
+        let roots = trees.iter().map(Tree::path).cycle().take(4 * trees.len());
+        let mut tree = Walk::options().max_open(4).order(order).open_all(roots);
+        assert_eq!(read(&mut tree, 2 * count), 2 * count);
+        let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), 2 * count));
+        assert_eq!(costs.times, 0, "{order:?}: {costs:?}"); // the paths of the roots are freed
+    }
+}
+
+/// As much as the documentation states, doubled, because memory doubles when it grows; all that was ever allocated is a small
+/// multiple of it. A path that is copied for each directory would take the square.
+#[test]
+fn memory_grows_with_what_is_left() {
+    let levels = if runs_long() { 20_000 } else { 2000 };
+    let begin = (37 + 64) * 1024;
+    // Each directory has the records of its dots, too.
+    let (path, stack, entries) =
+        (grown(levels * "m/".len(), 1), grown(levels, 136), 2 * levels * (3 * (24 + 16) + 2 * 24));
+    for (shape, make, max_open, count, promised) in [
+        ("a chain", tree::chain as Make, 32, levels, begin + path),
+        ("a comb", tree::comb, 4, 3 * levels, begin + path + stack + entries),
+        ("a comb, 1000 open", tree::comb, 1000, 3 * levels, begin + path + stack + entries),
+    ] {
+        let tree = Tree::new(|at| make(at, levels));
+        let mut tree = Walk::options().max_open(max_open).from_fd(lendir::open(tree.path()).unwrap(), "");
+        let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), count, "{shape}"));
+        let taken = costs.bytes - costs.freed;
+        assert!(taken <= promised && costs.bytes <= 3 * promised, "{shape}: {taken} of {costs:?}, {promised} promised");
+    }
+}
+
+/// A process with three descriptors cannot do without the level right above the current one, though it has no entries left.
+#[test]
+fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
+    process::run("walk::costs::level_that_stays_without_entries_takes_no_memory_for_those_it_had", 60, || {
+        const LEVELS: usize = 300;
+        const FILES: usize = 100;
+        let tree = Tree::new(|at| {
+            tree::nest_with(at, LEVELS, |dir, _| {
+                let make = |name: String| mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
+                (0..FILES).for_each(|number| make(format!("{number:03}")));
+                mkdirat(dir, "m", Mode::RWXU).unwrap();
+            });
+        });
+        let mut read_all = Walk::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
+        let others = leave_room(2); // the root is open
+        let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
+        drop(others);
+        let promised = (37 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
+        assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
+    });
+}
+
+/// The calls of a `WalkDirs` that reads each directory into a listing, where nothing but directories is in it; those of twice as many
+/// levels are twice as many.
+#[test]
+fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
+    const TEST: &str = "walk::costs::system_calls_are_those_of_a_walk_and_grow_with_the_tree";
+    const LEVELS: usize = 60;
+    let parts = totals(TEST, || {
+        const ALL: usize = usize::MAX;
+        let shapes =
+            [(tree::chain as Make, 32, ALL), (tree::comb, 1000, ALL), (tree::comb, 4, ALL), (tree::comb, 32, 5)];
+        for (make, max_open, max_depth) in shapes {
+            for levels in [LEVELS, 2 * LEVELS] {
+                let tree = Tree::new(|at| make(at, levels));
+                {
+                    let options = WalkDirs::options().max_open(max_open).max_depth(max_depth);
+                    let _counted = Counted::begin();
+                    let (mut walk, mut listing) = (options.open(tree.path()).unwrap(), Listing::new());
+                    while let Some(mut dir) = walk.next().unwrap() {
+                        dir.read_into(&mut listing).unwrap();
+                    }
+                }
+                let options = Walk::options().max_open(max_open).max_depth(max_depth).order(Order::Bytes);
+                let _counted = Counted::begin();
+                read(&mut options.open(tree.path()).unwrap(), usize::MAX);
+            }
+        }
+    });
+    for (shape, parts) in parts.iter().flat_map(|parts| parts.chunks(4)).enumerate() {
+        let [walk, read, twice_walk, twice_read] = parts else { panic!("BUG: a part is missing") };
+        assert_eq!((read, twice_read), (walk, twice_walk), "shape {shape}");
+        let [once, twice] = [read, twice_read].map(|totals| totals.values().sum::<usize>());
+        assert!(twice <= 2 * once + 50, "shape {shape}: {read:?}, {twice_read:?}");
+    }
+}
+
+/// And none below the deepest entries. Few are read ahead in vain, for lack of descriptors.
+#[test]
+fn each_directory_is_opened_once_whoever_reads_it() {
+    const TEST: &str = "walk::costs::each_directory_is_opened_once_whoever_reads_it";
+    const OPENED: usize = 3 * (20 + 80 + 140);
+    let opened = total(TEST, "openat2", || {
+        let tree = Tree::new(|at| {
+            let paths = (0..20).flat_map(|a| (0..3).map(move |b| format!("{a}/{b}/c")));
+            paths.for_each(|path| fs::create_dir_all(at.join(path)).unwrap());
+        });
+        for (max_depth, count) in [(1, 20), (2, 80), (3, 140), (4, 140)] {
+            for threads in [0, 1, 3] {
+                let mut tree = Walk::options().max_depth(max_depth).read_ahead(threads).open(tree.path()).unwrap();
+                assert_eq!(read(&mut tree, usize::MAX), count);
+            }
+        }
+    });
+    let Some(opened) = opened else { return };
+    assert!((OPENED..OPENED + OPENED / 10).contains(&opened), "{opened} are opened, not {OPENED}");
+}

@@ -1,0 +1,224 @@
+//! What `WalkDirs` and `Dir` promise: the order, skipping, when a directory is opened, the second visit.
+
+use crate::support::machine::runs_long;
+use crate::support::scan::errno;
+use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Prune, by_std, directories, walk, walked};
+use lendir::{Buffer, Dir, Entries, Entry, FileType, Listing, Order, WalkDirs};
+use rustix::fs::{AtFlags, unlinkat};
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+const BOUNDS: [usize; 4] = [1, 5, 32, 1000];
+
+/// Calls `work` with each directory of `walk`, which must have no errors.
+fn for_each(walk: &mut WalkDirs, mut work: impl FnMut(&mut Dir<'_>)) {
+    while let Some(mut dir) = walk.next().unwrap() {
+        work(&mut dir);
+    }
+}
+
+/// Takes the root, and calls `work` with each of its entries.
+fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
+    let mut root = walk.next().unwrap().unwrap();
+    while let Some(entry) = root.next().unwrap() {
+        let name = String::from_utf8(entry.name().to_vec()).unwrap();
+        work(&entry, &name);
+    }
+}
+
+/// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
+/// from the documentation, applied to what `std` reads.
+fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
+    for second_visits in [false, true] {
+        let expected = by_std(tree.path(), second_visits, &plan);
+        for max_open in BOUNDS {
+            for same_mount in [false, true] {
+                let options =
+                    WalkDirs::options().same_mount(same_mount).max_open(max_open).second_visits(second_visits);
+                let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
+                let how = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
+                assert_eq!(visits, expected, "{what}, {how}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_mix_of_calls_does_what_each_of_them_says() {
+    for seed in 0..if runs_long() { 1000 } else { 8 } {
+        let make = |at: &Path| tree::random(at, seed % 8);
+        let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
+        check(&tree, &format!("plan {seed}"), |path| Plan::any(seed, path));
+        if seed == 0 {
+            check(&tree, "all", |_| Plan::ALL);
+        }
+    }
+}
+
+#[test]
+fn agrees_with_std_on_system_trees() {
+    fn is_busy(_seed: u64, name: &[u8]) -> Prune {
+        if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") { Prune::Skip } else { Prune::No }
+    }
+    let mut visited = 0;
+    for root in ["/etc", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
+        for plan in [Plan { prune: is_busy, ..Plan::ALL }, Plan { prune: is_busy, ..Plan::sorted(Order::Bytes) }] {
+            // Other processes change them now and then.
+            let agreed = (0..20).map(|_| walked(&mut lendir::walk_dirs(root).unwrap(), |_| plan));
+            let agreed = agreed.into_iter().find(|visits| *visits == by_std(root, false, |_| plan));
+            visited += agreed.unwrap_or_else(|| panic!("{}: the walk and `std` never agree", root.display())).len();
+        }
+    }
+    assert!(visited > 300, "{visited} directories");
+}
+
+/// So the caller can still change a directory whose entry it was lent.
+#[test]
+fn directory_is_opened_when_the_walk_comes_to_it() {
+    let tree = Tree::of(&["a/", "b/"]);
+    for max_open in BOUNDS {
+        let mut walk = walk(tree.path(), max_open, false);
+        let late = format!("late-{max_open}");
+        at_root(&mut walk, |_, name| fs::create_dir(tree.path().join(name).join(&late)).unwrap());
+        let mut found = 0;
+        for_each(&mut walk, |dir| found += usize::from(dir.path().ends_with(&late)));
+        assert_eq!(found, 2);
+    }
+}
+
+#[test]
+fn directory_removed_while_it_is_open_says_so() {
+    let tree = Tree::of(&["gone/", "z/"]);
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+    for_each(&mut walk, |dir| {
+        let is_gone = dir.path().ends_with("gone");
+        if is_gone {
+            fs::remove_dir(dir.path()).unwrap();
+        }
+        while dir.next().unwrap().is_some() {}
+        assert_eq!(dir.is_removed(), is_gone, "{dir:?}");
+    });
+}
+
+/// `rm -r` as a user would write it.
+pub fn remove(walk: &mut WalkDirs) -> io::Result<()> {
+    while let Some(mut dir) = walk.next()? {
+        if let Some((parent, name)) = dir.parent_and_name() {
+            unlinkat(parent, name, AtFlags::REMOVEDIR)?;
+        }
+        while let Some(entry) = dir.next()? {
+            if entry.file_type()? != FileType::Directory {
+                unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn removing_on_the_second_visit_removes_a_tree() {
+    for max_open in [1, 32] {
+        for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100)] {
+            let tree = Tree::new(make);
+            remove(&mut walk(tree.path(), max_open, true)).unwrap();
+            assert!(!tree.path().exists());
+        }
+    }
+}
+
+/// Whoever may not mount has `/proc`.
+#[test]
+fn directory_on_another_mount_is_entered_only_if_it_may_be() {
+    for same_mount in [false, true] {
+        let mut walk = WalkDirs::options().same_mount(same_mount).max_depth(2).open("/").unwrap();
+        at_root(&mut walk, |entry, name| {
+            if name != "proc" {
+                entry.skip_subtree();
+            }
+        });
+        let mut below = Vec::new();
+        for_each(&mut walk, |dir| {
+            assert!(dir.next().unwrap().is_some());
+            below.push(dir.path().to_owned());
+        });
+        let expected = if same_mount { &[][..] } else { &[Path::new("/proc")] };
+        assert_eq!(below, expected, "same mount {same_mount}");
+    }
+}
+
+/// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
+#[test]
+fn whoever_reads_a_lent_directory_loses_nothing() {
+    let (tree, with_link) = (Tree::of(&["a/b/c/", "d/e/", "f"]), Tree::of(&["a/", "b/"]));
+    symlink("/proc/self/fdinfo", with_link.path().join("link")).unwrap();
+    let mut buffer = Buffer::new();
+    let mut read_by_entries = |dir: &Dir<'_>| _ = Entries::new(&dir.fd(), &mut buffer).count().unwrap();
+    let mut listing = Listing::new();
+    let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
+    let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];
+    let thens: [fn(&mut Dir<'_>); 5] = [
+        |_| (),
+        |dir| dir.read_into(&mut Listing::new()).unwrap(),
+        |dir| while dir.next().unwrap().is_some() {},
+        |dir| assert_eq!(dir.count().unwrap(), 0),
+        |dir| assert!(dir.find(|_| true).unwrap().is_none()),
+    ];
+    for read in readers {
+        // What the caller chooses holds, though there is no entry left that could come.
+        let mut walk = lendir::walk_dirs(with_link.path()).unwrap();
+        let mut dir = walk.next().unwrap().unwrap();
+        read(&dir);
+        assert!(dir.next().unwrap().is_none());
+        dir.skip_name("a");
+        assert!(dir.follow_name("link"));
+        let visits = walked(&mut walk, |_| Plan::ALL);
+        assert_eq!(directories(&visits), ["b", "link"].map(|name| with_link.path().join(name)));
+        for then in thens {
+            let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+            let mut visits = 0;
+            while let Some(mut dir) = walk.next().unwrap() {
+                read(&dir);
+                then(&mut dir);
+                visits += 1;
+            }
+            assert_eq!(visits, 6);
+        }
+    }
+    let (mut dir, mut listing) = (lendir::read_dir(tree.path()).unwrap(), Listing::new());
+    for _ in 0..2 {
+        listing.read(dir.fd()).unwrap();
+        assert_eq!(listing.len(), 3);
+    }
+    dir.read_into(&mut listing).unwrap();
+    assert_eq!(listing.len(), 3);
+}
+
+#[test]
+fn calls_on_a_directory_are_about_that_directory() {
+    let tree = Tree::of(&["a/b/", "file"]);
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+    while let Some(mut dir) = walk.next().unwrap() {
+        let (path, depth) = (dir.path(), dir.depth());
+        let stat = dir.stat().unwrap();
+        assert_eq!(stat.st_ino, rustix::fs::stat(path).unwrap().st_ino);
+        assert_eq!(dir.statx(lendir::StatxFlags::INO).unwrap().stx_ino, stat.st_ino);
+        let error = dir.wrap_error(rustix::io::Errno::PERM);
+        assert_eq!((error.path(), error.depth(), errno(&error)), (path, depth, libc::EPERM));
+        while let Some(entry) = dir.next().unwrap() {
+            let error = entry.wrap_error(rustix::io::Errno::PERM);
+            assert_eq!((error.path(), error.depth()), (&*entry.path(), entry.depth()));
+            assert_eq!((&*entry.path(), entry.depth()), (&*path.join(entry.name_os()), depth + 1));
+        }
+        assert_eq!(dir.count().unwrap(), 0, "entries after the end");
+    }
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+    let mut counts = Vec::new();
+    while let Some(mut dir) = walk.next().unwrap() {
+        counts.push((dir.name_os().to_owned(), dir.count().unwrap()));
+    }
+    let root = tree.path().file_name().unwrap().to_owned();
+    assert_eq!(counts, [(root, 2), ("a".into(), 1), ("b".into(), 0)]);
+}

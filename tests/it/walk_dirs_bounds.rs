@@ -1,0 +1,351 @@
+//! Deep trees, and how few descriptors and how little stack their walk takes.
+
+use crate::follow;
+use crate::strace::{Counted, most_open};
+use crate::support::machine::runs_long;
+use crate::support::process::{self, as_nobody};
+use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use lendir::{Dir, Listing, Order, WalkDirs};
+use rustix::fs::{AtFlags, Mode, OFlags, fcntl_getfl, mkdirat, statat, symlinkat};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File, Permissions};
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::{io, iter, thread};
+
+/// How many directories `walk` lends, and a hash of their names and depths, in order. All paths would take too much memory.
+fn trace(walk: &mut WalkDirs, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
+    let mut listing = Listing::new();
+    let (mut count, mut hasher) = (0, DefaultHasher::new());
+    while let Some(mut dir) = walk.next().unwrap() {
+        (dir.name(), dir.depth(), dir.is_second_visit(), dir.path().as_os_str().len()).hash(&mut hasher);
+        assert_eq!(dir.is_second_visit(), dir.parent_and_name().is_some());
+        look(&dir);
+        dir.read_into(&mut listing).unwrap();
+        count += 1;
+    }
+    (count, hasher.finish())
+}
+
+const COMB_DEPTH: usize = 6;
+
+/// Between two levels with directories left to do: more `..` than one path can hold.
+fn combs_far_apart(at: &Path, between: usize) {
+    let levels = [(tree::COMB, COMB_DEPTH), (tree::CHAIN, between), (tree::COMB, COMB_DEPTH)];
+    tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
+}
+
+#[test]
+fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
+    let depth = if runs_long() { 100_000 } else { 2500 };
+    let test = |make: fn(&Path, usize), count: usize| {
+        let tree = Tree::new(|at| make(at, depth));
+        for second_visits in [false, true] {
+            let expected = trace(&mut walk(tree.path(), 400, second_visits), |_| ());
+            assert_eq!(expected.0, if second_visits { 2 * count } else { count });
+            let [first, moved] = ["m", "moved"].map(|name| tree.path().join(name));
+            for max_open in [1, 32] {
+                let found = trace(&mut walk(tree.path(), max_open, second_visits), |dir| {
+                    // From now on only `..` leads back.
+                    if dir.name() == b"m" && dir.depth() == depth && !dir.is_second_visit() {
+                        fs::rename(&first, &moved).unwrap();
+                    }
+                });
+                assert_eq!(found, expected, "{max_open} open");
+                fs::rename(&moved, &first).unwrap();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let far_apart = (combs_far_apart as fn(&Path, usize), depth + 2 * 3 * COMB_DEPTH);
+        for (make, below) in [(tree::chain as fn(&Path, usize), depth), (tree::comb, 3 * depth), far_apart] {
+            let thread = thread::Builder::new().stack_size(64 * 1024);
+            thread.spawn_scoped(scope, move || test(make, below + 1)).unwrap();
+        }
+    });
+}
+
+/// How many descriptors this process has open. Counting takes a descriptor too, so the limit is lifted meanwhile.
+pub fn open_descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let count = fs::read_dir("/proc/self/fd").unwrap().count() - 1;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    count
+}
+
+#[test]
+fn no_more_descriptors_are_open_than_stated() {
+    process::run("walk_dirs_bounds::no_more_descriptors_are_open_than_stated", 60, || {
+        let tree = Tree::new(|at| tree::bushy(at, 50));
+        let before = open_descriptors();
+        for second_visits in [false, true] {
+            for max_open in [0, 1, 4, 5, 32, 1000] {
+                let mut most = 0;
+                trace(&mut walk(tree.path(), max_open, second_visits), |_| {
+                    most = most.max(open_descriptors() - before);
+                });
+                // No more than that, but levels are kept open if they may be.
+                let is_most = most == max_open.max(4) || max_open > 50 && most == 51;
+                assert!(is_most, "{most} open, {max_open} allowed");
+                assert_eq!(open_descriptors(), before, "a descriptor was left open");
+                for left_at in 1..20 {
+                    let mut walk = walk(tree.path(), max_open, second_visits);
+                    for _ in 0..left_at {
+                        let _ = walk.next().unwrap();
+                    }
+                    drop(walk);
+                    assert_eq!(open_descriptors(), before, "a descriptor was left open after {left_at} directories");
+                }
+            }
+        }
+        // A level without anything left to do is closed once the level below it is open: even if there are links, which nobody
+        // follows, and what is skipped.
+        let chain = Tree::new(|at| {
+            tree::nest_with(at, 300, |dir, _| {
+                mkdirat(dir, "m", Mode::RWXU).unwrap();
+                mkdirat(dir, "skipped", Mode::RWXU).unwrap();
+                symlinkat(".", dir, "zz").unwrap();
+            });
+        });
+        let (mut walk, mut listing) = (walk(chain.path(), 32, false), Listing::new());
+        let mut count = 0;
+        while let Some(mut dir) = walk.next().unwrap() {
+            assert!(open_descriptors() <= before + 2, "{dir:?} is lent with more than two descriptors open");
+            dir.read_into(&mut listing).unwrap();
+            dir.skip_name("skipped");
+            count += 1;
+        }
+        assert_eq!(count, 301);
+    });
+}
+
+/// Moves the directory `from` into `aside`, under a name of its own.
+fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
+    fs::rename(from, aside.join(from.to_str().unwrap().replace('/', "_")))
+}
+
+/// Inside `next` too, where the walk comes back to closed levels: by `..`, by names, or not at all.
+#[test]
+fn no_more_descriptors_are_open_at_any_time_than_stated() {
+    const TEST: &str = "walk_dirs_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
+    const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
+    let cases =
+        || [false, true].into_iter().flat_map(|second_visits| (0..5).map(move |change| (second_visits, change)));
+    let most = most_open(TEST, || {
+        for (second_visits, change) in cases() {
+            let aside = Tree::new(|_| ());
+            let tree = Tree::new(|at| {
+                // In one case the way back is longer than one path of `../`: with second visits it ends at each level.
+                combs_far_apart(at, if change == 0 && !second_visits { 4096 / "../".len() } else { 0 });
+                tree::comb(&at.join("z"), COMB_DEPTH);
+                symlink(aside.path(), at.join("m/m/m/link")).unwrap();
+                follow::nest(at, 30);
+            });
+            let path = |levels| tree.path().join("m/".repeat(levels));
+            let _counted = Counted::begin();
+            let nested = tree.path().join("0");
+            let (root, max_open) = if change == 4 { (&*nested, WITH_ROOM) } else { (tree.path(), 4) };
+            let mut walk = walk(root, max_open, second_visits);
+            walked(&mut walk, |at| {
+                match change {
+                    1 if at.ends_with("m/z") => move_aside(at.parent().unwrap(), aside.path()).unwrap(),
+                    // The rest of the level right below the root is lost.
+                    2 if at == path(2 * COMB_DEPTH) => {
+                        move_aside(&path(2), aside.path()).unwrap();
+                        move_aside(&path(1), aside.path()).unwrap();
+                    }
+                    _ => (),
+                }
+                Plan { follows: change >= 3, ..Plan::sorted(Order::Bytes) }
+            });
+        }
+    });
+    for ((second_visits, change), most) in cases().zip(most.into_iter().flatten()) {
+        let stated = [4, 4, 4, 4 + 2, WITH_ROOM][change];
+        assert_eq!(most, stated, "change {change}, second visits {second_visits}");
+    }
+}
+
+/// While the files live, this process can open only this many descriptors more.
+pub fn leave_room(descriptors: usize) -> Vec<File> {
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) }).unwrap();
+    let mut all: Vec<_> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    all.truncate(all.len() - descriptors);
+    all
+}
+
+#[test]
+fn process_with_few_descriptors_walks_all() {
+    process::run("walk_dirs_bounds::process_with_few_descriptors_walks_all", 60, || {
+        let tree = Tree::new(|at| tree::bushy(at, 50));
+        for second_visits in [false, true] {
+            let expected = by_std(tree.path(), second_visits, |_| Plan::ALL);
+            // The least: the root, the current directory, and the way back to a closed one.
+            for descriptors in 3..16 {
+                let _others = leave_room(descriptors);
+                let visits = walked(&mut walk(tree.path(), 1000, second_visits), |_| Plan::ALL);
+                assert_eq!(visits, expected, "{descriptors} descriptors, second visits {second_visits}");
+            }
+        }
+    });
+}
+
+/// Each directory that cannot be opened is an error, and the rest is lent.
+#[test]
+fn process_with_too_few_descriptors_gets_errors() {
+    process::run("walk_dirs_bounds::process_with_too_few_descriptors_gets_errors", 60, || {
+        let plan = |_: &Path| Plan::sorted(Order::Bytes);
+        let tree = Tree::new(|at| tree::comb(at, 5));
+        let all = by_std(tree.path(), false, plan);
+        // There is room for the root, or for one directory below it too: the first three beyond that are refused.
+        for (descriptors, depth) in [(1, 0), (2, 1)] {
+            let _others = leave_room(descriptors);
+            let visits = walked(&mut walk(tree.path(), 1000, false), plan);
+            let mut expected = by_std(tree.path(), false, plan);
+            expected.retain(|visit| visit.depth <= depth + 1);
+            for refused in expected.iter_mut().filter(|visit| visit.depth > depth) {
+                refused.what = What::Error(libc::EMFILE);
+            }
+            assert_eq!(visits, expected, "{descriptors} descriptors");
+        }
+        // Once there are descriptors again, it goes on with the rest.
+        let others = leave_room(1);
+        let mut walk = walk(tree.path(), 1000, false);
+        walk.next().unwrap().unwrap().read_into(&mut Listing::new()).unwrap();
+        assert_eq!(walk.next().unwrap_err().io_error().raw_os_error(), Some(libc::EMFILE));
+        drop(others);
+        assert_eq!(walked(&mut walk, plan), all[2..], "the rest is incomplete, though there are descriptors again");
+    });
+}
+
+/// While the walk is in a directory, the test changes it or the one above, so `..` leads elsewhere or is refused, or a level may
+/// not be read any more: the walk still finds every level above.
+#[test]
+fn way_back_is_found_if_the_directory_below_is_changed() {
+    type Change = fn(at: &Path, aside: &Path) -> io::Result<()>;
+    fn allow(at: &Path, mode: u32) -> io::Result<()> {
+        fs::set_permissions(at, Permissions::from_mode(mode))
+    }
+    // Where it is made, by the end of the path.
+    let changes: [(&[&str], Change); 6] = [
+        (&["a", "z"], |at, _| fs::remove_dir(at)),
+        (&["a", "z"], move_aside),
+        (&["a", "z"], |at, _| allow(at, 0o000)),
+        (&["m/z"], |at, aside| move_aside(at.parent().unwrap(), aside)),
+        (&["m/z"], |at, aside| allow(at, 0o000).and_then(|()| move_aside(at.parent().unwrap(), aside))),
+        (&[""], |at, _| allow(at, 0o300)),
+    ];
+    let ways =
+        [false, true].into_iter().flat_map(|second_visits| [1, 32, 1000].map(|max_open| (second_visits, max_open)));
+    as_nobody(|| {
+        for (second_visits, max_open) in ways {
+            for (number, (ends, change)) in changes.into_iter().enumerate() {
+                let (tree, aside) = (Tree::new(|at| tree::comb(at, 40)), Tree::new(|_| ()));
+                let expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
+                let visits = walked(&mut walk(tree.path(), max_open, second_visits), |at| {
+                    if ends.iter().any(|end| at.ends_with(end)) {
+                        change(at, aside.path()).unwrap();
+                    }
+                    Plan::sorted(Order::Bytes)
+                });
+                let what = format!("change {number}, second visits {second_visits}, {max_open} open");
+                assert_eq!(visits, expected, "{what}");
+            }
+        }
+    });
+}
+
+/// Its descriptor is not one with `O_PATH`.
+#[test]
+fn level_that_is_found_by_names_can_be_read() {
+    let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
+    let (mut walk, mut listing, mut visits) = (walk(tree.path(), 1, true), Listing::with_order(Order::Bytes), 0);
+    while let Some(mut dir) = walk.next().unwrap() {
+        visits += 1;
+        if dir.is_second_visit() {
+            assert!(!fcntl_getfl(dir.fd()).unwrap().contains(OFlags::PATH), "{}", dir.path().display());
+        } else {
+            dir.read_into(&mut listing).unwrap();
+            if dir.path().ends_with("m/z") {
+                move_aside(dir.path().parent().unwrap(), aside.path()).unwrap();
+            }
+        }
+    }
+    assert_eq!(visits, 2 * (3 * 20 + 1));
+}
+
+/// The walk goes on in a directory that was moved, under the old path. If the directory was cut off from what is below it, it is
+/// lost, with one error. A twin in its place is not taken for it.
+#[test]
+fn closed_level_that_was_moved_is_found_from_below_or_lost() {
+    const DEPTH: usize = 10;
+    for is_cut in [false, true] {
+        for second_visits in [false, true] {
+            let aside = Tree::new(|_| ());
+            let tree = Tree::new(|at| tree::comb(at, DEPTH));
+            let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
+            let mut expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
+            if is_cut {
+                let lost = expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
+                let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
+                if second_visits {
+                    // Its second visit is lost too. The second visit of the directory below it comes after the error.
+                    expected.drain(lost..lost + 3);
+                    expected.insert(lost - 1, error);
+                } else {
+                    expected[lost] = error;
+                }
+            }
+            let visits = walked(&mut walk(tree.path(), 1, second_visits), |at| {
+                if at == path(DEPTH) {
+                    if is_cut {
+                        fs::rename(path(4), aside.path().join("below")).unwrap();
+                    }
+                    fs::rename(path(3), aside.path().join("moved")).unwrap();
+                    tree::make(&path(3), &["a/", "m/", "z/", "twin/"]);
+                }
+                Plan::sorted(Order::Bytes)
+            });
+            assert_eq!(visits, expected, "cut {is_cut}, second visits {second_visits}");
+        }
+    }
+}
+
+/// Below a lost level, and for a root that came as a descriptor, a name alone would act in the current directory.
+#[test]
+fn name_comes_with_what_it_is_relative_to_or_not_at_all() {
+    const DEPTH: usize = 10;
+    for (is_by_path, max_open) in [(true, 4), (true, 7), (false, 4)] {
+        let (tree, aside) = (Tree::new(|at| tree::comb(at, DEPTH)), Tree::new(|_| ()));
+        let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
+        let options = WalkDirs::options().second_visits(true).max_open(max_open);
+        let mut walk = if is_by_path {
+            options.open(tree.path()).unwrap()
+        } else {
+            options.from_fd(lendir::open(tree.path()).unwrap(), tree.path())
+        };
+        let (mut lost, mut nameless, mut named) = (0, Vec::new(), 0);
+        while let Some(mut dir) = walk.next_ok(|_| lost += 1) {
+            if dir.path() == path(DEPTH) && !dir.is_second_visit() {
+                fs::rename(path(3), aside.path().join("below")).unwrap();
+                fs::rename(path(2), aside.path().join("moved")).unwrap();
+            }
+            match dir.parent_and_name() {
+                Some((parent, name)) => {
+                    let at_name = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+                    assert_eq!(at_name.st_ino, dir.stat().unwrap().st_ino, "{dir:?}");
+                    named += 1;
+                }
+                None if dir.is_second_visit() => nameless.push(dir.path().to_owned()),
+                None => dir.read_into(&mut Listing::new()).unwrap(),
+            }
+        }
+        let expected = if is_by_path { vec![path(3)] } else { vec![path(3), path(0)] };
+        assert_eq!((lost, nameless), (1, expected), "{max_open} open");
+        assert!(named > 2 * DEPTH, "{named}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Allocations of a walk: none per directory once its memory has grown.
+
+use crate::costs::{NOTHING, allocated, grown};
+use crate::fixture::numbered;
+use crate::support::machine::runs_long;
+use crate::support::tree::{self, Tree};
+use lendir::{Buffer, Dir, Listing, WalkDirs};
+use rustix::fs::{Mode, mkdirat, symlinkat};
+use std::hint::black_box;
+use std::iter;
+use std::path::Path;
+
+/// What a caller does in each directory.
+const LOOKS: [fn(&mut Dir<'_>, &mut Listing); 4] = [
+    |dir, listing| dir.read_into(listing).unwrap(),
+    |dir, _| while black_box(dir.next().unwrap()).is_some() {},
+    |dir, _| _ = dir.next().unwrap(), // dropped midway
+    |dir, listing| {
+        dir.skip_name("nothing");
+        dir.enter("also nothing");
+        dir.skip_name("also nothing");
+        _ = dir.next().unwrap();
+        dir.read_into(listing).unwrap();
+    },
+];
+
+/// Visits so many directories, of several roots. Returns how many there were.
+fn walk_some(walk: &mut WalkDirs, listing: &mut Listing, roots: &mut usize, most: usize) -> usize {
+    let mut visits = 0;
+    while visits < most {
+        let Some(mut dir) = walk.next().unwrap() else { break };
+        black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent_and_name()));
+        visits += 1;
+        LOOKS[*roots / 4 % LOOKS.len()](&mut dir, listing);
+        *roots += usize::from(dir.depth() == 0 && !dir.is_second_visit());
+    }
+    visits
+}
+
+#[test]
+fn walk_of_many_trees_allocates_nothing_once_warm() {
+    let trees = [
+        Tree::new(|at| tree::comb(at, 50)),
+        Tree::new(|at| tree::wide(at, 100, 8)),
+        Tree::new(|at| tree::chain(at, 50)),
+        Tree::of(&["only/f"]),
+    ];
+    for second_visits in [false, true] {
+        for max_open in [1, 1000] {
+            let options = WalkDirs::options().max_open(max_open).same_mount(true).second_visits(second_visits);
+            let begin = |rounds: usize| {
+                options.clone().open_all((0..rounds * LOOKS.len() * trees.len()).map(|root| trees[root % 4].path()))
+            };
+            let (mut listing, mut roots) = (Listing::new(), 0);
+            let count = walk_some(&mut begin(1), &mut listing, &mut 0, usize::MAX);
+            let mut walk = begin(10);
+            assert_eq!(walk_some(&mut walk, &mut listing, &mut roots, count), count);
+            let costs = allocated(|| {
+                assert_eq!(walk_some(&mut walk, &mut listing, &mut roots, usize::MAX), 9 * count);
+            });
+            assert_eq!(costs.times, 0, "second visits {second_visits}, {max_open} open"); // the paths of the roots are freed
+        }
+    }
+}
+
+#[test]
+fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
+    let count = if runs_long() { 100_000 } else { 5000 };
+    let dir = numbered(count);
+    let mut walk = lendir::walk_dirs(dir.path()).unwrap();
+    let mut files = 0;
+    let costs = allocated(|| {
+        let mut root = walk.next().unwrap().unwrap();
+        while let Some(entry) = root.next().unwrap() {
+            files += usize::from(entry.numeric_name().is_some());
+        }
+        assert!(walk.next().unwrap().is_none());
+    });
+    assert_eq!(files, count);
+    assert!(costs.times <= 1 && costs.bytes <= 4 * 112, "{costs:?}"); // a `Vec` begins with four levels
+}
+
+/// The names that were lent are kept, in case they do not come again, but once.
+#[test]
+fn directory_that_is_listed_again_and_again_takes_no_more_memory() {
+    let tree = Tree::new(|at| tree::wide(at, 300, 8));
+    let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+    let (mut dir, mut listing) = (walk.next().unwrap().unwrap(), Listing::new());
+    let mut list = |times: usize| (0..times).for_each(|_| dir.read_into(&mut listing).unwrap());
+    list(3);
+    assert_eq!(allocated(|| list(100)), NOTHING);
+}
+
+/// As much as the documentation of `WalkDirs` states, doubled, because memory doubles when it grows.
+#[test]
+fn walk_takes_memory_for_what_is_left_to_do() {
+    const LEVELS: usize = 2000;
+    const PATH: usize = grown(LEVELS * "m/".len(), 1);
+    const NAMES: usize = grown(LEVELS * 3 * ("m".len() + 2), 1);
+    const ALL_LEVELS: usize = grown(LEVELS, 112);
+    const ANCESTORS: usize = grown(LEVELS, 32);
+    let linked_chain = |at: &Path, count: usize| {
+        let end = tree::nest(at, iter::repeat_n(tree::CHAIN, count));
+        mkdirat(&end, "empty", Mode::RWXU).unwrap();
+        symlinkat("empty", &end, "link").unwrap();
+    };
+    let taken = |make: fn(&Path, usize), max_open: usize, second_visits: bool| {
+        let tree = Tree::new(|at| make(at, LEVELS));
+        let mut walk = None;
+        let costs = allocated(|| {
+            let options = WalkDirs::options().max_open(max_open).second_visits(second_visits);
+            let mut new = options.from_fd(lendir::open(tree.path()).unwrap(), "");
+            while let Some(mut dir) = new.next().unwrap() {
+                while let Some(entry) = dir.next().unwrap() {
+                    entry.follow();
+                }
+            }
+            walk = Some(new);
+        });
+        costs.bytes - costs.freed - Buffer::DEFAULT_CAPACITY
+    };
+    for (shape, make, max_open, second_visits, promised) in [
+        ("a chain", tree::chain as fn(&Path, usize), 32, false, PATH),
+        ("a wide tree", |at, count| tree::wide(at, count, 8), 32, false, grown(LEVELS * (8 + 2), 1)),
+        ("a comb", tree::comb, LEVELS, false, PATH + NAMES + ALL_LEVELS),
+        ("a comb, few open", tree::comb, 32, false, PATH + NAMES + ALL_LEVELS),
+        ("a chain with second visits", tree::chain, 32, true, PATH + ALL_LEVELS),
+        ("a chain with a link at its end", linked_chain, 32, false, PATH + ANCESTORS),
+    ] {
+        let taken = taken(make, max_open, second_visits);
+        assert!(taken <= promised + 1024, "{shape}: {taken} bytes taken, {promised} promised");
+    }
+}

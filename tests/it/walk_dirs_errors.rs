@@ -1,0 +1,143 @@
+//! Errors of a walk: each comes once, with its path, and the rest is complete.
+
+use crate::support::process::as_nobody;
+use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use lendir::{Error, OFlags, Order, WalkDirs};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat, openat};
+use std::fs::{self, File, Permissions, set_permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+fn chmod(path: &Path, mode: u32) {
+    set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// `from_fd` takes any descriptor. The error is that of reading it, by the caller or by the walk.
+#[test]
+fn descriptor_that_cannot_be_read_is_one_error() {
+    let tree = Tree::of(&["file"]);
+    let file = File::open(tree.path().join("file")).unwrap().into();
+    let only_a_path = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
+    for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
+        for lend in [0, 1] {
+            let visits =
+                walked(&mut WalkDirs::options().from_fd(root.try_clone().unwrap(), ""), |_| Plan { lend, ..Plan::ALL });
+            let whats = [What::First(vec![]), What::Error(errno)];
+            assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
+        }
+    }
+}
+
+#[test]
+fn question_mark_keeps_kind_message_and_error() {
+    fn question_mark() -> io::Result<()> {
+        while lendir::walk_dirs("/no/such/directory")?.next()?.is_some_and(|mut dir| dir.next().is_ok()) {}
+        Ok(())
+    }
+    let error = question_mark().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
+    let inner = error.downcast::<Error>().unwrap();
+    assert_eq!((inner.path(), inner.depth()), (Path::new("/no/such/directory"), 0));
+    assert!(std::error::Error::source(&inner).is_none(), "the cause is in the message already");
+    assert_eq!((inner.kind(), inner.raw_os_error()), (ErrorKind::NotFound, Some(libc::ENOENT)));
+    assert_eq!(format!("{inner:?}"), inner.to_string());
+    assert_eq!(inner.into_io_error().raw_os_error(), Some(libc::ENOENT));
+}
+
+/// Directories that may not be read or searched have the errors of `std`, in the same places.
+#[test]
+fn forbidden_directories_have_the_errors_of_std() {
+    as_nobody(|| {
+        let tree = Tree::new(|at| tree::wide(at, 8, 1));
+        let forbidden = [0, 1, 2, 3, 4, 5, 6, 7].map(|mode| (tree.path().join(mode.to_string()), mode << 6));
+        for (dir, mode) in &forbidden {
+            tree::make(dir, &["a/b/", "f", "z/"]);
+            tree::random(&dir.join("z"), u64::from(*mode));
+            chmod(dir, *mode);
+        }
+        for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
+            for second_visits in [false, true] {
+                let expected = by_std(tree.path(), second_visits, |_| plan);
+                let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
+                assert_eq!(errors, 4 + 2 * 2, "not one for each mode without r, and two for each with r but without x");
+                for max_open in [1, 32] {
+                    for same_mount in [false, true] {
+                        let options = WalkDirs::options().max_open(max_open).second_visits(second_visits);
+                        let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
+                        let visits = walked(&mut walk, |_| plan);
+                        let what = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
+                        assert_eq!(visits, expected, "{plan:?}, {what}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn chmod_of_the_entry_lets_the_walk_in() {
+    as_nobody(|| {
+        let tree = Tree::of(&["secret/below/", "open/"]);
+        chmod(&tree.path().join("secret"), 0o000);
+        let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+        let mut root = walk.next().unwrap().unwrap();
+        while let Some(entry) = root.next().unwrap() {
+            chmodat(entry.dir_fd(), entry.name_cstr(), Mode::RWXU, AtFlags::empty()).unwrap();
+        }
+        let visits = walked(&mut walk, |_| Plan::ALL);
+        assert!(visits.iter().any(|visit| visit.path.ends_with("secret/below")), "{visits:?}");
+    });
+}
+
+type Replace<'a> = &'a dyn Fn(&Path);
+
+/// The directory is moved away after it was listed and before it is entered.
+#[test]
+fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
+    let outside = Tree::of(&["outside/"]);
+    let link = |path: &Path| symlink(outside.path(), path).unwrap();
+    let dangling = |path: &Path| symlink("nowhere", path).unwrap();
+    let file = |path: &Path| fs::write(path, "").unwrap();
+    let fifo = |path: &Path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let replacements: [(Replace<'_>, i32); 5] = [
+        (&|_| (), libc::ENOENT),
+        (&link, libc::ENOTDIR),
+        (&dangling, libc::ENOTDIR),
+        (&file, libc::ENOTDIR),
+        (&fifo, libc::ENOTDIR),
+    ];
+    for (replace, errno) in replacements {
+        for second_visits in [false, true] {
+            let tree = Tree::of(&["a/", "victim/below/", "z/"]);
+            let victim = tree.path().join("victim");
+            let mut walk = walk(tree.path(), 1, second_visits);
+            let mut root = walk.next().unwrap().unwrap();
+            while root.next().unwrap().is_some() {}
+            fs::rename(&victim, tree.path().join("moved")).unwrap();
+            replace(&victim);
+            let visits = walked(&mut walk, |_| Plan::ALL);
+            let error = Visit { path: victim, depth: 1, what: What::Error(errno) };
+            assert_eq!(visits.iter().filter(|visit| **visit == error).count(), 1);
+            assert_eq!(visits.len(), if second_visits { 6 } else { 3 }, "{visits:?}");
+        }
+    }
+}
+
+/// Entries before it would come first; here there are none.
+#[test]
+fn next_ok_hands_on_the_error_of_a_directory_that_cannot_be_read() {
+    let tree = Tree::of(&["a/f"]);
+    let root = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
+    let mut walk = WalkDirs::options().from_fd(root, "root");
+    let mut root = walk.next().unwrap().unwrap();
+    let mut errors = Vec::new();
+    for _ in 0..3 {
+        assert!(root.next_ok(|error| errors.push(error)).is_none());
+    }
+    let [error] = &errors[..] else { panic!("not one error, but {errors:?}") };
+    assert_eq!((error.path(), error.raw_os_error()), (Path::new("root"), Some(libc::EBADF)));
+    assert!(walk.next_ok(|error| panic!("{error}")).is_none());
+}

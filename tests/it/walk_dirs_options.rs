@@ -1,0 +1,61 @@
+//! `max_depth` against `find`, and walks without a tree.
+
+use crate::fixture::{has_gnu, run};
+use crate::support::machine::runs_long;
+use crate::support::tree::{self, Tree};
+use crate::visits::{Plan, Visit, What, walked};
+use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// The root and all entries, by their paths. None comes twice.
+fn paths(visits: &[Visit]) -> BTreeSet<Vec<u8>> {
+    let root = visits.iter().filter(|visit| visit.depth == 0 && visit.what != What::Second);
+    let mut paths = BTreeSet::new();
+    for path in root.map(|visit| visit.path.clone()).chain(visits.iter().flat_map(Visit::entries)) {
+        assert!(paths.insert(path.into_os_string().into_encoded_bytes()), "a path came twice");
+    }
+    paths
+}
+
+#[test]
+fn deepest_level_is_that_of_find() {
+    if !has_gnu("find", "walk_dirs_options::deepest_level_is_that_of_find") {
+        return;
+    }
+    for seed in 0..if runs_long() { 3 } else { 1 } {
+        let tree = Tree::new(|at| tree::random(at, seed));
+        for max_depth in [0, 1, 2, 3, 5, 9, 100] {
+            let found =
+                run(Command::new("find").arg(tree.path()).args(["-maxdepth", &max_depth.to_string(), "-print0"]));
+            let found: BTreeSet<_> =
+                found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+            for (is_sorted, second_visits, max_open) in
+                [(false, false, 32), (true, false, 32), (false, true, 32), (true, true, 4), (false, false, 4)]
+            {
+                let options = WalkDirs::options().max_open(max_open).second_visits(second_visits).max_depth(max_depth);
+                let walk = || options.clone().open(tree.path()).unwrap();
+                let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
+                let paths = paths(&walked(&mut walk(), |_| plan));
+                assert_eq!(paths, found, "max_depth {max_depth}, seed {seed}");
+                let parts = walk().run_parallel(3, |worker| walked(worker, |_| plan));
+                let together = self::paths(&parts.concat());
+                assert_eq!(together, paths, "max_depth {max_depth}, on 3 threads, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn walk_without_a_tree_is_at_its_end() {
+    let mut walk = WalkDirs::options().open_all::<&Path>([]);
+    assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
+    assert!(walk.next_ok(|_| unreachable!()).is_none());
+    assert!(format!("{walk:?}").starts_with(r#"WalkDirs { path: "", depth: 0, options: Options { "#), "{walk:?}");
+    let is_at_end = walk.run_parallel(3, |worker| worker.next().unwrap().is_none());
+    assert!(is_at_end.into_iter().all(|is_none| is_none));
+
+    assert_eq!(format!("{:?}", WalkDirsOptions::default()), format!("{:?}", WalkDirs::options()));
+    assert_eq!(format!("{:?}", WalkOptions::default()), format!("{:?}", Walk::options()));
+}

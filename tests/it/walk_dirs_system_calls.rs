@@ -1,0 +1,226 @@
+//! The system calls of a walk: three for a directory if its file system marks the end, otherwise four.
+
+use crate::strace::{Counted, totals};
+use crate::support::machine::is_marked;
+use crate::support::process::as_nobody;
+use crate::support::tree::{self, Tree};
+use crate::system_calls::{has_types, marked};
+use crate::walk_dirs_bounds::leave_room;
+use lendir::{Dir, Listing, WalkDirs};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::iter;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+fn walk_all(mut walk: WalkDirs, mut look: impl FnMut(&mut Dir<'_>)) {
+    while let Some(mut dir) = walk.next().unwrap() {
+        look(&mut dir);
+    }
+}
+
+fn read_all(dir: &mut Dir<'_>) {
+    while dir.next().unwrap().is_some() {}
+}
+
+/// Checks the system calls that `work` makes in its one counted part.
+fn check(test: &str, expected: &[(&str, usize)], work: impl FnOnce()) {
+    if let Some(parts) = totals(test, work) {
+        assert_totals(&parts[0], expected, test);
+    }
+}
+
+fn assert_totals(totals: &BTreeMap<String, usize>, expected: &[(&str, usize)], what: &str) {
+    let totals: Vec<_> = totals.iter().map(|(call, times)| (call.as_str(), *times)).collect();
+    assert_eq!(totals, expected, "{what}");
+}
+
+/// How many `getdents64` a small directory of this file system takes: one where there is an end marker.
+fn reads(dir: &Path) -> usize {
+    if is_marked(dir) { 1 } else { 2 }
+}
+
+/// The same for [`Tree::of`]. Its directories must list types; if they do not, reports that `test` is skipped.
+fn reads_on_disk(test: &str) -> Option<usize> {
+    let tree = Tree::of(&["f"]);
+    has_types(test, tree.path()).then(|| reads(tree.path()))
+}
+
+#[test]
+fn directory_takes_three_calls_or_four_without_an_end_marker() {
+    const TEST: &str = "walk_dirs_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
+    const WITHOUT: &str = "/proc/sys/net/ipv4";
+    let Some(with) = marked(TEST) else { return };
+    let options = [WalkDirs::options(), WalkDirs::options().same_mount(true), WalkDirs::options().second_visits(true)];
+    let cases =
+        || [with, Path::new(WITHOUT)].into_iter().flat_map(|root| options.clone().map(|options| (root, options)));
+    let parts = totals(TEST, || {
+        for (root, options) in cases() {
+            let _counted = Counted::begin();
+            walk_all(options.open(root).unwrap(), read_all);
+        }
+    });
+    for ((root, _), totals) in cases().zip(parts.into_iter().flatten()) {
+        let (below, reads) = (totals["openat2"], reads(root));
+        assert!(below >= 3, "{below} directories");
+        let dirs = below + 1;
+        // The root is opened by `openat`, and its end marker is queried.
+        let expected =
+            [("close", dirs), ("fstatfs", 1), ("getdents64", reads * dirs), ("openat", 1), ("openat2", below)];
+        assert_totals(&totals, &expected, root.to_str().unwrap());
+    }
+}
+
+/// No call queries an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
+#[test]
+fn unread_directory_is_read_once() {
+    const TEST: &str = "walk_dirs_system_calls::unread_directory_is_read_once";
+    let Some(reads) = reads_on_disk(TEST) else { return };
+    let looks: [fn(&mut Dir<'_>); 4] =
+        [read_all, |dir| dir.read_into(&mut Listing::new()).unwrap(), |_| (), |dir| assert!(dir.next().is_ok())];
+    let parts = totals(TEST, || {
+        let tree = Tree::of(&["a/b/c/f", "a/d/", "e/f", "f"]);
+        for look in looks {
+            let _counted = Counted::begin();
+            walk_all(lendir::walk_dirs(tree.path()).unwrap(), look);
+        }
+    });
+    for (look, totals) in parts.into_iter().flatten().enumerate() {
+        let midway = if look == 3 { 5 } else { 0 }; // one of the six directories is empty
+        let rewound = if look == 2 { 6 } else { midway };
+        let mut expected = vec![
+            ("close", 6),
+            ("fstatfs", 1),
+            ("getdents64", reads * 6 + midway),
+            ("lseek", rewound),
+            ("openat", 1),
+            ("openat2", 5),
+        ];
+        expected.retain(|(_, times)| *times > 0);
+        assert_totals(&totals, &expected, &format!("look {look}"));
+    }
+}
+
+#[test]
+fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
+    const TEST: &str = "walk_dirs_system_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
+    let Some(reads) = reads_on_disk(TEST) else { return };
+    let expected = [("close", 4), ("fstatfs", 1), ("getdents64", reads), ("openat", 1), ("openat2", 3)];
+    check(TEST, &expected, || {
+        let tree = Tree::of(&["a/b/", "c/d/", "e/f/", "skipped/g/"]);
+        let _counted = Counted::begin();
+        walk_all(lendir::walk_dirs(tree.path()).unwrap(), |dir| {
+            if dir.depth() == 1 {
+                dir.skip_subdirs();
+            }
+            while dir.depth() == 0 && dir.next().unwrap().is_some() {
+                dir.skip_name("skipped");
+            }
+        });
+    });
+}
+
+#[test]
+fn directory_that_may_not_be_read_takes_three_calls() {
+    const TEST: &str = "walk_dirs_system_calls::directory_that_may_not_be_read_takes_three_calls";
+    // The root is closed, too.
+    let expected = [("close", 4), ("openat", 3), ("openat2", 3)];
+    check(TEST, &expected, || {
+        as_nobody(|| {
+            let tree = Tree::of(&["1/", "2/", "3/"]);
+            for name in ["1", "2", "3"] {
+                fs::set_permissions(tree.path().join(name), Permissions::from_mode(0o300)).unwrap();
+            }
+            let mut walk = lendir::walk_dirs(tree.path()).unwrap();
+            read_all(&mut walk.next().unwrap().unwrap());
+            let _counted = Counted::begin();
+            let mut errors = 0;
+            walk_all(walk, |dir| while dir.next_ok(|_| errors += 1).is_some() {});
+            assert_eq!(errors, 3);
+        });
+    });
+}
+
+/// The walk does not read the rest of a directory at the deepest level, because it enters nothing there.
+#[test]
+fn rest_of_the_deepest_directories_is_not_read() {
+    const TEST: &str = "walk_dirs_system_calls::rest_of_the_deepest_directories_is_not_read";
+    let Some(reads) = reads_on_disk(TEST) else { return };
+    // Only the root is read again.
+    let expected =
+        [("close", 3), ("fstatfs", 1), ("getdents64", 1 + reads + 2), ("lseek", 1), ("openat", 1), ("openat2", 2)];
+    check(TEST, &expected, || {
+        let tree = Tree::of(&["a/below/", "b/below/"]);
+        let _counted = Counted::begin();
+        walk_all(WalkDirs::options().max_depth(2).open(tree.path()).unwrap(), |dir| assert!(dir.next().is_ok()));
+    });
+}
+
+#[test]
+fn links_cost_nothing_unless_they_are_followed() {
+    const TEST: &str = "walk_dirs_system_calls::links_cost_nothing_unless_they_are_followed";
+    let Some(reads) = reads_on_disk(TEST) else { return };
+    let expected = [("close", 5), ("fstatfs", 1), ("getdents64", 5 * reads), ("openat", 1), ("openat2", 4)];
+    check(TEST, &expected, || {
+        let tree = Tree::of(&["d/e/f/", "x/"]);
+        for name in ["d/l", "d/e/f/1", "d/e/f/2", "l"] {
+            symlink(tree.path().join("x"), tree.path().join(name)).unwrap();
+        }
+        let _counted = Counted::begin();
+        walk_all(lendir::walk_dirs(tree.path()).unwrap(), read_all);
+    });
+}
+
+/// Checks a walk with `max_open`, in a process with room for `room` descriptors. On the way back it opens `hops` directories
+/// beyond the levels themselves, and `refused` opens fail.
+fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
+    let parts = totals(&format!("walk_dirs_system_calls::{test}"), || {
+        let tree = Tree::new(make);
+        let _others = leave_room(room);
+        let _counted = Counted::begin();
+        walk_all(WalkDirs::options().max_open(max_open).open(tree.path()).unwrap(), |dir| {
+            dir.read_into(&mut Listing::new()).unwrap();
+        });
+    });
+    let Some(mut parts) = parts else { return };
+    let totals = &mut parts[0];
+    let reads = reads(Tree::new(|_| ()).path());
+    let (dirs, closed) = (totals["getdents64"] / reads, totals["statx"] / 2);
+    let again = closed + hops;
+    // Where there is a birth time, `fstatfs` tells whether to trust it. `std` does not query it on musl.
+    let births = statx(CWD, Tree::new(|_| ()).path(), AtFlags::empty(), StatxFlags::BTIME);
+    let has_births = births.is_ok_and(|births| births.stx_mask & StatxFlags::BTIME.bits() != 0);
+    let expected = [
+        ("close", dirs + again),
+        ("fstatfs", 1 + if has_births { closed } else { 0 }),
+        ("getdents64", reads * dirs),
+        ("openat", 1 + again),
+        ("openat2", dirs - 1 + refused),
+        ("statx", 2 * closed),
+    ];
+    assert_totals(totals, &expected, test);
+    assert!(closed > 5, "{closed} levels");
+}
+
+#[test]
+fn level_that_is_closed_early_takes_five_calls_more() {
+    const TEST: &str = "level_that_is_closed_early_takes_five_calls_more";
+    assert_closed_levels(TEST, |at| tree::comb(at, 40), 4, 32, [0, 0]);
+}
+
+#[test]
+fn way_back_takes_one_call_for_each_path_full_of_dots() {
+    const TEST: &str = "way_back_takes_one_call_for_each_path_full_of_dots";
+    let make = |at: &Path| {
+        let levels = [(tree::COMB, 6), (tree::CHAIN, 4096 / "../".len()), (tree::COMB, 6)];
+        tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));
+    };
+    assert_closed_levels(TEST, make, 4, 32, [1, 0]);
+}
+
+#[test]
+fn walk_runs_out_of_descriptors_only_once() {
+    const TEST: &str = "walk_runs_out_of_descriptors_only_once";
+    assert_closed_levels(TEST, |at| tree::comb(at, 40), 32, 10, [0, 1]);
+}

@@ -1,0 +1,336 @@
+//! What the caller of a walk was answered about an entry, and chose of it and of names, in any order, beside a model: which
+//! directories are entered, what is opened in vain, and which errors come. Types are missing, calls fail, a directory changes.
+
+use super::faults::{GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
+use crate::faults::trapped;
+use crate::support::machine::runs_long;
+use crate::support::scan::errno;
+use crate::support::tree::{Random, make};
+use crate::trap;
+use lendir::{Dir, Entry, StatxFlags, WalkEntry};
+use libc::{EACCES, EIO, ENOENT, ENOSYS, ENOTDIR, c_int, c_long};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// What is there. The links lead to a directory outside, and to the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum There {
+    Directory,
+    File,
+    Link { to_directory: bool },
+    Nothing,
+}
+
+use There::{Directory, File, Link, Nothing};
+
+const ENTRIES: [(&str, There); 4] = [
+    ("d", Directory),
+    ("f", File),
+    ("to directory", Link { to_directory: true }),
+    ("to file", Link { to_directory: false }),
+];
+
+/// What the caller does about an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    FileType,
+    Stat,
+    Statx,
+    Choose(Choice),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Skip,
+    Follow,
+    /// By name only.
+    Enter,
+}
+
+use Choice::{Enter, Follow, Skip};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Next,
+    /// The calls are made in its closure.
+    Find,
+    /// Dropped at the directory, so the rest is read by the walk.
+    Midway,
+    Walk,
+}
+
+#[derive(Debug)]
+struct Case {
+    reader: Reader,
+    has_types: bool,
+    /// The call that fails.
+    fails: Option<c_long>,
+    /// What `openat2` fails with.
+    refused: Option<c_int>,
+    calls: BTreeMap<&'static str, Vec<Call>>,
+    /// Chosen of all names, before the first entry and after the last.
+    by_name: [Option<Choice>; 2],
+    /// What is in the place of the directory during the calls about it, and after them.
+    in_place: [There; 2],
+}
+
+impl Case {
+    fn new(seed: usize) -> Self {
+        let mut random = Random::of(&seed);
+        let mut one_of = |choice: usize| random.below(choice);
+        let reader = [Reader::Next, Reader::Find, Reader::Midway, Reader::Walk][one_of(4)];
+        let has_types = one_of(2) == 0;
+        let mut calls = BTreeMap::new();
+        for (name, _) in ENTRIES {
+            let call =
+                |number| [Call::FileType, Call::Stat, Call::Statx, Call::Choose(Skip), Call::Choose(Follow)][number];
+            calls.insert(name, (0..one_of(4)).map(|_| call(one_of(5))).collect());
+        }
+        let by_name = [0; 2].map(|_| [Some(Skip), Some(Follow), Some(Enter), None, None, None][one_of(6)]);
+        let in_place = [0; 2].map(|_| [Directory, Directory, File, Nothing][one_of(4)]);
+        Self {
+            reader,
+            has_types,
+            fails: [Some(NEWFSTATAT), Some(STATX), None][one_of(3)],
+            // With `EACCES` the directory is lent, and may not be read.
+            refused: [None, None, Some(ENOENT), has_types.then_some(EACCES)][one_of(4)],
+            calls,
+            by_name: if reader == Reader::Walk { [None; 2] } else { by_name },
+            in_place: if reader == Reader::Midway { [Directory; 2] } else { in_place },
+        }
+    }
+
+    /// What must come, if the calls were made about the entries that are `told`.
+    fn expected(&self, told: &[String]) -> Outcome {
+        let mut outcome = Outcome::default();
+        for (name, there) in ENTRIES {
+            let [during, after] = if name == "d" { self.in_place } else { [there; 2] };
+            let by_record = self.has_types.then_some(there).filter(|there| *there != File || !self.has_types);
+            let is_file = self.has_types && there == File;
+            let (mut known, mut has_failed, mut choice) = (by_record, false, self.by_name[0]);
+            for call in self.calls[name].iter().filter(|_| !is_file && told.iter().any(|told| told == name)) {
+                let answer = match call {
+                    Call::Choose(chosen) => {
+                        choice = Some(*chosen);
+                        continue;
+                    }
+                    Call::FileType if self.has_types => continue,
+                    Call::FileType | Call::Stat => self.fails != Some(NEWFSTATAT) && during != Nothing,
+                    Call::Statx if self.fails == Some(STATX) || during == Nothing => continue,
+                    Call::Statx => true,
+                };
+                has_failed = !answer;
+                known = if answer { Some(during) } else { known };
+            }
+            choice = self.by_name[1].or(choice);
+            if choice == Some(Enter) {
+                (known, has_failed) = (Some(Directory), false);
+            } else if choice == Some(Skip) || is_file && choice.is_none() {
+                continue;
+            }
+            self.open(&mut outcome, name, known, after, choice == Some(Follow), has_failed);
+        }
+        outcome
+    }
+
+    fn open(
+        &self,
+        outcome: &mut Outcome,
+        name: &str,
+        known: Option<There>,
+        there: There,
+        is_chosen: bool,
+        has_failed: bool,
+    ) {
+        let is_followed = is_chosen && matches!(known, None | Some(Link { .. }));
+        if matches!(known, None | Some(Directory)) {
+            outcome.opened += 1;
+            let there = match there {
+                Directory => 0,
+                Nothing => ENOENT,
+                File | Link { .. } => ENOTDIR,
+            };
+            match self.refused.unwrap_or(there) {
+                0 => return outcome.enter(name, self),
+                EACCES if there == 0 => return outcome.errors.push((name.into(), EACCES)), // of reading it
+                ENOENT | ENOTDIR if known.is_none() => {}
+                _ if has_failed => return,
+                // What is no directory is not opened with `O_PATH` either.
+                errno => return outcome.errors.push((name.into(), errno)),
+            }
+        }
+        if is_followed && matches!(there, Directory | Link { to_directory: true }) {
+            outcome.enter(name, self);
+        }
+    }
+
+    /// Reads the tree. Returns about which entries the calls were made, and what came.
+    fn run(&self, tree: &Path) -> (Vec<String>, Outcome) {
+        let (mut told, mut outcome) = (Vec::new(), Outcome::default());
+        let mut place = Place { at: tree.join("root/d"), there: Directory };
+        let root = tree.join("root");
+        trap::fail(OPENAT2, self.refused.unwrap_or(0), {
+            let is_refused = self.refused.is_some();
+            move |_| is_refused
+        });
+        if !self.has_types {
+            trap::hide_types();
+        }
+        if let Some(call) = self.fails {
+            trap::refuse(call, if call == STATX { ENOSYS } else { EIO }); // the walk itself does without `statx`
+        }
+        if self.reader == Reader::Walk {
+            let mut tree = lendir::walk(&root).unwrap();
+            while let Some(entry) = tree.next_ok(|error| outcome.errors.push(of_root(&error, &root))) {
+                if entry.depth() == 1 {
+                    self.tell(&entry, entry.name(), &mut place, &mut told);
+                } else {
+                    outcome.entered.push(entry.relative_path().parent().unwrap().to_str().unwrap().to_owned());
+                }
+            }
+        } else {
+            let mut walk = lendir::walk_dirs(&root).unwrap();
+            while let Some(mut dir) = walk.next_ok(|error| outcome.errors.push(of_root(&error, &root))) {
+                if dir.depth() == 0 {
+                    self.by_name(&mut dir, 0);
+                    self.in_root(&mut dir, &mut place, &mut told);
+                    self.by_name(&mut dir, 1);
+                } else if dir.next_ok(|error| outcome.errors.push(of_root(&error, &root))).is_some() {
+                    outcome.entered.push(dir.name_os().to_str().unwrap().to_owned());
+                }
+            }
+        }
+        outcome.opened = trap::made();
+        trap::count(OPENAT2);
+        place.put(Directory);
+        outcome.entered.sort();
+        outcome.errors.sort();
+        (told, outcome)
+    }
+
+    fn in_root(&self, dir: &mut Dir<'_>, place: &mut Place, told: &mut Vec<String>) {
+        match self.reader {
+            Reader::Find | Reader::Midway => {
+                let mut wanted = |entry: &Entry<'_>| {
+                    self.tell(entry, entry.name(), place, told);
+                    self.reader == Reader::Midway && entry.name() == b"d"
+                };
+                assert_eq!(dir.find(&mut wanted).unwrap().is_some(), self.reader == Reader::Midway);
+            }
+            _ => {
+                while let Some(entry) = dir.next().unwrap() {
+                    self.tell(&entry, entry.name(), place, told);
+                }
+            }
+        }
+    }
+
+    fn by_name(&self, dir: &mut Dir<'_>, at: usize) {
+        for (name, _) in ENTRIES {
+            match self.by_name[at] {
+                Some(Skip) => dir.skip_name(name),
+                Some(Follow) => _ = dir.follow_name(name),
+                Some(Enter) => _ = dir.enter(name),
+                None => {}
+            }
+        }
+    }
+
+    fn tell(&self, entry: &impl Tell, name: &[u8], place: &mut Place, told: &mut Vec<String>) {
+        let name = std::str::from_utf8(name).unwrap();
+        let is_changed = name == "d";
+        if is_changed {
+            place.put(self.in_place[0]);
+        }
+        self.calls[name].iter().for_each(|call| entry.tell(*call));
+        if is_changed {
+            place.put(self.in_place[1]);
+        }
+        told.push(name.to_owned());
+    }
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    entered: Vec<String>,
+    errors: Vec<(String, c_int)>,
+    /// How often `openat2` was called.
+    opened: u32,
+}
+
+impl Outcome {
+    fn enter(&mut self, name: &str, case: &Case) {
+        self.entered.push(name.into());
+        self.opened += u32::from(!case.has_types); // for the file in it
+    }
+}
+
+/// The place of the directory, and what is there.
+struct Place {
+    at: std::path::PathBuf,
+    there: There,
+}
+
+impl Place {
+    fn put(&mut self, there: There) {
+        let kept = self.at.with_file_name("../kept");
+        match self.there {
+            Directory => fs::rename(&self.at, &kept).unwrap(),
+            File => fs::remove_file(&self.at).unwrap(),
+            _ => {}
+        }
+        match there {
+            Directory => fs::rename(&kept, &self.at).unwrap(),
+            File => fs::write(&self.at, "").unwrap(),
+            _ => {}
+        }
+        self.there = there;
+    }
+}
+
+fn of_root(error: &lendir::Error, root: &Path) -> (String, c_int) {
+    (error.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned(), errno(error))
+}
+
+trait Tell {
+    fn tell(&self, call: Call);
+}
+
+macro_rules! tell {
+    ($($entry:ident),*) => {$(
+        impl Tell for $entry<'_> {
+            fn tell(&self, call: Call) {
+                match call {
+                    Call::FileType => drop(self.file_type()),
+                    Call::Stat => drop(self.stat()),
+                    Call::Statx => drop(self.statx(StatxFlags::BASIC_STATS)),
+                    Call::Choose(Skip) => self.skip_subtree(),
+                    Call::Choose(_) => self.follow(),
+                }
+            }
+        }
+    )*};
+}
+
+tell!(Entry, WalkEntry);
+
+#[test]
+fn walk_relies_on_what_was_answered_and_chosen_in_any_order() {
+    const TEST: &str = "walks::answers::walk_relies_on_what_was_answered_and_chosen_in_any_order";
+    trapped(TEST, &[GETDENTS64, OPENAT2, STATX, NEWFSTATAT], |tree| {
+        make(tree, &["root/d/x", "root/f", "outside/x"]);
+        symlink("../outside", tree.join("root/to directory")).unwrap();
+        symlink("f", tree.join("root/to file")).unwrap();
+        let cases = if runs_long() { 50_000 } else { 5_000 };
+        for seed in 0..cases {
+            let case = Case::new(seed);
+            let (told, outcome) = case.run(tree);
+            let mut expected = case.expected(&told);
+            expected.entered.sort();
+            expected.errors.sort();
+            assert_eq!(outcome, expected, "seed {seed}, {case:?}");
+        }
+    });
+}

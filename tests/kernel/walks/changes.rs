@@ -1,0 +1,202 @@
+//! Walks of trees that the test itself changes between two steps. Each outcome is known. `tests/it/walk_dirs_bounds.rs` has what
+//! needs no root: levels that are moved, and a twin in the place of one.
+
+use super::{SORTED, Told, comb, level};
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::process::as_nobody;
+use crate::support::tree::make;
+use crate::support::way::Way;
+use libc::{EACCES, ENOENT, ENOTDIR, c_int};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+pub const DEPTH: usize = 8;
+/// One of the levels that are closed while the walk is at the deepest one.
+pub const CLOSED: usize = 3;
+
+/// The order of the directories is known.
+pub const WAYS: [Way; 4] = [
+    SORTED,
+    Way { second_visits: true, ..SORTED },
+    Way { is_on_one_mount: true, ..SORTED },
+    Way { second_visits: true, is_on_one_mount: true, ..SORTED },
+];
+
+/// A change, made when the walk has lent the directory `at`.
+pub struct Change {
+    what: &'static str,
+    at: PathBuf,
+    before: fn(tree: &Path),
+    make: fn(tree: &Path, beside: &Path),
+    /// The errors that it causes.
+    errors: Vec<(PathBuf, c_int)>,
+    /// The directories that are then not entered.
+    missed: Vec<PathBuf>,
+    missed_on_one_mount: Vec<PathBuf>,
+}
+
+/// A change that loses nothing.
+pub fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
+    let (errors, missed, missed_on_one_mount) = (vec![], vec![], vec![]);
+    Change { what, at: level(DEPTH), before: |_| (), make, errors, missed, missed_on_one_mount }
+}
+
+impl Change {
+    pub fn at(self, at: PathBuf) -> Self {
+        Self { at, ..self }
+    }
+
+    /// What is done before the walk.
+    pub fn after(self, before: fn(&Path)) -> Self {
+        Self { before, ..self }
+    }
+
+    /// Under `same_mount`, this directory is then not entered.
+    pub fn hides(self, missed: PathBuf) -> Self {
+        Self { missed_on_one_mount: vec![missed], ..self }
+    }
+
+    /// The walk cannot come back to these levels: one error each, and what is left to do there is lost.
+    pub fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
+        let lost: Vec<_> = depths.into_iter().map(level).collect();
+        let missed = lost.iter().map(|lost| lost.join("z")).collect();
+        Self { errors: lost.into_iter().map(|lost| (lost, errno)).collect(), missed, ..self }
+    }
+
+    /// These directories cannot be entered: one error each.
+    fn refuses(self, directories: impl IntoIterator<Item = PathBuf>, errno: c_int) -> Self {
+        let missed: Vec<_> = directories.into_iter().collect();
+        Self { errors: missed.iter().map(|dir| (dir.clone(), errno)).collect(), missed, ..self }
+    }
+}
+
+fn changes() -> Vec<Change> {
+    let zs = |depths: std::ops::RangeInclusive<usize>| depths.map(|depth| level(depth).join("z"));
+    vec![
+        change("a closed level and one above it are moved", |tree, beside| {
+            rename(tree.join(level(CLOSED)), beside.join("moved"));
+            rename(tree.join(level(CLOSED - 1)), beside.join("moved too"));
+        })
+        .loses([CLOSED - 1], ENOENT),
+        change("everything is moved level by level", |tree, beside| {
+            for depth in (2..=DEPTH).rev() {
+                rename(tree.join(level(depth)), beside.join(depth.to_string()));
+            }
+        })
+        // `..` leads to none of them now, and a name only to the first. The last two are open.
+        .loses(2..DEPTH - 1, ENOENT),
+        change("what is below a closed level is moved out of it", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+        }),
+        change("a closed level is renamed, and what is below it is moved out of it", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+            rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
+        })
+        .loses([CLOSED], ENOENT),
+        change("a link stands for a closed level", |tree, beside| {
+            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+            rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
+            symlink(beside.join("outside"), tree.join(level(CLOSED))).unwrap();
+        })
+        .loses([CLOSED], ENOTDIR),
+        change("what is below a closed level is moved into its twin", |tree, beside| {
+            rename(beside.join("outside/d"), beside.join("d"));
+            rename(tree.join(level(CLOSED + 1)), beside.join("outside/d"));
+        }),
+        change("all is removed except what the first level has", |tree, _| {
+            fs::remove_dir_all(tree.join("d")).unwrap();
+        })
+        .refuses(zs(1..=DEPTH), ENOENT),
+        change("all is removed", |tree, _| fs::remove_dir_all(tree).unwrap()).refuses(zs(0..=DEPTH), ENOENT),
+        change("links stand for all that is left to do", |tree, beside| {
+            for depth in 0..=DEPTH {
+                rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
+                symlink(beside.join("outside"), tree.join(level(depth)).join("z")).unwrap();
+            }
+        })
+        .refuses(zs(0..=DEPTH), ENOTDIR),
+        change("files stand for all that is left to do", |tree, beside| {
+            for depth in 0..=DEPTH {
+                rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
+                fs::write(tree.join(level(depth)).join("z"), "").unwrap();
+            }
+        })
+        .refuses(zs(0..=DEPTH), ENOTDIR),
+    ]
+}
+
+fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    fs::rename(from, to).unwrap();
+}
+
+#[test]
+fn whatever_is_moved_away_nothing_from_outside_is_lent() {
+    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
+    machine::skip_unless("walk: changes between two steps", outcome);
+}
+
+/// On the way back up, permissions may be fewer than on the way down.
+#[test]
+fn levels_are_found_by_name_where_dots_are_refused() {
+    let outcome = in_own_namespace(|scratch| {
+        as_nobody(|| {
+            let changes = [
+                // Two levels above it, `..` leads through this one.
+                change("a level may not be searched when all of it is done", |tree, _| {
+                    allow(0o400, &tree.join(level(DEPTH - 2)));
+                })
+                .at(level(DEPTH - 2).join("z")),
+                change("a closed level may neither be read nor searched any more", |tree, _| {
+                    allow(0, &tree.join(level(CLOSED)));
+                })
+                .refuses([level(CLOSED).join("z")], EACCES),
+                change("neither a closed level nor the one above it may be read or searched any more", |tree, _| {
+                    allow(0, &tree.join(level(CLOSED)));
+                    allow(0, &tree.join(level(CLOSED - 1)));
+                })
+                .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
+            ];
+            check_all(&changes, scratch);
+        });
+    });
+    let row = "walk: no search permission on the way back up";
+    machine::skip_unless(row, outcome);
+}
+
+fn allow(mode: u32, dir: &Path) {
+    fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
+}
+
+pub fn check_all(changes: &[Change], scratch: &Path) {
+    let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
+    for (number, (change, way)) in cases.enumerate() {
+        let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
+        comb(&tree, DEPTH);
+        // With the names that the walk looks for.
+        make(&beside, &["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
+        (change.before)(&tree);
+        let hidden = if way.is_on_one_mount { &change.missed_on_one_mount[..] } else { &[] };
+        let all = Told::by_std(&tree).unwrap().without(&change.missed).without(hidden);
+        let expected = all.with_errors(change.errors.clone());
+        let mut run = way.begin(&tree);
+        // What is hidden is not come to.
+        run.until(if expected.visited.contains(&change.at) { &change.at } else { Path::new("z") });
+        (change.make)(&tree, &beside);
+        let told = run.finish();
+
+        let what = format!("{}, {way:?}", change.what);
+        assert_eq!(told.clone().sorted(), expected, "{what}");
+        if way.second_visits {
+            let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);
+            let mut left = told.left;
+            left.sort_unstable();
+            assert_eq!(
+                left.iter().collect::<Vec<_>>(),
+                expected.visited.iter().filter(is_lost).collect::<Vec<_>>(),
+                "{what}"
+            );
+        }
+    }
+}

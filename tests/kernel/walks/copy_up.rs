@@ -1,0 +1,150 @@
+//! Levels that change while the walk has them closed, but stay where they are. The walk recognises them, even where a change has
+//! side effects: overlayfs copies each of them up, with another birth time.
+
+use super::{Run, SORTED, Told, comb, level, remove_contents};
+use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
+use crate::mounted::{Mounted, Part};
+use crate::support::machine;
+use crate::support::tree::{chain, make};
+use crate::support::visits::Lent;
+use crate::support::way::Way;
+use libc::EXDEV;
+use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid, chown, utimensat};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+const DEPTH: usize = 8;
+
+type Change = fn(&Path) -> io::Result<()>;
+
+/// Each is made when the walk is at the deepest level. None changes a name that the walk has yet to read.
+const CHANGES: [(&str, Change); 5] = [
+    ("a file is written at the bottom", |tree| fs::write(tree.join(level(DEPTH)).join("z/file"), "contents")),
+    ("a file is renamed and back in each level", |tree| {
+        in_each_level(tree, |dir| {
+            fs::rename(dir.join("file"), dir.join("renamed"))?;
+            fs::rename(dir.join("renamed"), dir.join("file"))
+        })
+    }),
+    ("a directory comes and goes in each level", |tree| {
+        in_each_level(tree, |dir| {
+            fs::create_dir(dir.join("new"))?;
+            fs::remove_dir(dir.join("new"))
+        })
+    }),
+    ("each level has another mode, owner and time", |tree| {
+        in_each_level(tree, |dir| {
+            fs::set_permissions(dir, Permissions::from_mode(0o711))?;
+            chown(dir, Some(Uid::from_raw(1)), Some(Gid::from_raw(1)))?;
+            let time = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+            let times = Timestamps { last_access: time, last_modification: time };
+            Ok(utimensat(CWD, dir, &times, AtFlags::empty())?)
+        })
+    }),
+    ("each level has another name", |tree| {
+        (1..=DEPTH)
+            .rev()
+            .try_for_each(|depth| fs::rename(tree.join(level(depth)), tree.join(level(depth - 1)).join("e")))
+    }),
+];
+
+fn in_each_level(tree: &Path, change: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+    (0..=DEPTH).try_for_each(|depth| change(&tree.join(level(depth))))
+}
+
+const WAYS: [Way; 2] = [SORTED, Way { second_visits: true, ..SORTED }];
+
+#[test]
+fn levels_that_change_are_known_again() {
+    let _watchdog = machine::watchdog();
+    let can_change = |system: &&FileSystem| matches!(system.contents, Contents::Written | Contents::Merged);
+    let systems = FILE_SYSTEMS.iter().filter(can_change).chain(&LAYERED);
+    let fill = |at: &Path, part: Part| {
+        for case in (0..CHANGES.len() * WAYS.len() * 2).filter(|_| part.has(0)) {
+            let tree = at.join(case.to_string());
+            comb(&tree, DEPTH);
+            in_each_level(&tree, |dir| fs::write(dir.join("file"), "")).unwrap();
+        }
+    };
+    thread::scope(|scope| {
+        for system in systems {
+            scope.spawn(move || {
+                machine::skip_unless(
+                    &format!("walk: closed levels change, on {}", system.name),
+                    system.mounted(fill, check),
+                );
+            });
+        }
+    });
+}
+
+fn check(mounted: &Mounted) {
+    let mut trees = 0..;
+    for (what, change) in CHANGES {
+        for way in WAYS {
+            for threads in [1, 2] {
+                let tree = mounted.at.join(trees.next().expect("BUG: trees without end").to_string());
+                // Such servers read by path: a directory whose path changes while another thread reads it looks empty.
+                if threads == 2 && what == "each level has another name" && mounted.system.name.starts_with("FUSE") {
+                    continue;
+                }
+                let all = Told::by_std(&tree).unwrap();
+                let told = walk(&tree, way, threads, &|| match change(&tree) {
+                    Err(error) if error.raw_os_error() == Some(EXDEV) => {} // overlays: a directory of a lower layer
+                    changed => changed.unwrap(),
+                });
+                let what = format!("{}: {what}, {way:?}, {threads} threads", mounted.system.name);
+                assert_eq!(told.clone().sorted(), all, "{what}");
+                let mut left = told.left;
+                left.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+                assert_eq!(left, if way.second_visits { all.visited } else { vec![] }, "{what}");
+            }
+        }
+    }
+}
+
+/// Calls `change` when the walk is at the deepest level.
+fn walk(tree: &Path, way: Way, threads: usize, change: &(impl Fn() + Sync)) -> Told {
+    let mut run = way.begin(tree);
+    if threads == 1 {
+        run.until(level(DEPTH));
+        change();
+        return run.finish();
+    }
+    let is_changed = AtomicBool::new(false);
+    let Run { walk, .. } = run;
+    let parts = walk.run_parallel(threads, |worker| {
+        let mut lent = Lent::default();
+        while lent.take(worker, |_| (), |_| way.plan()) {
+            if lent.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
+                change();
+            }
+        }
+        lent.visits
+    });
+    Told::of(parts.into_iter().flatten())
+}
+
+/// As `rm -r` does in a container with files of the image.
+#[test]
+fn rm_removes_a_lower_layer() {
+    let row = "walk: `rm -r` of a lower layer of an overlay";
+    let fill = |at: &Path, part: Part| {
+        if part.has(0) {
+            make(at, &["chain/", "comb/"]);
+            chain(&at.join("chain"), 60);
+            comb(&at.join("comb"), 60);
+        }
+    };
+    let outcome = FileSystem::named("overlay, on ext4").mounted(fill, |mounted| {
+        for tree in ["chain", "comb"].map(|tree| mounted.at.join(tree)) {
+            remove_contents(lendir::open(&tree).unwrap()).unwrap();
+            fs::remove_dir(&tree).unwrap();
+        }
+    });
+    machine::skip_unless(row, outcome);
+}

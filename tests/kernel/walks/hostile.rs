@@ -1,0 +1,309 @@
+//! Trees of a server that sends whatever it likes.
+
+use super::{SORTED, Told, WAYS, check_ways, level};
+use crate::errnos::{ERRNOS, name_of};
+use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
+use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
+use crate::support::machine;
+use crate::support::way::{PLAIN, Way};
+use lendir::{Dir, Listing};
+use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An entry of a directory, and the node that its name leads to, which need not agree.
+#[derive(Clone)]
+pub struct Child {
+    name: Vec<u8>,
+    d_type: u8,
+    node: Result<Node, c_int>,
+}
+
+fn child(name: impl AsRef<[u8]>, d_type: u8, node: Result<Node, c_int>) -> Child {
+    Child { name: name.as_ref().to_vec(), d_type, node }
+}
+
+pub fn dir(name: impl AsRef<[u8]>, directory: Directory) -> Child {
+    child(name, DT_DIR, Ok(Node::Directory(directory)))
+}
+
+pub fn file(name: impl AsRef<[u8]>) -> Child {
+    child(name, DT_REG, Ok(Node::File))
+}
+
+pub fn record(name: &[u8], d_type: u8) -> Answer {
+    Answer::Record(Record { name: name.to_vec(), ino: 7, d_type })
+}
+
+/// A directory with these children; then comes `end`.
+fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
+    let records = children.iter().map(|child| record(&child.name, child.d_type));
+    let answers: Vec<_> = dots().into_iter().chain(records).chain([end]).collect();
+    let lookup = move |name: &[u8]| {
+        let child = children.iter().find(|child| child.name == name);
+        child.map_or(Err(ENOENT), |child| child.node.clone())
+    };
+    let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+    Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
+}
+
+pub fn directory(children: Vec<Child>) -> Directory {
+    directory_that_ends(children, Answer::End)
+}
+
+/// A directory with a file.
+pub fn leaf() -> Directory {
+    directory(vec![file("file")])
+}
+
+/// As [`super::comb`], with `change` made to each level.
+fn comb(levels: usize, leaf: &Directory, change: impl Fn(usize, Directory) -> Directory) -> Directory {
+    let bottom = change(levels, directory(vec![dir("z", leaf.clone())]));
+    let above = |below, level| change(level, directory(vec![dir("d", below), dir("z", leaf.clone())]));
+    (0..levels).rev().fold(bottom, above)
+}
+
+/// A tree, and the result that its walk must have.
+struct Scenario {
+    what: String,
+    tree: Directory,
+    told: Told,
+}
+
+fn scenario(
+    what: impl Into<String>,
+    tree: Directory,
+    entries: &[&str],
+    visited: &[&str],
+    errors: &[(&str, c_int)],
+) -> Scenario {
+    let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+    let told = Told { entries: paths(entries), visited: paths(visited), ..Told::default() };
+    let errors = errors.iter().map(|(path, errno)| (PathBuf::from(path), *errno));
+    Scenario { what: what.into(), tree, told: told.with_errors(errors).sorted() }
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let mut table = vec![
+        scenario("nothing wrong", directory(vec![dir("a", leaf()), file("b")]), &["a", "a/file", "b"], &["", "a"], &[]),
+        scenario(
+            "the same name twice",
+            directory(vec![dir("a", leaf()), file("b"), dir("a", leaf()), file("b")]),
+            &["a", "a", "a/file", "a/file", "b", "b"],
+            &["", "a", "a"],
+            &[],
+        ),
+        scenario(
+            "a file called a directory",
+            directory(vec![child("a", DT_DIR, Ok(Node::File)), dir("z", leaf())]),
+            &["a", "z", "z/file"],
+            &["", "z"],
+            &[("a", ENOTDIR)],
+        ),
+        scenario(
+            "a directory called a file, and other things",
+            directory(
+                [DT_REG, libc::DT_LNK, libc::DT_FIFO, libc::DT_SOCK, libc::DT_CHR, libc::DT_BLK]
+                    .map(|d_type| child(d_type.to_string(), d_type, Ok(Node::Directory(leaf()))))
+                    .to_vec(),
+            ),
+            &["1", "2", "6", "8", "10", "12"],
+            &[""],
+            &[],
+        ),
+        scenario(
+            "no types",
+            directory(vec![
+                child("a", DT_UNKNOWN, Ok(Node::Directory(leaf()))),
+                child("b", DT_UNKNOWN, Ok(Node::File)),
+                child("c", DT_UNKNOWN, Err(ENOENT)),
+                child("d", 15, Ok(Node::Directory(leaf()))), // means nothing
+            ]),
+            &["a", "a/file", "b", "c", "d", "d/file"],
+            &["", "a", "d"],
+            &[],
+        ),
+        scenario("not even dots", Directory::of_files(|_| Answer::End), &[], &[""], &[]),
+        scenario(
+            "dots for directories in it",
+            directory([dir(".", leaf()), dir("..", leaf()), dir("a", leaf()), dir("..", leaf())].to_vec()),
+            &["a", "a/file"],
+            &["", "a"],
+            &[],
+        ),
+        scenario(
+            "interruptions",
+            directory_that_ends(
+                vec![dir("a", directory_that_ends(vec![file("b")], Answer::Interruption))],
+                Answer::Interruption,
+            ),
+            &["a", "a/b"],
+            &["", "a"],
+            &[],
+        ),
+    ];
+    for (name, errno) in ERRNOS {
+        if errno == EINTR {
+            continue; // the walk would retry it forever
+        }
+        let below = |here: Child| directory(vec![dir("a", leaf()), here, dir("z", leaf())]);
+        let rest = ["a", "a/file", "b", "z", "z/file"];
+        let one = [("b", errno)];
+        table.push(scenario(
+            format!("`{name}` for a name"),
+            below(child("b", DT_DIR, Err(errno))),
+            &rest,
+            &["", "a", "z"],
+            &one,
+        ));
+        if errno != ENOSYS {
+            // The kernel then opens directories without a request.
+            let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
+            // If the error says that the directory exists, it is lent, but cannot be read.
+            let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
+            let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
+            table.push(scenario(format!("`{name}` for opening"), below(dir("b", refuses)), &rest, visited, &one));
+        }
+        let (end, errors) = (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
+        let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);
+        table.push(scenario(
+            format!("`{name}` while reading"),
+            below(dir("b", fails)),
+            &[&rest[..], &["b/file", "b/directory", "b/directory/file"]].concat(),
+            &["", "a", "b", "b/directory", "z"],
+            errors,
+        ));
+    }
+    table
+}
+
+#[test]
+fn lies_and_errors_lose_nothing_else() {
+    served("walks::hostile::lies_and_errors_lose_nothing_else", 120, || {
+        let table = scenarios();
+        let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
+        for (number, one) in table.iter().enumerate() {
+            check_ways(&server.path(number), |_| &one.told, &one.what);
+        }
+    });
+}
+
+/// What is said of a name holds for each entry that has it.
+#[test]
+fn name_that_comes_twice_is_skipped_or_entered_both_times() {
+    served("walks::hostile::name_that_comes_twice_is_skipped_or_entered_both_times", 60, || {
+        let tree = directory(["b", "a", "a"].map(|name| dir(name, leaf())).to_vec());
+        let server = Server::mount(vec![tree]).unwrap();
+        let skip = |dir: &mut Dir<'_>| ["a", "b"].into_iter().for_each(|name| dir.skip_name(name));
+        let reads: [fn(&mut Dir<'_>); 4] = [
+            |_| (),
+            |dir| _ = dir.next().unwrap(),
+            |dir| while dir.next().unwrap().is_some() {},
+            |dir| dir.read_into(&mut Listing::new()).unwrap(),
+        ];
+        let walked = |say: &dyn Fn(&mut Dir<'_>)| {
+            let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
+            say(&mut walk.next().unwrap().unwrap());
+            let mut names = Vec::new();
+            while let Some(dir) = walk.next().unwrap() {
+                names.push(dir.name_os().to_str().unwrap().to_owned());
+            }
+            names.sort();
+            names
+        };
+        for read in reads {
+            let before = |dir: &mut Dir<'_>| {
+                skip(dir);
+                read(dir);
+            };
+            let after = |dir: &mut Dir<'_>| {
+                read(dir);
+                skip(dir);
+            };
+            let again = |dir: &mut Dir<'_>| {
+                before(dir);
+                assert!(dir.enter("a"));
+            };
+            assert_eq!(
+                (walked(&before), walked(&after), walked(&again)),
+                (vec![], vec![], vec!["a".into(), "a".into()])
+            );
+            assert_eq!(walked(&read), ["a", "a", "b"]);
+        }
+    });
+}
+
+const DEPTH: usize = 8;
+
+/// Such a level has another inode number at each request, or an error instead.
+#[test]
+fn levels_that_cannot_be_known_again_are_one_error_each() {
+    served("walks::hostile::levels_that_cannot_be_known_again_are_one_error_each", 60, || {
+        const CLOSED: usize = 3;
+        type Change = Box<dyn Fn(Directory) -> Directory>;
+        let refuses = |errno| Box::new(move |level| Directory { refuses: Some((GETATTR, errno)), ..level }) as Change;
+        let mut changes = vec![(ENOENT, Box::new(|level| Directory { is_shifty: true, ..level }) as Change)];
+        changes
+            .extend(ERRNOS.into_iter().filter(|(_, errno)| *errno != EINTR).map(|(_, errno)| (errno, refuses(errno))));
+        let combs = changes
+            .iter()
+            .map(|(_, change)| comb(DEPTH, &leaf(), |level, here| if level == CLOSED { change(here) } else { here }));
+        let server = Server::mount(combs.collect()).unwrap();
+        for (number, (errno, _)) in changes.iter().enumerate() {
+            let tree = server.path(number);
+            let all = PLAIN.walk_dirs(&tree).sorted();
+            assert_eq!(all.visited.len(), 2 * DEPTH + 2);
+            for second_visits in [false, true] {
+                let lost = level(CLOSED);
+                let expected = all.clone().without(&[lost.join("z")]).with_errors([(lost, *errno)]);
+                let way = Way { second_visits, ..SORTED };
+                assert_eq!(way.walk_dirs(&tree).sorted(), expected, "{}, {way:?}", name_of(*errno));
+            }
+        }
+    });
+}
+
+/// A server may send birth times (Linux 6.6), but the walk does not trust them.
+#[test]
+fn births_that_change_lose_no_level() {
+    served("walks::hostile::births_that_change_lose_no_level", 60, || {
+        let reborn = |directory| Directory { is_reborn: true, ..directory };
+        let server = Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
+        let tree = server.path(0);
+        let all = PLAIN.walk_dirs(&tree).sorted();
+        assert_eq!(all.visited.len(), 2 * DEPTH + 2);
+        let births = [(); 2].map(|()| fs::metadata(&tree).unwrap().created().ok());
+        for way in WAYS {
+            assert_eq!(way.walk_dirs(&tree).sorted(), all, "{way:?}");
+        }
+        let row = "walk, hostile server: births that change";
+        if births[0].is_none() || births[0] == births[1] {
+            machine::skip(row, "births on FUSE (Linux 6.6)");
+        }
+    });
+}
+
+/// The names are as long as a path may be.
+#[test]
+fn names_as_long_as_paths_are_walked() {
+    served("walks::hostile::names_as_long_as_paths_are_walked", 60, || {
+        let row = "walk, hostile server: names of 4095 bytes";
+        if !long_names_pass() {
+            return machine::skip(row, LONG_NAMES);
+        }
+        let name = |byte: u8| vec![byte; 4095];
+        let tree = (0..10).fold(leaf(), |below, _| directory(vec![dir(name(b'd'), below), dir(name(b'z'), leaf())]));
+        let server = Server::mount(vec![tree]).unwrap();
+        for way in WAYS {
+            let told = way.walk_dirs(server.path(0));
+            if let Some((path, errno)) = told.errors.first() {
+                assert_eq!((path.as_os_str().len(), *errno), (4095, ENAMETOOLONG), "{way:?}");
+                return machine::skip(row, "a kernel whose FUSE looks up names of 4095 bytes");
+            }
+            assert_eq!((told.visited.len(), told.entries.len()), (21, 31), "{way:?}");
+            let longest = told.entries.iter().map(|path| path.as_os_str().len()).max();
+            assert_eq!(longest, Some(10 * 4096 + "file".len()), "{way:?}");
+        }
+    });
+}

@@ -1,0 +1,189 @@
+//! End markers of a walk through several file systems. A cookie that ends a directory on one file system is an ordinary cookie
+//! on another: a walk that carries its marker across a mount loses entries.
+
+use super::hostile::{Child, dir, directory, file};
+use super::{Told, check_ways, comb, level};
+use crate::file_systems::FileSystem;
+use crate::fuse::{Batch, Directory, Server};
+use crate::hostile::served;
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::tree::make;
+use crate::trap::{self, Trap};
+use lendir::WalkDirs;
+use libc::{EIO, ENOSYS, c_int, c_long};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
+use std::ffi::CString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DEPTH: usize = 6;
+
+/// How many files come after `d` and `z` in each directory of the server.
+const FILES: usize = 10;
+
+/// As [`comb`], on a server that sends one record at a time, each with a cookie that is the end on other file systems.
+fn treacherous(cookie: fn(u64) -> u64) -> Directory {
+    let with_files = |directories: Vec<Child>| {
+        let files = (0..FILES).map(|number| file(format!("f{number}")));
+        let directory = directory(directories.into_iter().chain(files).collect());
+        Directory { cookie: Some(cookie), batch: Batch::One, ..directory }
+    };
+    let leaf = with_files(vec![]);
+    (0..DEPTH).fold(leaf.clone(), |below, _| with_files(vec![dir("d", below), dir("z", leaf.clone())]))
+}
+
+/// With the cookies that are the end on tmpfs and on ext4.
+fn serve() -> Server {
+    let cookies: [fn(u64) -> u64; 2] = [|_| i32::MAX as u64, |_| i64::MAX as u64];
+    Server::mount(cookies.map(treacherous).to_vec()).unwrap()
+}
+
+fn mount_new(at: &Path, system: &str) {
+    fs::create_dir_all(at).unwrap();
+    mount("none", at, system, MountFlags::empty(), c"").unwrap();
+    comb(at, DEPTH);
+}
+
+fn bind(what: &Path, at: &Path) {
+    fs::create_dir_all(at).unwrap();
+    mount_bind(what, at).unwrap();
+}
+
+fn mount_overlay(at: &Path, scratch: &Path) {
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| scratch.join(name));
+    comb(&lower, DEPTH);
+    make(&upper, &["d/d/above", "above/file"]);
+    fs::create_dir_all(&work).unwrap();
+    fs::create_dir_all(at).unwrap();
+    let [lower, upper, work] = [lower, upper, work].map(|path| path.to_str().unwrap().to_owned());
+    let options = CString::new(format!("lowerdir={lower},upperdir={upper},workdir={work}")).unwrap();
+    mount("none", at, "overlay", MountFlags::empty(), &*options).unwrap();
+}
+
+/// Makes a tree in `tree`, mounts other file systems in it, and others in those. Returns the mount points in the tree itself.
+fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
+    comb(tree, DEPTH);
+    let points = ["fuse", "tmpfs", "ramfs", "proc", "overlay", "bind", "same"].map(|name| level(1).join(name));
+    let [fuse, tmpfs, ramfs, proc, overlay, bound, same] = points.clone().map(|point| tree.join(point));
+    let deep = level(4).join("fuse");
+    bind(&server.path(0), &fuse);
+    bind(&server.path(1), &tree.join(&deep));
+    mount_new(&tmpfs, "tmpfs");
+    mount_new(&ramfs, "ramfs");
+    bind(Path::new("/proc/sys/kernel"), &proc);
+    mount_overlay(&overlay, scratch);
+    bind(&tree.join(level(DEPTH - 1)), &bound);
+    bind(&same, &same);
+    // Nested, so the walk comes back through each.
+    mount("none", fuse.join("d/d/z"), "tmpfs", MountFlags::empty(), c"").unwrap();
+    comb(&fuse.join("d/d/z"), DEPTH);
+    bind(&server.path(1), &fuse.join("d/d/z/d/d/z"));
+    bind(&server.path(0), &tmpfs.join("d/d/z"));
+    bind(&server.path(1), &ramfs.join("d/z"));
+    mount_new(&ramfs.join("d/d/d/z"), "tmpfs");
+    bind(&server.path(0), &overlay.join("d/z"));
+    points.into_iter().chain([deep]).collect()
+}
+
+/// Walks in every way, on one thread and on several.
+fn check(tree: &Path, points: &[PathBuf], what: &str) {
+    let all = Told::by_std(tree).unwrap();
+    let on_one = all.clone().without(points);
+    assert!(all.visited.len() > on_one.visited.len() + 50);
+    let last = format!("f{}", FILES - 1);
+    assert!(all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50, "the server's files are missing");
+    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, what);
+}
+
+const OPENAT2: c_long = libc::SYS_openat2;
+const FSTATFS: c_long = libc::SYS_fstatfs;
+const CALLS: [c_long; 2] = [OPENAT2, FSTATFS];
+
+/// What is refused, every time: nothing, or one of these calls.
+const REFUSED: [Option<(c_long, c_int)>; 3] = [None, Some((OPENAT2, ENOSYS)), Some((FSTATFS, EIO))];
+
+/// It must come last, because the programs that mount would not survive the trap.
+fn set_trap() -> Result<Trap, String> {
+    trap::set(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
+}
+
+/// From now on, refuses this call.
+fn refuse(refused: Option<(c_long, c_int)>) {
+    match refused {
+        Some((call, errno)) => trap::fail(call, errno, |_| true),
+        None => trap::count(OPENAT2),
+    }
+}
+
+/// Walks a tree on `system` in which all of these are mounted.
+fn walk_through_all(test: &'static str, system: &'static str) {
+    served(test, 60, || {
+        let row = "walk: end markers, with other file systems mounted in the tree";
+        let outcome = FileSystem::named(system).mounted(
+            |_, _| {},
+            |mounted| {
+                let server = serve();
+                let scratch = mounted.at.parent().unwrap().join("overlay");
+                let points = mount_all(&mounted.at.join("tree"), &scratch, &server);
+                let _trap = set_trap()?;
+                for refused in REFUSED {
+                    refuse(refused);
+                    check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"));
+                }
+                unmount(&mounted.at, UnmountFlags::DETACH).unwrap(); // and the server with it, which ends then
+                Ok(())
+            },
+        );
+        machine::skip_unless(row, outcome.and_then(|outcome| outcome));
+    });
+}
+
+#[test]
+fn no_entry_is_lost_where_the_root_is_tmpfs() {
+    walk_through_all("walks::markers::no_entry_is_lost_where_the_root_is_tmpfs", "tmpfs");
+}
+
+/// The root has no marker.
+#[test]
+fn no_entry_is_lost_where_the_root_is_ramfs() {
+    walk_through_all("walks::markers::no_entry_is_lost_where_the_root_is_ramfs", "ramfs");
+}
+
+/// debugfs mounts tracefs when the walk comes to it.
+#[test]
+fn no_entry_is_lost_of_what_an_automount_mounts() {
+    const AUTOMOUNT: &str = "tracing";
+    let row = "walk: end markers, beside an automount";
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        mount_new(&tree, "tmpfs");
+        for second_visits in [false, true] {
+            let point = tree.join(format!("debugfs, {second_visits}"));
+            fs::create_dir(&point).unwrap();
+            mount("none", &point, "debugfs", MountFlags::empty(), c"").map_err(|_| "debugfs".to_owned())?;
+            let automount = point.join(AUTOMOUNT);
+            let mounts = || fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().count();
+            let before = mounts();
+            let mut walk = WalkDirs::options().max_depth(3).second_visits(second_visits).open(&tree).unwrap();
+            let mut names = Vec::new();
+            while let Some(mut dir) = walk.next().unwrap() {
+                while let Some(entry) = dir.next().unwrap() {
+                    if entry.path().parent() == Some(&automount) {
+                        names.push(entry.name_os().to_owned());
+                    }
+                }
+            }
+            if mounts() == before {
+                return Err(format!("an automount at debugfs/{AUTOMOUNT}"));
+            }
+            let mut expected: Vec<_> =
+                fs::read_dir(&automount).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            expected.sort_unstable();
+            names.sort_unstable();
+            assert_eq!(names, expected, "second visits {second_visits}");
+        }
+        Ok(())
+    });
+    machine::skip_unless(row, outcome.and_then(|outcome| outcome));
+}

@@ -1,0 +1,190 @@
+//! Mount points in the tree: a walk enters them, except under `same_mount`, whatever is mounted there meanwhile.
+
+use super::changes::{CLOSED, Change, DEPTH, change, check_all};
+use super::{Told, WAYS, check_ways, comb, level};
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::tree::make;
+use crate::support::visits::{Plan, directories, errors, walked};
+use crate::support::way::{PLAIN, Way};
+use lendir::FileType;
+use libc::{ELOOP, ENOENT};
+use rustix::fs::fstat;
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, unmount};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+fn mount_tmpfs(at: &Path) {
+    mount("none", at, "tmpfs", MountFlags::empty(), c"").unwrap();
+}
+
+fn detach(at: &Path) {
+    unmount(at, UnmountFlags::DETACH).unwrap();
+}
+
+#[test]
+fn mount_points_are_lent_and_entered_only_if_they_may_be() {
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        comb(&tree, DEPTH);
+        make(&tree, &["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"]);
+        mount_tmpfs(&tree.join("tmpfs"));
+        mount_tmpfs(&tree.join("d/d/z/tmpfs"));
+        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+        mount_bind(&tree, tree.join("itself")).unwrap();
+        make(&tree, &["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
+        let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
+        check_mounts(&tree, &points);
+        // Mounts in mounts: the tree once more, in itself.
+        mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
+        check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
+    });
+    machine::skip_unless("walk: mount points", outcome);
+}
+
+/// The directory has the type of what is beneath a mount point, `stat` that of what is mounted there.
+#[test]
+fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
+    let outcome = in_own_namespace(|scratch| {
+        let tree = scratch.join("tree");
+        make(&tree, &["device", "directory/"]);
+        mount_bind("/dev/null", tree.join("device")).unwrap();
+        mount_tmpfs(&tree.join("directory"));
+        let mut dir = lendir::read_dir(&tree).unwrap();
+        while let Some(entry) = dir.next().unwrap() {
+            let mounted = entry.stat().unwrap();
+            let (beneath, there) = match entry.name() {
+                b"device" => (FileType::RegularFile, FileType::CharacterDevice),
+                _ => (FileType::Directory, FileType::Directory),
+            };
+            assert_eq!((entry.d_type(), FileType::from_raw_mode(mounted.st_mode)), (beneath, there));
+            assert_ne!(mounted.st_dev, fstat(entry.dir_fd()).unwrap().st_dev);
+        }
+    });
+    machine::skip_unless("walk: types of mount points", outcome);
+}
+
+/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
+#[test]
+fn links_to_other_mounts_are_followed_only_if_they_may_be() {
+    const ALL: [&str; 15] =
+        ["", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e", "d/e/1", "z"];
+    let links = [("d/e/1", "../../z"), ("2", "bind/e"), ("3", "../other"), ("4", "d/e"), ("5", "../other/below")];
+    let outcome = in_own_namespace(|scratch| {
+        let (tree, other) = (scratch.join("tree"), scratch.join("other"));
+        make(&tree, &["d/e/file", "bind/", "z/"]);
+        make(&other, &["below/file"]);
+        mount_tmpfs(&other);
+        make(&other, &["below/file"]);
+        mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+        for (name, target) in links {
+            symlink(target, tree.join(name)).unwrap();
+        }
+        for number in 0..8 {
+            let [has_few, second_visits, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
+            let way = Way { max_open: if has_few { 4 } else { 32 }, second_visits, is_on_one_mount, ..PLAIN };
+            let visits = walked(&mut way.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
+            let is_there =
+                |path: &&str| !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at));
+            let expected: Vec<_> = ALL.into_iter().filter(is_there).map(|path| tree.join(path)).collect();
+            assert_eq!(directories(&visits), expected, "{way:?}");
+            assert!(errors(&visits).is_empty(), "{way:?}: {visits:?}");
+        }
+        8
+    });
+    machine::skip_unless("walk: links to other mounts", outcome);
+}
+
+/// Links are loops in each of the places where one directory is mounted, though its ancestors are others there.
+#[test]
+fn loops_are_found_wherever_a_directory_is_mounted() {
+    const PLACES: [&str; 3] = ["x", "y", "z"];
+    let outcome = in_own_namespace(|scratch| {
+        let (tree, mounted) = (scratch.join("tree"), scratch.join("mounted"));
+        make(scratch, &["mounted/", "tree/x/c/", "tree/y/c/", "tree/z/c/"]);
+        symlink("..", mounted.join("up")).unwrap();
+        for place in PLACES {
+            mount_bind(&mounted, tree.join(place).join("c")).unwrap();
+        }
+        let visits = walked(&mut PLAIN.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
+        let mut loops = errors(&visits);
+        loops.sort_unstable();
+        let links = PLACES.map(|place| tree.join(place).join("c/up"));
+        assert_eq!(loops, links.each_ref().map(|link| (&**link, ELOOP)));
+    });
+    machine::skip_unless("walk: loops below mounts", outcome);
+}
+
+fn check_mounts(tree: &Path, points: &[&str]) {
+    let all = Told::by_std(tree).unwrap();
+    let on_one = all.clone().without(points);
+    assert!(on_one.visited.len() < all.visited.len());
+    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, "mounts");
+    // As the root, a mount point is entered.
+    for point in points {
+        let tree = tree.join(point);
+        let there = Told::by_std(&tree).unwrap();
+        for way in WAYS {
+            let visited = way.walk_dirs(&tree).sorted().visited;
+            assert!(visited.len() > 1 && visited.iter().all(|dir| there.visited.contains(dir)), "{way:?}, {point}");
+        }
+    }
+}
+
+/// Covers a level, and what is below it, with a copy.
+fn mount_comb(tree: &Path) {
+    let point = tree.join(level(CLOSED));
+    mount_tmpfs(&point);
+    comb(&point, DEPTH - CLOSED);
+}
+
+fn mount_file(point: &Path) {
+    mount_tmpfs(point);
+    make(point, &["file"]);
+}
+
+/// Mounts and unmounts.
+fn changes() -> [Change; 7] {
+    let z = || level(CLOSED).join("z");
+    [
+        change("a tmpfs is mounted on a directory still to do", |tree, _| {
+            mount_file(&tree.join(level(CLOSED)).join("z"));
+        })
+        .hides(z()),
+        change("a directory still to do is mounted on itself", |tree, _| {
+            let point = tree.join(level(CLOSED)).join("z");
+            mount_bind(&point, &point).unwrap();
+        })
+        .hides(z()),
+        change("a tmpfs is mounted on a closed level", |tree, _| {
+            let point = tree.join(level(CLOSED));
+            mount_tmpfs(&point);
+            make(&point, &["z/OUTSIDE"]);
+        })
+        .loses([CLOSED], ENOENT),
+        change("a tmpfs is mounted on the root", |tree, _| {
+            mount_tmpfs(tree);
+            make(tree, &["z/OUTSIDE"]);
+        }),
+        // On one mount, the walk is past it by then.
+        change("what is mounted on a closed level is unmounted", |tree, _| detach(&tree.join(level(CLOSED))))
+            .after(mount_comb)
+            .hides(level(CLOSED)),
+        // It covers the same tree.
+        change("what is mounted on a directory is unmounted when it has been lent", |tree, _| {
+            detach(&tree.join(level(CLOSED)));
+        })
+        .after(mount_comb)
+        .at(level(CLOSED - 1)),
+        change("what is mounted on a directory still to do is unmounted", |tree, _| {
+            detach(&tree.join(level(CLOSED)).join("z"));
+        })
+        .after(|tree| mount_file(&tree.join(level(CLOSED)).join("z"))),
+    ]
+}
+
+#[test]
+fn mounting_and_unmounting_midway_loses_nothing_else() {
+    let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
+    machine::skip_unless("walk: mounted and unmounted midway", outcome);
+}

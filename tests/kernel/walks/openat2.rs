@@ -1,0 +1,154 @@
+//! How a walk opens directories by `openat2`, and what it does if that is refused.
+
+use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
+use super::{SORTED, Told, comb};
+use crate::faults::trapped;
+use crate::mounted::in_own_namespace;
+use crate::support::machine;
+use crate::support::machine::is_marked;
+use crate::support::process;
+use crate::support::tree::make;
+use crate::support::way::{PLAIN, Way};
+use crate::trap;
+use lendir::WalkDirs;
+use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, c_long};
+use rustix::mount::{MountFlags, mount, mount_bind};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+const DEPTH: usize = 6;
+
+/// Old kernels refuse it, and so do the seccomp filters of containers.
+#[test]
+fn mounts_are_told_apart_where_openat2_is_refused() {
+    const TEST: &str = "walks::openat2::mounts_are_told_apart_where_openat2_is_refused";
+    trapped(TEST, &CALLS, |_| {
+        let outcome = in_own_namespace(|scratch| {
+            let tree = scratch.join("tree");
+            comb(&tree, DEPTH);
+            make(&tree, &["tmpfs/", "bind/", "itself/", "z/tmpfs/"]);
+            mount_bind(tree.join("d"), tree.join("bind")).unwrap();
+            mount_bind(&tree, tree.join("itself")).unwrap();
+            for point in ["tmpfs", "z/tmpfs"] {
+                mount("none", tree.join(point), "tmpfs", MountFlags::empty(), c"").unwrap();
+                make(&tree.join(point), &["directory/file"]);
+            }
+            let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
+            let all = Told::by_std(&tree).unwrap().without(&mount_points);
+            for second_visits in [false, true] {
+                let way = Way { is_on_one_mount: true, second_visits, ..SORTED };
+                let run = way.begin(&tree);
+                trap::count(GETDENTS64);
+                assert_eq!(run.finish().sorted(), all);
+                let has_marker = trap::made() as usize == all.visited.len();
+                for errno in [ENOSYS, EPERM] {
+                    let walk = |call, error, failing: Option<u32>| {
+                        let run = way.begin(&tree);
+                        trap::fail(call, error, move |number| Some(number) == failing);
+                        trap::refuse(OPENAT2, errno);
+                        let told = run.finish().sorted();
+                        (told, trap::made())
+                    };
+                    // `statx` says which mount a directory is on. If that fails, the directory is not read. One that may not
+                    // be opened is an error, unless it is a mount point.
+                    for (call, error) in [(STATX, EIO), (OPENAT, EACCES)] {
+                        let (told, calls) = walk(call, error, None);
+                        assert_eq!(told, all);
+                        for number in 1..=calls {
+                            let (told, _) = walk(call, error, Some(number));
+                            let rest = Told { errors: vec![], ..told.clone() };
+                            match &told.errors[..] {
+                                [] => assert_eq!(rest, all, "a mount point, or a level that is found by its name"),
+                                [(path, seen)] => {
+                                    assert!(*seen == error || call == STATX && *seen == errno, "{told:?}");
+                                    assert!(call == STATX || !mount_points.contains(path), "{told:?}");
+                                    // A directory that cannot be read, or one that the walk cannot come back to.
+                                    let is_level = call == STATX && rest == all.clone().without(&[path.join("z")]);
+                                    if !is_level {
+                                        assert_eq!(rest, all.clone().unread(path));
+                                    }
+                                }
+                                several => panic!("more than one error: {several:?}"),
+                            }
+                        }
+                    }
+
+                    let (told, reads) = walk(GETDENTS64, EIO, None);
+                    assert_eq!(told, all);
+                    let saved = usize::from(has_marker); // of the root, which is read first
+                    let expected = 2 * all.visited.len() - saved;
+                    assert_eq!(reads as usize, expected, "a directory below the root is read with a marker");
+                    trap::count(GETDENTS64);
+                }
+            }
+        });
+        machine::skip_unless("walk: `openat2` is refused", outcome);
+    });
+}
+
+/// A name that was not lent may be that of a link. The walk learns that from the error of an open, of which another may come first.
+#[test]
+fn names_that_were_not_lent_are_followed_whatever_comes_first() {
+    const TEST: &str = "walks::openat2::names_that_were_not_lent_are_followed_whatever_comes_first";
+    trapped(TEST, &CALLS, |tree| {
+        make(tree, &["a/b/c/d/file", "target/in/"]);
+        symlink("../../../../target", tree.join("a/b/c/d/link")).unwrap();
+        let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
+        for errno in errnos {
+            // With second visits there are levels to close when descriptors run out.
+            let mut walk = WalkDirs::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
+            let mut followed = Vec::new();
+            while let Some(mut dir) = walk.next().unwrap() {
+                let path = dir.path().to_str().unwrap().to_owned();
+                if path == "a/b/c/d" && !dir.is_second_visit() {
+                    dir.skip_subdirs();
+                    assert!(["link", "file", "missing"].iter().all(|name| dir.follow_name(name)));
+                    trap::fail(OPENAT2, errno, move |number| number == 1 || matches!(errno, ENOSYS | EPERM));
+                } else if path.contains("link") && !dir.is_second_visit() {
+                    followed.push(path);
+                }
+            }
+            trap::count(OPENAT2);
+            assert_eq!(followed, ["a/b/c/d/link", "a/b/c/d/link/in"], "errno {errno}");
+        }
+    });
+}
+
+/// By default: after the `openat2` that reports the mount, an `openat`, and an `fstatfs` for the end marker.
+#[test]
+fn mount_point_takes_two_calls_more() {
+    const MOUNTS: u32 = 5;
+    const MOUNT_CALLS: [c_long; 4] = [OPENAT, OPENAT2, GETDENTS64, libc::SYS_fstatfs];
+    process::run("walks::openat2::mount_point_takes_two_calls_more", 60, || {
+        let outcome = in_own_namespace(|scratch| {
+            let tree = scratch.join("tree");
+            comb(&tree, 6);
+            let on_tmpfs = u32::try_from(Told::by_std(&tree).unwrap().visited.len()).unwrap();
+            for number in 0..MOUNTS {
+                let point = tree.join(format!("d/d/{number}"));
+                fs::create_dir(&point).unwrap();
+                mount("none", &point, "ramfs", MountFlags::empty(), c"").unwrap();
+                comb(&point, 3);
+            }
+            let all = Told::by_std(&tree).unwrap();
+            let directories = u32::try_from(all.visited.len()).unwrap();
+            let _trap = trap::set(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
+            let marked = is_marked(&tree);
+            let reads_of_tmpfs = if marked { on_tmpfs } else { 2 * on_tmpfs };
+            for (call, expected) in MOUNT_CALLS.into_iter().zip([
+                MOUNTS,
+                directories - 1,
+                reads_of_tmpfs + 2 * (directories - on_tmpfs),
+                MOUNTS,
+            ]) {
+                let run = PLAIN.begin(&tree);
+                trap::count(call);
+                assert_eq!(run.finish().sorted(), all);
+                assert_eq!(trap::made(), expected, "call {call}");
+            }
+            Ok(())
+        });
+        machine::skip_unless("walk: what a mount point costs", outcome.and_then(|outcome| outcome));
+    });
+}

@@ -1,0 +1,91 @@
+//! `/proc` and `/sys` while processes come and go: no panic, no hang, and only explained errors.
+
+use super::WAYS;
+use crate::procfs::fork_storm;
+use crate::support::machine;
+use crate::support::process::{Process, as_nobody};
+use crate::support::visits::{Visit, What};
+use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The directories of a process disappear when it ends, and only its owner may read some of them. A zombie has no namespaces, so
+/// its `net` cannot be read.
+const EXPLAINED: [c_int; 5] = [ENOENT, ESRCH, EACCES, EPERM, EINVAL];
+
+#[test]
+fn all_of_proc_and_sys_while_processes_come_and_go() {
+    let _watchdog = machine::watchdog();
+    let _storm = fork_storm();
+    let rounds = if machine::runs_long() { 100 } else { 1 };
+    for root in ["/proc", "/sys"] {
+        let Ok(_) = lendir::open(root) else {
+            machine::skip(&format!("walk: all of {root}"), &format!("{root} mounted"));
+            continue;
+        };
+        for round in 0..rounds {
+            let way = WAYS[round % WAYS.len()];
+            // Without the entries: millions of paths would take most of the test's time.
+            let walk = || {
+                let (mut run, mut visited, mut errors) = (way.begin(root), Vec::new(), Vec::new());
+                while run.step() {
+                    for Visit { path, what, .. } in run.lent.visits.drain(..) {
+                        match what {
+                            What::First(_) => visited.push(path),
+                            What::Second => {}
+                            What::Error(errno) => errors.push((path, errno)),
+                        }
+                    }
+                }
+                (visited, errors)
+            };
+            for (mut visited, errors) in [walk(), as_nobody(walk)] {
+                for (path, errno) in &errors {
+                    assert!(EXPLAINED.contains(errno), "{root}, {}: {errno}", path.display());
+                    assert!(path != &PathBuf::new(), "the root cannot be read: {errno}");
+                }
+                assert!(visited.len() > 100);
+                visited.sort_unstable();
+                assert!(visited.windows(2).all(|pair| pair[0] != pair[1]), "{root}: a directory came twice");
+            }
+        }
+    }
+}
+
+#[test]
+fn net_of_a_zombie_is_one_error_with_its_path() {
+    let _watchdog = machine::watchdog();
+    let zombie = Process::start(&mut Command::new("true"));
+    zombie.wait_for_zombie();
+    let id = zombie.0.id();
+    for way in WAYS {
+        let told = way.walk_dirs(format!("/proc/{id}")).sorted();
+        let nets = ["net".to_owned(), format!("task/{id}/net")].map(PathBuf::from);
+        let of_net: Vec<_> = told.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
+        assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{way:?}");
+        assert!(told.errors.iter().all(|(path, errno)| nets.contains(path) || EXPLAINED.contains(errno)));
+        for net in nets {
+            assert!(told.visited.contains(&net), "{way:?}: {} is not lent before its error", net.display());
+        }
+        for entry in ["status", "task", "fd"] {
+            assert!(told.entries.contains(&PathBuf::from(entry)), "{way:?}: {entry} is missing: {told:?}");
+        }
+    }
+}
+
+/// The directory of a process that has ended is gone, and so is what was left to do in it.
+#[test]
+fn process_that_is_reaped_midway_is_an_error() {
+    let _watchdog = machine::watchdog();
+    for way in WAYS {
+        let mut process = Process::start(Command::new("sleep").arg("1000"));
+        let mut run = way.begin(format!("/proc/{}", process.0.id()));
+        run.until("");
+        process.0.kill().unwrap();
+        process.0.wait().unwrap();
+        let told = run.finish();
+        assert_eq!(told.visited, [PathBuf::new()], "{way:?}");
+        let is_gone = |(_, errno): &(_, c_int)| [ENOENT, ESRCH].contains(errno);
+        assert!(!told.errors.is_empty() && told.errors.iter().all(is_gone), "{told:?}");
+    }
+}
