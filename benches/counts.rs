@@ -32,7 +32,8 @@ fn main() {
         };
         return;
     }
-    let has_strace = Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
+    let has_strace =
+        Command::new("strace").arg("true").output().is_ok_and(|output| output.status.success());
     if !has_strace {
         eprintln!("strace is missing or may not trace: system calls are not counted");
     }
@@ -51,9 +52,14 @@ fn count(child: &str, contenders: Vec<Contender<'_>>, path: &Path, has_strace: b
         contender.check();
         let before = mallocs::counted();
         contender.time(TIMES);
-        let allocations = mallocs::counted().map(|after| (after - before.unwrap_or(0)).div_ceil(TIMES));
+        let allocations =
+            mallocs::counted().map(|after| (after - before.unwrap_or(0)).div_ceil(TIMES));
         let allocations = allocations.map_or("not counted".into(), |number| number.to_string());
-        let calls = if has_strace { system_calls(child, contender.name, path) } else { "not counted".into() };
+        let calls = if has_strace {
+            system_calls(child, contender.name, path)
+        } else {
+            "not counted".into()
+        };
         println!("| {} | {allocations} | {calls} |", contender.name);
     }
 }
@@ -83,7 +89,9 @@ fn system_calls(child: &str, contender: &str, path: &Path) -> String {
             .status();
         assert!(status.expect("cannot run strace").success(), "strace failed");
         let mut calls = BTreeMap::<String, u64>::new();
-        for line in std::fs::read_to_string(log.path()).expect("cannot read the log of strace").lines() {
+        for line in
+            std::fs::read_to_string(log.path()).expect("cannot read the log of strace").lines()
+        {
             *calls.entry(line.split('(').next().unwrap_or_default().to_owned()).or_default() += 1;
         }
         calls

@@ -19,7 +19,10 @@ fn main() {
     if arguments.has("--bench") && !arguments.has("--quiet") {
         // One line for each contender. Criterion takes this option from the command line only.
         let program = env::current_exe().expect("cannot find this program");
-        panic!("cannot start it again: {}", Command::new(program).args(env::args_os().skip(1)).arg("--quiet").exec());
+        panic!(
+            "cannot start it again: {}",
+            Command::new(program).args(env::args_os().skip(1)).arg("--quiet").exec()
+        );
     }
     // `cargo test --benches` does not pass `--bench`.
     let is_test = arguments.has("--test") || !arguments.has("--bench");
@@ -74,7 +77,8 @@ fn table(
 
 fn read(bench: &mut Bench, arguments: &Arguments) -> Table {
     let fastest = fastest_root();
-    let mut all = vec![PROC, Fixture::Made(files()), Fixture::Made(fastest.shape(8, Names::Source))];
+    let mut all =
+        vec![PROC, Fixture::Made(files()), Fixture::Made(fastest.shape(8, Names::Source))];
     all.extend([16, 1024].map(|count| Fixture::Made(fastest.shape(count, Names::Pids))));
     if arguments.is_long() {
         all.push(Fixture::System("/sys/class/net"));
@@ -95,7 +99,8 @@ fn sorted(bench: &mut Bench, arguments: &Arguments) -> Table {
     let all: Vec<_> = all.into_iter().map(Fixture::Made).collect();
     table("Sorted", &all, bench, arguments, Fixture::make_many, |dir| {
         let mut contenders = readers::sorted(dir);
-        contenders.extend(arguments.is_long().then(|| readers::not_sorted(dir)).into_iter().flatten());
+        contenders
+            .extend(arguments.is_long().then(|| readers::not_sorted(dir)).into_iter().flatten());
         contenders
     })
 }
@@ -128,7 +133,8 @@ fn walk(bench: &mut Bench, arguments: &Arguments) -> Table {
 }
 
 fn by_capacity(bench: &mut Bench, arguments: &Arguments) -> Table {
-    let made = [16, 1024, 100_000].map(|count| Fixture::Made(fastest_root().shape(count, Names::Pids)));
+    let made =
+        [16, 1024, 100_000].map(|count| Fixture::Made(fastest_root().shape(count, Names::Pids)));
     let mut all: Vec<_> = made.into_iter().chain([300, 3000].map(Fixture::Proc)).collect();
     all.retain(|_| arguments.is_long());
     table("By capacity of the buffer", &all, bench, arguments, Fixture::make, readers::by_capacity)

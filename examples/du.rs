@@ -42,44 +42,53 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     }
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
-    let du = Du { out: BufWriter::new(io::stdout()).into(), seen: Mutex::default(), failed: false.into() };
+    let du = Du {
+        out: BufWriter::new(io::stdout()).into(),
+        seen: Mutex::default(),
+        failed: false.into(),
+    };
     let options = WalkDirs::options().follow_root_links(false).second_visits(true);
     // The sum of the directory with everything below it, and that of its parent. `None` if it was counted before.
-    let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).run_parallel(threads, |walk| {
-        while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
-            if !dir.is_second_visit() {
-                let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
-                let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
-                    Ok(stat) if du.is_new(&stat) => stat.stx_blocks,
-                    Ok(_) => {
-                        dir.skip_subdirs();
-                        continue;
+    let parts = options.with_state(None::<[Arc<AtomicU64>; 2]>).open_all(paths).run_parallel(
+        threads,
+        |walk| {
+            while let Some(mut dir) = walk.next_ok(|error| du.error(&error)) {
+                if !dir.is_second_visit() {
+                    let above = dir.state_mut().take().map(|[above, _]| above).unwrap_or_default();
+                    let mut blocks = match dir.statx(StatxFlags::BASIC_STATS) {
+                        Ok(stat) if du.is_new(&stat) => stat.stx_blocks,
+                        Ok(_) => {
+                            dir.skip_subdirs();
+                            continue;
+                        }
+                        Err(error) => {
+                            du.complain(&error);
+                            0 // what is below it counts all the same
+                        }
+                    };
+                    while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
+                        if matches!(entry.file_type(), Ok(FileType::Directory)) {
+                            continue; // it adds its own size when it is visited
+                        }
+                        match entry.statx(StatxFlags::BASIC_STATS) {
+                            Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => {
+                                blocks += stat.stx_blocks
+                            }
+                            Ok(_) => {}
+                            Err(error) => du.complain(&error),
+                        }
                     }
-                    Err(error) => {
-                        du.complain(&error);
-                        0 // what is below it counts all the same
+                    *dir.state_mut() = Some([Arc::new(blocks.into()), above]);
+                } else if let Some([blocks, above]) = dir.state() {
+                    above.fetch_add(blocks.load(Relaxed), Relaxed);
+                    if dir.depth() == 0 || !only_roots {
+                        du.print(blocks.load(Relaxed), dir.path())?;
                     }
-                };
-                while let Some(entry) = dir.next_ok(|error| du.complain(&error)) {
-                    if matches!(entry.file_type(), Ok(FileType::Directory)) {
-                        continue; // it adds its own size when it is visited
-                    }
-                    match entry.statx(StatxFlags::BASIC_STATS) {
-                        Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => blocks += stat.stx_blocks,
-                        Ok(_) => {}
-                        Err(error) => du.complain(&error),
-                    }
-                }
-                *dir.state_mut() = Some([Arc::new(blocks.into()), above]);
-            } else if let Some([blocks, above]) = dir.state() {
-                above.fetch_add(blocks.load(Relaxed), Relaxed);
-                if dir.depth() == 0 || !only_roots {
-                    du.print(blocks.load(Relaxed), dir.path())?;
                 }
             }
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
     parts.into_iter().collect::<io::Result<()>>()?;
     du.out.into_inner().unwrap().flush().map(|()| !du.failed.into_inner())
 }
@@ -98,7 +107,8 @@ impl Du {
     /// A root that is not a directory is printed, not reported as an error. If printing fails, `flush` returns the error.
     fn error(&self, error: &Error) {
         let query = || statx(CWD, error.path(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
-        let is_file = |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
+        let is_file =
+            |stat: &Statx| FileType::from_raw_mode(stat.stx_mode.into()) != FileType::Directory;
         match (error.depth() == 0).then(query) {
             Some(Ok(stat)) if is_file(&stat) => {
                 if stat.stx_nlink == 1 || self.is_new(&stat) {

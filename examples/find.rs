@@ -39,28 +39,31 @@ fn find(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let roots = if roots.is_empty() { vec![".".into()] } else { roots };
 
     let find = Find { terminal: io::stdout().is_terminal(), failed: false.into() };
-    let parts = WalkDirs::options().follow_root_links(false).open_all(roots).run_parallel(threads, |walk| {
-        let mut lines = Vec::new();
-        while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
-            let path = dir.path().as_os_str().as_bytes();
-            if dir.depth() == 0 {
-                find.line(&mut lines, [path, b"", b""]);
-            }
-            let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
-            while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
-                find.line(&mut lines, [path, slash, entry.name()]);
-                // Threads that locked standard output for each line would wait for each other.
-                if find.terminal || lines.len() >= 32 << 10 {
-                    if let Err(error) = io::stdout().write_all(&lines) {
-                        walk.stop();
-                        return Err(error);
+    let parts = WalkDirs::options().follow_root_links(false).open_all(roots).run_parallel(
+        threads,
+        |walk| {
+            let mut lines = Vec::new();
+            while let Some(mut dir) = walk.next_ok(|error| find.error(&mut lines, &error)) {
+                let path = dir.path().as_os_str().as_bytes();
+                if dir.depth() == 0 {
+                    find.line(&mut lines, [path, b"", b""]);
+                }
+                let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
+                while let Some(entry) = dir.next_ok(|error| find.complain(error)) {
+                    find.line(&mut lines, [path, slash, entry.name()]);
+                    // Threads that locked standard output for each line would wait for each other.
+                    if find.terminal || lines.len() >= 32 << 10 {
+                        if let Err(error) = io::stdout().write_all(&lines) {
+                            walk.stop();
+                            return Err(error);
+                        }
+                        lines.clear();
                     }
-                    lines.clear();
                 }
             }
-        }
-        io::stdout().write_all(&lines)
-    });
+            io::stdout().write_all(&lines)
+        },
+    );
     parts.into_iter().collect::<io::Result<()>>()?;
     io::stdout().flush().map(|()| !find.failed.into_inner())
 }
@@ -74,7 +77,9 @@ impl Find {
     fn line(&self, lines: &mut Vec<u8>, path: [&[u8]; 3]) {
         if self.terminal {
             // Control characters in a name could be terminal commands.
-            lines.extend(String::from_utf8_lossy(&path.concat()).replace(char::is_control, "?").as_bytes());
+            lines.extend(
+                String::from_utf8_lossy(&path.concat()).replace(char::is_control, "?").as_bytes(),
+            );
         } else {
             for part in path {
                 lines.extend_from_slice(part);
@@ -86,7 +91,9 @@ impl Find {
     /// A root that is not a directory is printed, not reported as an error.
     fn error(&self, lines: &mut Vec<u8>, error: &Error) {
         match (error.depth() == 0).then(|| error.path().symlink_metadata()) {
-            Some(Ok(found)) if !found.is_dir() => self.line(lines, [error.path().as_os_str().as_bytes(), b"", b""]),
+            Some(Ok(found)) if !found.is_dir() => {
+                self.line(lines, [error.path().as_os_str().as_bytes(), b"", b""])
+            }
             _ => self.complain(error),
         }
     }

@@ -47,7 +47,9 @@ fn grep(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
         let received = Arc::new(Mutex::new(received));
         let search = |received: Arc<_>| scope.spawn(move || grep.search_all(&received));
         let searching: Vec<_> = vec![received; threads].into_iter().map(search).collect();
-        let _ = WalkDirs::options().open_all(dirs).run_parallel(threads, |worker| grep.walk(worker, &batches));
+        let _ = WalkDirs::options()
+            .open_all(dirs)
+            .run_parallel(threads, |worker| grep.walk(worker, &batches));
         drop(batches);
         searching.into_iter().try_for_each(|thread| thread.join().unwrap())
     })?;
@@ -81,7 +83,9 @@ impl Grep {
                     Ok(_) => {}
                     Err(error) => self.complain(error),
                 }
-                if names.len() == MOST_NAMES && !self.send(entry.dir_fd(), path, mem::take(&mut names), batches) {
+                if names.len() == MOST_NAMES
+                    && !self.send(entry.dir_fd(), path, mem::take(&mut names), batches)
+                {
                     return worker.stop();
                 }
             }
@@ -92,8 +96,16 @@ impl Grep {
     }
 
     /// Waits while the channel is full. Returns whether anybody receives.
-    fn send(&self, dir: BorrowedFd<'_>, path: &Path, names: Vec<OsString>, batches: &SyncSender<Batch>) -> bool {
-        let dir = dir.try_clone_to_owned().map_err(|error| self.complain(format_args!("{}: {error}", path.display())));
+    fn send(
+        &self,
+        dir: BorrowedFd<'_>,
+        path: &Path,
+        names: Vec<OsString>,
+        batches: &SyncSender<Batch>,
+    ) -> bool {
+        let dir = dir
+            .try_clone_to_owned()
+            .map_err(|error| self.complain(format_args!("{}: {error}", path.display())));
         dir.map_or(true, |dir| batches.send(Batch { dir, path: path.to_owned(), names }).is_ok())
     }
 
@@ -123,7 +135,13 @@ impl Grep {
     }
 
     /// The lines that contain the text.
-    fn lines(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<Vec<u8>> {
+    fn lines(
+        &self,
+        dir: impl AsFd,
+        name: &OsStr,
+        flags: OFlags,
+        path: &Path,
+    ) -> io::Result<Vec<u8>> {
         // By now it may be a FIFO: without `NONBLOCK`, to open one waits for a writer.
         let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(dir, name, flags, Mode::empty())?);
@@ -145,6 +163,7 @@ impl Grep {
 
     fn complain(&self, error: impl fmt::Display) {
         self.failed.store(true, Relaxed);
-        let _ = writeln!(io::stderr(), "grep: {}", error.to_string().replace(char::is_control, "?"));
+        let _ =
+            writeln!(io::stderr(), "grep: {}", error.to_string().replace(char::is_control, "?"));
     }
 }

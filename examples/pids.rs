@@ -33,7 +33,9 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
     let mut comm = [0; 128];
     // procfs lists processes by ascending PID, so there is nothing to sort.
     while let Some(entry) = proc.next()? {
-        if entry.numeric_name().is_none() || myself.as_ref().is_some_and(|myself| myself == entry.name_os()) {
+        if entry.numeric_name().is_none()
+            || myself.as_ref().is_some_and(|myself| myself == entry.name_os())
+        {
             continue;
         }
         let Some(name) = command_name(entry.dir_fd(), entry.name(), &mut comm)? else { continue };
@@ -46,7 +48,11 @@ fn pids(root: &Path, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Reads `/proc/PID/comm` without allocating. `None` if the process is gone, or hidden from this user (`hidepid`).
-fn command_name<'b>(proc: BorrowedFd<'_>, pid: &[u8], comm: &'b mut [u8]) -> io::Result<Option<&'b mut [u8]>> {
+fn command_name<'b>(
+    proc: BorrowedFd<'_>,
+    pid: &[u8],
+    comm: &'b mut [u8],
+) -> io::Result<Option<&'b mut [u8]>> {
     let mut path = [0; "4294967295/comm\0".len()];
     path[..pid.len()].copy_from_slice(pid);
     path[pid.len()..][..5].copy_from_slice(b"/comm");

@@ -34,18 +34,29 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let all = stat("/")?;
     for path in paths.iter().map(Path::new) {
         let root = path.components().as_path(); // without slashes at the end, which would follow a link
-        let name = path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').find(|part| !part.is_empty());
+        let name =
+            path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').find(|part| !part.is_empty());
         match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
             _ if matches!(name, Some(b"." | b"..")) => rm.report(path, Some(Errno::PERM)),
-            Ok(found) if (found.st_dev, found.st_ino) == (all.st_dev, all.st_ino) => rm.report(path, Some(Errno::PERM)),
-            Ok(found) if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory => roots.push(root),
-            found => rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err()),
+            Ok(found) if (found.st_dev, found.st_ino) == (all.st_dev, all.st_ino) => {
+                rm.report(path, Some(Errno::PERM))
+            }
+            Ok(found)
+                if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory =>
+            {
+                roots.push(root)
+            }
+            found => {
+                rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err())
+            }
         }
     }
     // The state is the error of reading a directory. If the directory is empty, it can be removed all the same.
     let options = WalkDirs::options().follow_root_links(false).second_visits(true).with_state(None);
     let mut walk = options.open_all(roots);
-    while let Some(dir) = walk.next_ok(|error| rm.report(error.path(), Errno::from_io_error(error.io_error()))) {
+    while let Some(dir) =
+        walk.next_ok(|error| rm.report(error.path(), Errno::from_io_error(error.io_error())))
+    {
         if dir.is_second_visit() { rm.leave(&dir) } else { rm.enter(dir) }
     }
     Ok(!rm.failed)
@@ -59,7 +70,8 @@ impl Rm {
     /// Removes everything but directories.
     fn enter(&mut self, mut dir: Dir<'_, Option<Errno>>) {
         let mut unread = None;
-        while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error())) {
+        while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error()))
+        {
             let removed = match entry.d_type() {
                 FileType::Directory => Err(Errno::ISDIR),
                 _ => unlinkat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty()),
@@ -99,7 +111,8 @@ impl Rm {
 /// The path above the root may lead elsewhere by now, so this checks that the root is still there.
 fn remove_root(root: &Dir<'_, Option<Errno>>) -> Result<(), Errno> {
     let (above, name) = (root.path().parent().unwrap_or(Path::new("")), root.name_os());
-    let above = openat(CWD, Path::new(".").join(above), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let above =
+        openat(CWD, Path::new(".").join(above), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let (here, there) = (fstat(root.fd())?, statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?);
     let is_there = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino);
     if is_there { unlinkat(above, name, AtFlags::REMOVEDIR) } else { Err(Errno::NOENT) }

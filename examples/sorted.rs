@@ -23,7 +23,9 @@ fn sorted(path: &std::path::Path) -> io::Result<()> {
     for entry in &listing {
         if is_terminal {
             // Control characters in a name could be terminal commands.
-            out.write_all(String::from_utf8_lossy(entry.name()).replace(char::is_control, "?").as_bytes())?;
+            out.write_all(
+                String::from_utf8_lossy(entry.name()).replace(char::is_control, "?").as_bytes(),
+            )?;
         } else {
             out.write_all(entry.name())?;
         }

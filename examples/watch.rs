@@ -11,7 +11,8 @@ use std::{env, fs, mem, thread};
 
 fn main() -> ExitCode {
     let seconds = env::args().nth(1).map_or(Ok(1.0), |seconds| seconds.parse());
-    let Some(interval) = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) else {
+    let Some(interval) = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    else {
         eprintln!("watch: usage: watch [SECONDS]");
         return ExitCode::FAILURE;
     };
@@ -57,5 +58,6 @@ fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
 /// Empty for a process that is gone.
 fn command_name(pid: u32) -> String {
     let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).replace(char::is_control, "?")
+    String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm))
+        .replace(char::is_control, "?")
 }

@@ -58,7 +58,8 @@ impl Error {
     pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
         let is_known = depth > 0 || !path.as_os_str().is_empty();
         let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
-        let error = cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
+        let error =
+            cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
         // One of this crate may have its path already.
         Self { known: error.known.or(known), ..error }
     }
@@ -128,7 +129,8 @@ impl Error {
         let Known { path, loop_ancestor, .. } = self.known.as_deref()?;
         let (path, LoopAncestor { depth, root }) = (path.as_os_str().as_bytes(), (*loop_ancestor)?);
         let mut slashes = (root + 1..path.len()).filter(|at| path[*at] == b'/');
-        let end = depth.checked_sub(1).map_or(root, |names| slashes.nth(names).unwrap_or(path.len()));
+        let end =
+            depth.checked_sub(1).map_or(root, |names| slashes.nth(names).unwrap_or(path.len()));
         Some(Path::new(OsStr::from_bytes(&path[..end])))
     }
 
@@ -144,7 +146,9 @@ impl fmt::Debug for Error {
             return fmt::Display::fmt(self, f);
         }
         let mut f = f.debug_struct("Error");
-        f.field("path", &self.path()).field("depth", &self.depth()).field("io_error", &self.io_error);
+        f.field("path", &self.path())
+            .field("depth", &self.depth())
+            .field("io_error", &self.io_error);
         f.field("loop_ancestor", &self.loop_ancestor()).finish_non_exhaustive()
     }
 }
@@ -185,7 +189,10 @@ mod tests {
     #[test]
     fn an_error_has_what_is_known() {
         let error = Error::new(b"a/link", 2, Errno::LOOP);
-        assert_eq!((error.path(), error.depth(), error.loop_ancestor()), (Path::new("a/link"), 2, None));
+        assert_eq!(
+            (error.path(), error.depth(), error.loop_ancestor()),
+            (Path::new("a/link"), 2, None)
+        );
         let error = error.with_loop_ancestor(1, 0);
         assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
         assert_eq!(error.to_string(), "a/link: leads back to a");
@@ -199,19 +206,34 @@ mod tests {
         ] {
             for (depth, ancestor) in ancestors.iter().enumerate() {
                 let path = format!("{}/l", ancestors[2]);
-                let error = Error::new(path.as_bytes(), 3, Errno::LOOP).with_loop_ancestor(depth, root.len());
+                let error = Error::new(path.as_bytes(), 3, Errno::LOOP)
+                    .with_loop_ancestor(depth, root.len());
                 assert_eq!(error.loop_ancestor(), Some(Path::new(ancestor)), "{path}");
             }
         }
-        assert!(Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP).to_string().starts_with("a?[31m?\u{fffd}: "));
+        assert!(
+            Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP)
+                .to_string()
+                .starts_with("a?[31m?\u{fffd}: ")
+        );
 
         let known = Error::at("b".into(), 1, error);
-        assert_eq!((known.path(), known.depth()), (Path::new("a/link"), 2), "the path that it has stays");
+        assert_eq!(
+            (known.path(), known.depth()),
+            (Path::new("a/link"), 2),
+            "the path that it has stays"
+        );
 
         let unknown = Error::new(b"", 0, Errno::BADF);
-        assert_eq!((unknown.path(), unknown.depth(), unknown.loop_ancestor()), (Path::new(""), 0, None));
+        assert_eq!(
+            (unknown.path(), unknown.depth(), unknown.loop_ancestor()),
+            (Path::new(""), 0, None)
+        );
         assert_eq!(unknown.to_string(), unknown.io_error().to_string());
-        assert_eq!(Error::at("b".into(), 1, unknown).to_string(), format!("b: {}", io::Error::from(Errno::BADF)));
+        assert_eq!(
+            Error::at("b".into(), 1, unknown).to_string(),
+            format!("b: {}", io::Error::from(Errno::BADF))
+        );
         assert_eq!(Error::new(b"", 1, Errno::BADF).depth(), 1);
 
         let error = Error::new(b"a\n", 1, Errno::NOENT);
@@ -225,8 +247,10 @@ mod tests {
         for errno in [Errno::NOENT, Errno::SRCH] {
             assert!(Error::new(b"a", 1, errno).is_gone());
         }
-        let others = [Errno::NOTDIR, Errno::LOOP, Errno::STALE, Errno::ACCESS, Errno::INVAL, Errno::NXIO];
-        let others = others.map(io::Error::from).into_iter().chain([io::ErrorKind::OutOfMemory.into()]);
+        let others =
+            [Errno::NOTDIR, Errno::LOOP, Errno::STALE, Errno::ACCESS, Errno::INVAL, Errno::NXIO];
+        let others =
+            others.map(io::Error::from).into_iter().chain([io::ErrorKind::OutOfMemory.into()]);
         others.for_each(|cause| assert!(!Error::new(b"a", 1, cause).is_gone()));
     }
 }

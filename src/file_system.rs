@@ -21,7 +21,11 @@ impl FileSystem {
     /// Makes one system call: `fstatfs`.
     pub(crate) fn of(dir: impl AsFd) -> Result<Self, Errno> {
         let f_type = retry_on_intr(|| rustix::fs::fstatfs(&dir))?.f_type;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "32 bits, however wide it is here")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "32 bits, however wide it is here"
+        )]
         Ok(Self(f_type as u32))
     }
 }

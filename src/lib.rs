@@ -115,10 +115,16 @@
 //! functions of the C library, so they do not reach it: [`Entry::stat`] returns the real owner of a file, and paths lead where
 //! they lead without fakechroot.
 #![deny(unsafe_code)]
-#![allow(clippy::inline_always, reason = "after a system call, returns from outer frames mispredict: see `find`")]
+#![allow(
+    clippy::inline_always,
+    reason = "after a system call, returns from outer frames mispredict: see `find`"
+)]
 #![allow(clippy::should_implement_trait, reason = "`Iterator` cannot lend")]
 #![allow(clippy::must_use_candidate, reason = "an answer that nobody looks at does no harm")]
-#![allow(clippy::missing_panics_doc, reason = "where misuse panics, `# Panics` says so; any other panic is a bug")]
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "where misuse panics, `# Panics` says so; any other panic is a bug"
+)]
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
@@ -181,7 +187,8 @@ fn a_hang_ends_the_run() {
     use std::time::Duration;
     std::thread::spawn(|| {
         std::thread::sleep(Duration::from_secs(120));
-        let _ = writeln!(std::io::stderr(), "FAILED: a test of the library has not ended after 120 s"); // past libtest
+        let _ =
+            writeln!(std::io::stderr(), "FAILED: a test of the library has not ended after 120 s"); // past libtest
         std::process::exit(1);
     });
 }

@@ -47,7 +47,11 @@ unsafe impl GlobalAlloc for Refusing {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if Self::refuses() { ptr::null_mut() } else { unsafe { System.realloc(memory, layout, size) } }
+        if Self::refuses() {
+            ptr::null_mut()
+        } else {
+            unsafe { System.realloc(memory, layout, size) }
+        }
     }
 }
 
@@ -71,14 +75,21 @@ fn each_refused_allocation_is_an_error() {
                     assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
                     assert!(was_refused);
                     let len = listing.len();
-                    assert!((already / 2..COUNT).contains(&len), "{order:?}, allocation {number}: {len} entries");
+                    assert!(
+                        (already / 2..COUNT).contains(&len),
+                        "{order:?}, allocation {number}: {len} entries"
+                    );
                 } else {
                     assert_eq!(listing.len(), COUNT);
                 }
                 dir.check(&listing, listing.len(), order);
                 let read = if answer.is_ok() { 0 } else { listing.len() };
                 listing.read(&dir.fd).unwrap();
-                assert_eq!(listed(&listing), sorted(dir.all[read..].to_vec(), order), "{order:?}: the rest");
+                assert_eq!(
+                    listed(&listing),
+                    sorted(dir.all[read..].to_vec(), order),
+                    "{order:?}: the rest"
+                );
                 dir.read(&mut listing).unwrap();
                 dir.check(&listing, COUNT, order);
                 if !was_refused {
@@ -95,7 +106,17 @@ fn each_refused_allocation_is_an_error() {
 /// or smaller.
 fn one_refusal_and_two_readings() {
     // Many entries need many places, and long names an arena to hold them.
-    let dirs = [(1, 1), (340, 4), (700, 4), (1300, 4), (1500, 4), (2600, 4), (4000, 4), (400, 200), (150, 200)];
+    let dirs = [
+        (1, 1),
+        (340, 4),
+        (700, 4),
+        (1300, 4),
+        (1500, 4),
+        (2600, 4),
+        (4000, 4),
+        (400, 200),
+        (150, 200),
+    ];
     let dirs = dirs.map(|(count, len)| Directory::new(count, |_| len));
     let order = Order::Bytes;
     let mut cases = 0;
@@ -147,7 +168,8 @@ impl Directory {
     fn new(count: usize, len: impl Fn(usize) -> usize) -> Self {
         let made = Scratch::in_memory();
         for number in 0..count {
-            File::create(made.path().join(format!("{number:0>width$}", width = len(number)))).unwrap();
+            File::create(made.path().join(format!("{number:0>width$}", width = len(number))))
+                .unwrap();
         }
         let fd = lendir::open(made.path()).unwrap();
         let all = all(&mut Entries::new(&fd, &mut Buffer::new()));

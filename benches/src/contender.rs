@@ -111,7 +111,11 @@ impl<'a> Contender<'a> {
     }
 
     /// Answers with the number that `count` returns.
-    pub fn counting(name: &'static str, oracle: Oracle<'a>, mut count: impl FnMut() -> u64 + 'a) -> Self {
+    pub fn counting(
+        name: &'static str,
+        oracle: Oracle<'a>,
+        mut count: impl FnMut() -> u64 + 'a,
+    ) -> Self {
         Self::filling(name, oracle, 0, move |counted| *counted = count(), |counted| *counted)
     }
 
@@ -157,7 +161,11 @@ impl<'a> Contender<'a> {
                 break;
             }
         }
-        assert!(agreed >= needed, "{} on {subject} is right only {agreed} times out of {done}", self.name);
+        assert!(
+            agreed >= needed,
+            "{} on {subject} is right only {agreed} times out of {done}",
+            self.name
+        );
     }
 }
 

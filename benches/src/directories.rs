@@ -53,7 +53,9 @@ impl Directory {
     /// Advances this many times, for a program that has all the [`paths`](Self::paths). Returns the index of the first directory.
     pub fn turns(&self, times: u64) -> usize {
         let (first, count) = (self.turn.get(), 1 + self.others.len() as u64);
-        self.turn.set(usize::try_from((first as u64 + times) % count).expect("BUG: an index beyond `usize`"));
+        self.turn.set(
+            usize::try_from((first as u64 + times) % count).expect("BUG: an index beyond `usize`"),
+        );
         first
     }
 
@@ -105,12 +107,18 @@ fn as_path(path: &CStr) -> &Path {
 
 fn names_by_std(dir: &Path) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(dir).expect("cannot open the directory");
-    entries.map(|entry| entry.expect("cannot read the directory").file_name().into_encoded_bytes()).collect()
+    entries
+        .map(|entry| entry.expect("cannot read the directory").file_name().into_encoded_bytes())
+        .collect()
 }
 
 /// The bytes of the records of these names and of the dots.
 pub(crate) fn records<'n>(names: impl Iterator<Item = &'n [u8]>) -> u64 {
-    [&b"."[..], b".."].into_iter().chain(names).map(|name| (19 + name.len() as u64 + 1).next_multiple_of(8)).sum()
+    [&b"."[..], b".."]
+        .into_iter()
+        .chain(names)
+        .map(|name| (19 + name.len() as u64 + 1).next_multiple_of(8))
+        .sum()
 }
 
 /// A directory that is made when its turn comes.
@@ -195,7 +203,8 @@ impl Shape {
             let path = made.path().join(format!("{number:04}"));
             rustix::fs::mkdir(&path, Mode::RWXU).expect("cannot make the directory");
             self.fill(&path, number);
-            CString::new(path.into_os_string().into_encoded_bytes()).expect("BUG: a NUL inside the path")
+            CString::new(path.into_os_string().into_encoded_bytes())
+                .expect("BUG: a NUL inside the path")
         });
         let directory = Directory::new(self.label(), paths.collect());
         Directory { _made: Some(made), ..directory }
@@ -261,7 +270,10 @@ impl Root {
 
     /// A new directory, removed on drop.
     pub fn temporary(&self) -> TempDir {
-        tempfile::Builder::new().prefix("lendir").tempdir_in(&self.path).expect("cannot make a temporary directory")
+        tempfile::Builder::new()
+            .prefix("lendir")
+            .tempdir_in(&self.path)
+            .expect("cannot make a temporary directory")
     }
 }
 
@@ -283,16 +295,21 @@ pub enum Names {
 /// One of some 200,000 names.
 fn source_name(number: u64) -> String {
     const WORDS: [&str; 48] = [
-        "main", "lib", "mod", "test", "tests", "util", "error", "config", "parse", "lexer", "token", "buffer", "entry",
-        "path", "walk", "tree", "node", "list", "hash", "map", "set", "string", "format", "print", "io", "net", "http",
-        "socket", "thread", "sync", "lock", "queue", "task", "time", "date", "math", "matrix", "vector", "image",
-        "color", "font", "text", "shader", "index", "README", "Makefile", "arch", "x86",
+        "main", "lib", "mod", "test", "tests", "util", "error", "config", "parse", "lexer",
+        "token", "buffer", "entry", "path", "walk", "tree", "node", "list", "hash", "map", "set",
+        "string", "format", "print", "io", "net", "http", "socket", "thread", "sync", "lock",
+        "queue", "task", "time", "date", "math", "matrix", "vector", "image", "color", "font",
+        "text", "shader", "index", "README", "Makefile", "arch", "x86",
     ];
-    const ENDINGS: [&str; 12] = [".rs", ".rs", ".c", ".c", ".h", ".h", ".py", ".md", ".txt", ".json", ".toml", ""];
+    const ENDINGS: [&str; 12] =
+        [".rs", ".rs", ".c", ".c", ".h", ".h", ".py", ".md", ".txt", ".json", ".toml", ""];
     #[allow(clippy::cast_possible_truncation, reason = "12 bits")]
     let bits = |from: u32| (number >> from & 0xfff) as usize;
-    let words: Vec<_> =
-        [0, 12, 24].into_iter().take(1 + bits(36) % 3).map(|from| WORDS[bits(from) % WORDS.len()]).collect();
+    let words: Vec<_> = [0, 12, 24]
+        .into_iter()
+        .take(1 + bits(36) % 3)
+        .map(|from| WORDS[bits(from) % WORDS.len()])
+        .collect();
     words.join("_") + ENDINGS[bits(48) % ENDINGS.len()]
 }
 

@@ -5,7 +5,11 @@
 //! - [`readers`] and [`walkers`]: the contenders that read a directory, and walk a tree.
 //! - [`ratio`]: measures contenders by criterion, and prints tables of their ratios.
 
-#![allow(clippy::missing_panics_doc, clippy::must_use_candidate, reason = "a benchmark that cannot run panics")]
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "a benchmark that cannot run panics"
+)]
 
 pub mod contender;
 pub mod directories;
@@ -56,11 +60,18 @@ impl Arguments {
 pub fn machine() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/cpuinfo");
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, model)| model);
-    let is_virtual = info.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
+    let model = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map(|(_, model)| model);
+    let is_virtual =
+        info.lines().any(|line| line.starts_with("flags") && line.contains(" hypervisor"));
     let kind = if is_virtual { "a virtual machine" } else { "a machine" };
     let kernel = read("/proc/sys/kernel/osrelease");
     let release = kernel.trim().split('-').next().unwrap_or_default();
     let cores = info.lines().filter(|line| line.starts_with("processor")).count().max(1);
-    format!("{kind} with {cores} cores of {}, Linux {release}", model.unwrap_or(std::env::consts::ARCH))
+    format!(
+        "{kind} with {cores} cores of {}, Linux {release}",
+        model.unwrap_or(std::env::consts::ARCH)
+    )
 }

@@ -3,7 +3,12 @@
 //! A contender and the base, such as the bare loop, take turns of some 200 µs each, so the drift of a busy machine affects both
 //! alike. A sample is the ratio of the medians of their turns.
 
-#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "statistics")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "statistics"
+)]
 
 use crate::contender::Contender;
 use criterion::measurement::{Measurement, ValueFormatter};
@@ -99,7 +104,8 @@ impl Bench {
             // Long enough for at least twice as many readings as samples.
             group.measurement_time((once * samples as u32 * 3 / 2).max(Duration::from_millis(600)));
             let readings = (TURN.as_nanos() / base.time(1).as_nanos()).max(1) as u64;
-            let mut pair = Pair { contenders: [base, it], readings, samples: Vec::new(), random: 1 };
+            let mut pair =
+                Pair { contenders: [base, it], readings, samples: Vec::new(), random: 1 };
             group.bench_function(name, |bencher| bencher.iter_custom(|times| pair.sample(times)));
             // Not the first ones, which were for warming up.
             let measured = &pair.samples[pair.samples.len().saturating_sub(samples)..];

@@ -56,13 +56,17 @@ fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
 #[cfg(not(target_arch = "x86_64"))]
 fn getdents64(dir: &OwnedFd, buffer: &mut [u8]) -> libc::c_long {
     // SAFETY: the kernel writes at most `len` bytes to `buffer`, which is borrowed mutably.
-    unsafe { libc::syscall(libc::SYS_getdents64, dir.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) }
+    unsafe {
+        libc::syscall(libc::SYS_getdents64, dir.as_raw_fd(), buffer.as_mut_ptr(), buffer.len())
+    }
 }
 
 /// `open`, `getdents64` until it returns 0, `close`: the base of every other contender.
 pub fn bare_loop(dir: &Directory) -> Contender<'_> {
     let mut buffer = vec![0; Buffer::DEFAULT_CAPACITY];
-    Contender::counting("bare loop", dir.oracle(Answer::Records), move || bare(&open(dir.turn()), &mut buffer))
+    Contender::counting("bare loop", dir.oracle(Answer::Records), move || {
+        bare(&open(dir.turn()), &mut buffer)
+    })
 }
 
 /// `RawDir` of rustix, with a caller that skips the dots.
@@ -92,7 +96,14 @@ pub fn lendir(dir: &Directory) -> Contender<'_> {
 
 /// The bare loop, `lendir` with each capacity that may be worth choosing, and with a buffer that is not reused.
 pub fn by_capacity(dir: &Directory) -> Vec<Contender<'_>> {
-    let named = [(8, "8 KiB"), (16, "16 KiB"), (32, "32 KiB"), (64, "64 KiB"), (256, "256 KiB"), (1024, "1 MiB")];
+    let named = [
+        (8, "8 KiB"),
+        (16, "16 KiB"),
+        (32, "32 KiB"),
+        (64, "64 KiB"),
+        (256, "256 KiB"),
+        (1024, "1 MiB"),
+    ];
     let mut all = vec![bare_loop(dir)];
     all.extend(named.map(|(kib, name)| lending(name, dir, kib * 1024, |entries| entries)));
     all.push(Contender::reading("32 KiB, not reused", dir.oracle(Answer::Names), NotReused(dir)));
@@ -278,7 +289,8 @@ struct StdSorted<'a>(&'a Directory);
 impl Reader for StdSorted<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let entries = std::fs::read_dir(self.0.turn_path()).expect("cannot open the directory");
-        let mut names: Vec<_> = entries.map(|entry| entry.expect("cannot read the directory").file_name()).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("cannot read the directory").file_name()).collect();
         names.sort_unstable();
         for name in &names {
             take(name.as_bytes());
@@ -290,7 +302,11 @@ impl Reader for StdSorted<'_> {
 pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
     let names = || dir.oracle(Answer::Names);
     let raw = Raw { dir, buffer: Vec::with_capacity(Buffer::DEFAULT_CAPACITY) };
-    let mut all = vec![bare_loop(dir), Contender::reading("std::fs::read_dir", names(), Std(dir)), lendir(dir)];
+    let mut all = vec![
+        bare_loop(dir),
+        Contender::reading("std::fs::read_dir", names(), Std(dir)),
+        lendir(dir),
+    ];
     all.push(Contender::reading("RawDir", names(), raw));
     all.push(Contender::reading("readdir of libc", names(), Libc(dir)));
     all.push(Contender::reading("rustix::fs::Dir", names(), Rustix(dir)));
@@ -299,9 +315,14 @@ pub fn all(dir: &Directory) -> Vec<Contender<'_>> {
 
 /// The bare loop, and all that sort by the bytes of the names.
 pub fn sorted(dir: &Directory) -> Vec<Contender<'_>> {
-    let by_std = Contender::reading("std::fs::read_dir", dir.oracle(Answer::Sorted), StdSorted(dir));
+    let by_std =
+        Contender::reading("std::fs::read_dir", dir.oracle(Answer::Sorted), StdSorted(dir));
     let mut all = vec![bare_loop(dir), by_std, listing("lendir", dir, Listing::new())];
-    all.push(Contender::reading("readdir of libc", dir.oracle(Answer::Sorted), Collected(Libc(dir))));
+    all.push(Contender::reading(
+        "readdir of libc",
+        dir.oracle(Answer::Sorted),
+        Collected(Libc(dir)),
+    ));
     all
 }
 
@@ -326,25 +347,31 @@ pub fn compared(dir: &Directory) -> Vec<Contender<'_>> {
     }));
     let looked_up = |both: &[Listing; 2], found: &mut Vec<Vec<u8>>| {
         for [here, there] in [[0, 1], [1, 0]] {
-            let only_here = both[here].iter().filter(|entry| both[there].by_name(entry.name()).is_none());
+            let only_here =
+                both[here].iter().filter(|entry| both[there].by_name(entry.name()).is_none());
             found.extend(only_here.map(|entry| entry.name().to_vec()));
         }
     };
     let stepped = |both: &[Listing; 2], found: &mut Vec<Vec<u8>>| {
         let [mut olds, mut news] = both.each_ref().map(|listing| listing.iter().peekable());
-        while let Some(name) = olds.peek().into_iter().chain(news.peek()).map(ListedEntry::name).min() {
-            let sides = [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
+        while let Some(name) =
+            olds.peek().into_iter().chain(news.peek()).map(ListedEntry::name).min()
+        {
+            let sides =
+                [&mut olds, &mut news].map(|side| side.next_if(|entry| entry.name() == name));
             if sides.iter().any(Option::is_none) {
                 found.push(name.to_vec());
             }
         }
     };
-    let ways: [(_, fn(&_, &mut _)); 2] = [("by_name", looked_up), ("one loop through both", stepped)];
+    let ways: [(_, fn(&_, &mut _)); 2] =
+        [("by_name", looked_up), ("one loop through both", stepped)];
     let contenders = ways.map(|(name, compare)| {
         let (both, of_oracle) = (both.clone(), both.clone());
         let answer = move || {
-            let [old, new] =
-                of_oracle.each_ref().map(|it| it.iter().map(|entry| entry.name()).collect::<BTreeSet<_>>());
+            let [old, new] = of_oracle
+                .each_ref()
+                .map(|it| it.iter().map(|entry| entry.name()).collect::<BTreeSet<_>>());
             hash(old.symmetric_difference(&new))
         };
         let fill = move |found: &mut Vec<Vec<u8>>| {

@@ -65,14 +65,19 @@ impl Tree {
                 Answer::ByDirectory(_) => level.by_directory(&mut names),
                 Answer::ByEntry(_) | Answer::Bytes => level.by_entry(&mut names),
             }
-            if matches!(answer, Answer::Bytes) { names.iter().map(|name| name.len() as u64).sum() } else { hash(names) }
+            if matches!(answer, Answer::Bytes) {
+                names.iter().map(|name| name.len() as u64).sum()
+            } else {
+                hash(names)
+            }
         })
     }
 
     /// Its directories, each after its parent.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        Level::read(&self.path, Order::Directory).steps(self.path.as_os_str().as_bytes(), &mut steps);
+        Level::read(&self.path, Order::Directory)
+            .steps(self.path.as_os_str().as_bytes(), &mut steps);
         steps
     }
 }
@@ -94,7 +99,10 @@ impl Level {
             .expect("cannot open the directory")
             .map(|entry| {
                 let entry = entry.expect("cannot read the directory");
-                (entry.file_name().into_encoded_bytes(), entry.file_type().expect("cannot tell its type").is_dir())
+                (
+                    entry.file_name().into_encoded_bytes(),
+                    entry.file_type().expect("cannot tell its type").is_dir(),
+                )
             })
             .collect();
         if order == Order::Sorted {
@@ -137,7 +145,8 @@ impl Level {
     }
 
     fn records(&self) -> u64 {
-        records(self.0.iter().map(|(name, _)| &**name)) + self.below().map(|(_, below)| below.records()).sum::<u64>()
+        records(self.0.iter().map(|(name, _)| &**name))
+            + self.below().map(|(_, below)| below.records()).sum::<u64>()
     }
 
     fn steps(&self, name: &[u8], steps: &mut Vec<Step>) {
@@ -199,10 +208,12 @@ impl Fixture {
                 }
             }
             Self::Many => (0..1000).for_each(|index| fill(&directory(made.path(), index), 1)),
-            Self::Chain | Self::System(_) => drop((0..1000).fold(made.path().to_owned(), |parent, _| {
-                fill(&parent, 1);
-                directory(&parent, 0)
-            })),
+            Self::Chain | Self::System(_) => {
+                drop((0..1000).fold(made.path().to_owned(), |parent, _| {
+                    fill(&parent, 1);
+                    directory(&parent, 0)
+                }))
+            }
         }
         Tree { label, path: made.path().into(), _made: Some(made) }
     }

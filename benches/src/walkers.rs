@@ -72,13 +72,21 @@ impl Reader for WalkingSorted<'_> {
 
 /// `walk`: every entry in one loop.
 pub fn walk(tree: &Tree) -> Contender<'_> {
-    Contender::reading("lendir, walk", tree.oracle(Answer::ByEntry(Order::Directory)), EachEntry(|| opened(tree)))
+    Contender::reading(
+        "lendir, walk",
+        tree.oracle(Answer::ByEntry(Order::Directory)),
+        EachEntry(|| opened(tree)),
+    )
 }
 
 pub fn walk_sorted(tree: &Tree) -> Contender<'_> {
     let options = Walk::options().order(lendir::Order::Bytes);
     let open = move || options.clone().open(tree.path()).expect("cannot open the root");
-    Contender::reading("lendir, walk, sorted", tree.oracle(Answer::ByEntry(Order::Sorted)), EachEntry(open))
+    Contender::reading(
+        "lendir, walk, sorted",
+        tree.oracle(Answer::ByEntry(Order::Sorted)),
+        EachEntry(open),
+    )
 }
 
 fn opened(tree: &Tree) -> Walk {
@@ -140,7 +148,9 @@ fn visit(dir: &Path, take: &mut impl FnMut(&[u8])) {
 
 /// With one thread per core.
 pub fn lendir_parallel(tree: &Tree) -> Contender<'_> {
-    Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), || walked_bytes(tree.path(), cores()))
+    Contender::counting("lendir, all cores", tree.oracle(Answer::Bytes), || {
+        walked_bytes(tree.path(), cores())
+    })
 }
 
 /// Walks on several threads, and counts the bytes of all names.
@@ -170,7 +180,11 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         bare_walk(tree),
         Contender::reading("std::fs::read_dir", tree.oracle(UNSORTED), Recursive(tree.path())),
         lendir(tree),
-        Contender::reading("lendir, sorted", tree.oracle(Answer::ByDirectory(Order::Sorted)), sorted),
+        Contender::reading(
+            "lendir, sorted",
+            tree.oracle(Answer::ByDirectory(Order::Sorted)),
+            sorted,
+        ),
         walk(tree),
     ]
 }

@@ -67,7 +67,9 @@ impl Identity {
 /// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited
 /// for.
 fn wait_until_past(birth: Duration, time_by: impl Fn(ClockId) -> Option<Duration>) -> bool {
-    while let (Some(coarse), Some(fine)) = (time_by(ClockId::RealtimeCoarse), time_by(ClockId::Realtime)) {
+    while let (Some(coarse), Some(fine)) =
+        (time_by(ClockId::RealtimeCoarse), time_by(ClockId::Realtime))
+    {
         if !(coarse..=fine).contains(&birth) {
             return true;
         }
@@ -88,7 +90,8 @@ fn time_by(clock: ClockId) -> Option<Duration> {
 /// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
 #[cold]
 fn fixes_births(dir: BorrowedFd<'_>) -> bool {
-    let trusted = [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
+    let trusted =
+        [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
     FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
 }
 
@@ -109,7 +112,9 @@ impl Mount {
 #[cold]
 fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
     let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    let (device, ino, birth, mount) = match retry_on_intr(|| statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
+    let (device, ino, birth, mount) = match retry_on_intr(|| {
+        statx(dir, c"", AtFlags::EMPTY_PATH, wanted)
+    }) {
         Ok(stat) => {
             let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
             let birth = stat.stx_btime;
@@ -125,7 +130,11 @@ fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
         }
         Err(errno) => return Err(errno),
     };
-    Ok(Identity { id: FileId { device, ino }, birth, mount: mount.map_or(Mount::Device(device), Mount::Id) })
+    Ok(Identity {
+        id: FileId { device, ino },
+        birth,
+        mount: mount.map_or(Mount::Device(device), Mount::Id),
+    })
 }
 
 #[cfg(test)]
@@ -153,7 +162,10 @@ mod tests {
     fn a_birth_is_waited_for_while_a_clock_that_lags_by_two_ticks_may_stamp_it_again() {
         const TICK: u64 = 10;
         let coarse = |now: u64| (now / TICK - 1) * TICK;
-        for (made, age) in [100, 101, 105, 109].into_iter().flat_map(|made| [0, 6, 11, 19, 25].map(|age| (made, age))) {
+        for (made, age) in [100, 101, 105, 109]
+            .into_iter()
+            .flat_map(|made| [0, 6, 11, 19, 25].map(|age| (made, age)))
+        {
             for birth in [coarse(made), made] {
                 let now = Cell::new(made + age);
                 // It takes a millisecond to look at both clocks.
@@ -164,8 +176,12 @@ mod tests {
                 };
                 assert!(wait_until_past(Duration::from_millis(birth), time_by));
                 let waited = now.get() - 1 - made - age;
-                let (is_past, was_past) = (coarse(now.get() - 1) > birth, coarse(now.get() - 2) > birth);
-                assert!(is_past && (waited == 0 || !was_past), "{birth}, made at {made}: {waited} ms at {age} ms");
+                let (is_past, was_past) =
+                    (coarse(now.get() - 1) > birth, coarse(now.get() - 2) > birth);
+                assert!(
+                    is_past && (waited == 0 || !was_past),
+                    "{birth}, made at {made}: {waited} ms at {age} ms"
+                );
             }
         }
     }

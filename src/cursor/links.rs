@@ -72,7 +72,10 @@ impl Links {
     pub(crate) fn copy_until(&self, depth: usize) -> Self {
         let followed = self.followed.partition_point(|link| link.depth <= depth);
         let ancestors = self.ancestors.len().min(depth + 1);
-        Self { followed: self.followed[..followed].into(), ancestors: self.ancestors[..ancestors].into() }
+        Self {
+            followed: self.followed[..followed].into(),
+            ancestors: self.ancestors[..ancestors].into(),
+        }
     }
 
     /// Whether a link leads from a level of depth `above` to one of depth `below`.
@@ -87,7 +90,12 @@ impl Links {
     }
 
     /// The walk is about to enter `target` through a link in `dir`, which has this depth.
-    pub(crate) fn follow(&mut self, dir: BorrowedFd<'_>, depth: usize, target: BorrowedFd<'_>) -> Result<(), Refusal> {
+    pub(crate) fn follow(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        depth: usize,
+        target: BorrowedFd<'_>,
+    ) -> Result<(), Refusal> {
         self.forget_from(depth + 1);
         self.find_ancestors(dir, depth)?;
         let target = FileId::of(target)?;
@@ -120,7 +128,10 @@ impl Links {
 
 /// Refuses a directory that is one of these `ancestors`.
 fn refuse(ancestors: &[(FileId, Mount)], id: FileId) -> Result<(), Refusal> {
-    ancestors.iter().position(|(ancestor, _)| *ancestor == id).map_or(Ok(()), |depth| Err(Refusal::Loop(depth)))
+    ancestors
+        .iter()
+        .position(|(ancestor, _)| *ancestor == id)
+        .map_or(Ok(()), |depth| Err(Refusal::Loop(depth)))
 }
 
 #[cfg(test)]
@@ -139,21 +150,33 @@ mod tests {
         let mut links = Links::default();
         let (b, y) = (open("a/b"), open("z/y"));
         for (depth, above) in [(2, "a/b"), (1, "a"), (0, "")] {
-            assert_eq!(links.follow(b.as_fd(), 2, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
+            assert_eq!(
+                links.follow(b.as_fd(), 2, open(above).as_fd()),
+                Err(Refusal::Loop(depth)),
+                "{above}"
+            );
         }
         assert!(links.follow(b.as_fd(), 2, open("/").as_fd()).is_ok());
         links.follow(b.as_fd(), 2, y.as_fd()).unwrap();
         assert!(links.is_between(2, 3) && !links.is_between(3, 4));
         // From z/y, entered through the link: a/b and what is above it lead back, and z does not.
         for (depth, above) in [(3, "z/y"), (2, "a/b"), (1, "a"), (0, "")] {
-            assert_eq!(links.follow(y.as_fd(), 3, open(above).as_fd()), Err(Refusal::Loop(depth)), "{above}");
+            assert_eq!(
+                links.follow(y.as_fd(), 3, open(above).as_fd()),
+                Err(Refusal::Loop(depth)),
+                "{above}"
+            );
         }
         links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         let copy = links.copy_until(3);
         assert_eq!((copy.followed.len(), &copy.ancestors[..]), (1, &links.ancestors[..4]));
         // Below the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));
-        assert_eq!(links.check_loop(open("z").as_fd(), 5), Ok(()), "the link leads there, and it is not below itself");
+        assert_eq!(
+            links.check_loop(open("z").as_fd(), 5),
+            Ok(()),
+            "the link leads there, and it is not below itself"
+        );
         links.check_loop(b.as_fd(), 2).unwrap();
         assert!(links.is_empty() && links.target(3).is_none());
     }
@@ -172,7 +195,8 @@ mod tests {
             let depth = name.split('/').filter(|name| !name.is_empty()).count();
             links.find_ancestors(open(&dir).as_fd(), depth).unwrap();
             let above = dir.ancestors().take(depth + 1);
-            let mut expected: Vec<_> = above.map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
+            let mut expected: Vec<_> =
+                above.map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
             expected.reverse();
             assert_eq!(links.ancestors, expected, "{name}");
         }
@@ -182,8 +206,12 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
     fn of_a_directory_that_is_above_twice_the_first_counts() {
-        let [dir, other] = ["/", "/proc"].map(|path| FileId::and_mount(crate::open(path).unwrap().as_fd()).unwrap());
+        let [dir, other] = ["/", "/proc"]
+            .map(|path| FileId::and_mount(crate::open(path).unwrap().as_fd()).unwrap());
         let ancestors = [dir, other, dir, other];
-        assert_eq!([dir, other].map(|(id, _)| refuse(&ancestors, id)), [0, 1].map(|depth| Err(Refusal::Loop(depth))));
+        assert_eq!(
+            [dir, other].map(|(id, _)| refuse(&ancestors, id)),
+            [0, 1].map(|depth| Err(Refusal::Loop(depth)))
+        );
     }
 }

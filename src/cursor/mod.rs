@@ -68,7 +68,8 @@ impl<'a, T> Current<'a, T> {
     #[inline(always)]
     pub(crate) fn entries(&self, buffer: &'a mut Buffer, phase: Phase) -> Entries<'a> {
         let Self { dir, bounds, path, .. } = *self;
-        let directory = Directory { fd: dir, path: bounds.path(path.as_bytes()), depth: bounds.depth };
+        let directory =
+            Directory { fd: dir, path: bounds.path(path.as_bytes()), depth: bounds.depth };
         Entries { records: Records::new(dir, buffer.memory(), self.end_marker), phase, directory }
     }
 
@@ -182,7 +183,11 @@ impl<T> Descent<T> {
     /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
     /// [`open`](Self::open).
     #[cold]
-    pub(crate) fn open_root(&mut self, left: T, give_back: &mut dyn FnMut() -> bool) -> Result<bool, Error> {
+    pub(crate) fn open_root(
+        &mut self,
+        left: T,
+        give_back: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
@@ -194,7 +199,11 @@ impl<T> Descent<T> {
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path, true);
-            let root = until_enough(|| Found::root(&path, self.options.follow_root_links), |errno| *errno, give_back);
+            let root = until_enough(
+                || Found::root(&path, self.options.follow_root_links),
+                |errno| *errno,
+                give_back,
+            );
             root.map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = self.path.bounds(0);
@@ -211,7 +220,10 @@ impl<T> Descent<T> {
 
     /// Goes to the name that `next` picks, unless the current directory is lost, or nothing is left. Returns what came with the name.
     #[inline(always)]
-    pub(crate) fn go_on<'n, R>(&mut self, next: impl FnOnce(&mut T) -> Option<(&'n [u8], R)>) -> Option<R> {
+    pub(crate) fn go_on<'n, R>(
+        &mut self,
+        next: impl FnOnce(&mut T) -> Option<(&'n [u8], R)>,
+    ) -> Option<R> {
         let top = self.stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some())?;
         let (name, with_it) = next(&mut top.left)?;
         self.path.go_down(top.bounds.path_end, name);
@@ -285,13 +297,18 @@ impl<T> Descent<T> {
             return match self.find_child(mark, name, opened) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(errno))
-                    if raw_open::lacks_descriptor(errno) && (give_back() || self.stack.lower_limit()) =>
+                    if raw_open::lacks_descriptor(errno)
+                        && (give_back() || self.stack.lower_limit()) =>
                 {
                     opened = self.open_plain(mark, name);
                     continue;
                 }
                 // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
-                Err(Refusal::Kernel(errno)) if mark.has_failed() && !raw_open::lacks_descriptor(errno) => Ok(None),
+                Err(Refusal::Kernel(errno))
+                    if mark.has_failed() && !raw_open::lacks_descriptor(errno) =>
+                {
+                    Ok(None)
+                }
                 Err(refusal) => Err(self.refusal(refusal)),
             };
         }
@@ -311,7 +328,9 @@ impl<T> Descent<T> {
         }
         match opener.look_again(opened, (top.dir(), top.end_marker), name) {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.is_followed() => {}
-            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => return Ok(None), // it is something else, or gone
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => {
+                return Ok(None);
+            } // it is something else, or gone
             found => {
                 let found = found?;
                 if let Some(found) = &found {
@@ -388,7 +407,8 @@ impl<T> Descent<T> {
         let Self { options, stack, links, path, .. } = self;
         let Some(closed) = stack.closed_above_top() else { return Ok(()) };
         let below = stack.top().below();
-        let find = || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
+        let find =
+            || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
         match until_enough(find, |not_found| not_found.errno, give_back) {
             Ok(dir) => {
                 stack.found_above_top(dir);
@@ -411,7 +431,8 @@ impl<T> Descent<T> {
         lose: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
-        let found = way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
+        let found =
+            way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
         let (handle, cause) = match found {
             Ok(dir) => (Handle::Open(dir), None),
             Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
@@ -446,7 +467,12 @@ impl<T> Descent<T> {
         let dir = stack.levels()[index].open_dir()?;
         let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
         let links = links.copy_until(bounds.depth);
-        let mut part = Self { opener: *opener, links, path: path.copy_until(bounds.path_end), ..Self::new(*options) };
+        let mut part = Self {
+            opener: *opener,
+            links,
+            path: path.copy_until(bounds.path_end),
+            ..Self::new(*options)
+        };
         part.stack.push(Level::new(Handle::Open(copy), bounds, end_marker, left));
         Some(part)
     }
@@ -473,7 +499,10 @@ fn until_enough<R, E>(
 
 /// Calls `advance` until it does not fail. `on_error` gets the errors.
 #[inline(always)]
-pub(crate) fn until_ok(mut advance: impl FnMut() -> Result<bool, Error>, mut on_error: impl FnMut(Error)) -> bool {
+pub(crate) fn until_ok(
+    mut advance: impl FnMut() -> Result<bool, Error>,
+    mut on_error: impl FnMut(Error),
+) -> bool {
     loop {
         match advance() {
             Ok(is_there) => return is_there,

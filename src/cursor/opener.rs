@@ -38,7 +38,9 @@ pub(crate) struct Found {
 impl Found {
     /// What `open` opens, which is given more flags.
     fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
-        open(OFlags::empty()).map(Self::query).or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
+        open(OFlags::empty())
+            .map(Self::query)
+            .or_else(|errno| Self::unreadable(errno, || open(OFlags::PATH)))
     }
 
     /// Queries the end marker of the file system that `dir` is on. Without an answer there is none.
@@ -53,11 +55,17 @@ impl Found {
 
     /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
     /// descriptor left.
-    fn unreadable(errno: Errno, path: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
-        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) || raw_open::lacks_descriptor(errno) {
+    fn unreadable(
+        errno: Errno,
+        path: impl FnOnce() -> Result<OwnedFd, Errno>,
+    ) -> Result<Self, Errno> {
+        if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+            || raw_open::lacks_descriptor(errno)
+        {
             return Err(errno);
         }
-        let dir = path().map_err(|second| if raw_open::lacks_descriptor(second) { second } else { errno })?;
+        let dir = path()
+            .map_err(|second| if raw_open::lacks_descriptor(second) { second } else { errno })?;
         Ok(Self { dir, end_marker: EndMarker::NONE, unreadable: Some(errno) })
     }
 }
@@ -75,7 +83,11 @@ impl Opener {
     /// Opens `name`, a directory in `dir`. If that fails, call [`look_again`](Self::look_again).
     #[inline(always)]
     pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        if self.has_openat2 { raw_open::below_on_mount(dir, name) } else { self.open_and_compare(dir, name) }
+        if self.has_openat2 {
+            raw_open::below_on_mount(dir, name)
+        } else {
+            self.open_and_compare(dir, name)
+        }
     }
 
     /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
@@ -94,7 +106,9 @@ impl Opener {
     ) -> Result<Option<Found>, Errno> {
         let found = match opened {
             Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
-            Err(Errno::XDEV) if !self.same_mount => raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::query),
+            Err(Errno::XDEV) if !self.same_mount => {
+                raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::query)
+            }
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
@@ -106,7 +120,8 @@ impl Opener {
             Ok(found) => Ok(Some(found)),
             Err(Errno::XDEV) if self.same_mount => Ok(None),
             Err(errno) => {
-                let found = Found::unreadable(errno, || raw_open::path_at(dir, name, raw_open::NOFOLLOW))?;
+                let found =
+                    Found::unreadable(errno, || raw_open::path_at(dir, name, raw_open::NOFOLLOW))?;
                 self.on_mount(dir, found)
             }
         }
@@ -130,7 +145,11 @@ impl Opener {
 
     /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
     /// `same_mount`.
-    pub(crate) fn follow(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Option<Found>, Errno> {
+    pub(crate) fn follow(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+    ) -> Result<Option<Found>, Errno> {
         let found = Found::open(|extra| raw_open::at(dir, name, raw_open::DIRECTORY | extra))?;
         self.on_mount(dir, found)
     }
@@ -139,17 +158,29 @@ impl Opener {
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         let opened = raw_open::at(dir, name, raw_open::NOFOLLOW)?;
-        if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? { Err(Errno::XDEV) } else { Ok(opened) }
+        if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? {
+            Err(Errno::XDEV)
+        } else {
+            Ok(opened)
+        }
     }
 
     /// `found`, unless it is on another mount than `dir` under `same_mount`.
     fn on_mount(&mut self, dir: BorrowedFd<'_>, found: Found) -> Result<Option<Found>, Errno> {
-        Ok(if self.same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? { None } else { Some(found) })
+        Ok(if self.same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? {
+            None
+        } else {
+            Some(found)
+        })
     }
 
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
     #[cold]
-    fn stays_on_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
+    fn stays_on_mount(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        below: BorrowedFd<'_>,
+    ) -> Result<bool, Errno> {
         if self.only.is_none() {
             self.only = Some(Mount::of(dir)?);
         }

@@ -128,9 +128,12 @@ mod tests {
 
     #[test]
     fn goes_down_and_up_by_names() {
-        for (root, a, b) in
-            [("/", "/a", "/a/bc"), ("", "a", "a/bc"), ("r/s", "r/s/a", "r/s/a/bc"), ("r/", "r/a", "r/a/bc")]
-        {
+        for (root, a, b) in [
+            ("/", "/a", "/a/bc"),
+            ("", "a", "a/bc"),
+            ("r/s", "r/s/a", "r/s/a/bc"),
+            ("r/", "r/a", "r/a/bc"),
+        ] {
             let [root, a, b] = [root, a, b].map(str::as_bytes);
             let mut path = TreePath::default();
             path.begin(root, true);

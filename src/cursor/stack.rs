@@ -135,7 +135,12 @@ impl<T> Stack<T> {
 
     /// The child that is open as `dir` takes the place of the top, and inherits what is left there.
     #[inline]
-    pub(crate) fn replace_top(&mut self, dir: OwnedFd, bounds: Bounds, end_marker: EndMarker) -> &mut T {
+    pub(crate) fn replace_top(
+        &mut self,
+        dir: OwnedFd,
+        bounds: Bounds,
+        end_marker: EndMarker,
+    ) -> &mut T {
         let top = self.levels.last_mut().expect("BUG: there is no level");
         self.open += usize::from(!top.is_open());
         (top.handle, top.bounds, top.end_marker) = (Handle::Open(dir), bounds, end_marker);
@@ -180,7 +185,8 @@ impl<T> Stack<T> {
     #[cold]
     pub(crate) fn close_first(&mut self) -> bool {
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        let first = self.first_open().and_then(|index| Some((index, self.levels[index].identity()?)));
+        let first =
+            self.first_open().and_then(|index| Some((index, self.levels[index].identity()?)));
         let Some((index, identity)) = first else { return false };
         self.set(index, Handle::Closed(identity));
         self.closed_until = index;
@@ -195,7 +201,10 @@ impl<T> Stack<T> {
 
     /// The closed level right above the top.
     pub(crate) fn closed_above_top(&self) -> Option<Closed> {
-        let [.., Level { handle: Handle::Closed(identity), bounds, .. }, _] = &self.levels[..] else { return None };
+        let [.., Level { handle: Handle::Closed(identity), bounds, .. }, _] = &self.levels[..]
+        else {
+            return None;
+        };
         Some(Closed { bounds: *bounds, identity: *identity })
     }
 
@@ -220,7 +229,9 @@ impl<T> Stack<T> {
     /// The level right above the top cannot be found. Returns what is left to do there and at the top.
     pub(crate) fn lose_above_top(&mut self, broken: Option<Broken>) -> [&mut T; 2] {
         self.set(self.levels.len() - 2, Handle::Lost(broken));
-        let [.., above, top] = &mut self.levels[..] else { unreachable!("BUG: there is no level above the top") };
+        let [.., above, top] = &mut self.levels[..] else {
+            unreachable!("BUG: there is no level above the top")
+        };
         [&mut above.left, &mut top.left]
     }
 
@@ -253,7 +264,10 @@ impl<T> Stack<T> {
             assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
         }
         if let [.., above, top] = levels {
-            assert!(above.bounds.depth < top.bounds.depth, "a level is not below the one before it");
+            assert!(
+                above.bounds.depth < top.bounds.depth,
+                "a level is not below the one before it"
+            );
             assert!(
                 above.bounds.path_end <= top.bounds.path_end,
                 "the path of a level does not begin with that of the one above"

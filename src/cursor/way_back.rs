@@ -75,7 +75,9 @@ pub(crate) fn find<'t, Way: IntoIterator<Item = Closed>>(
         // Below a followed link, `..` is the parent of the link's target, not of the link.
         Below::Open(start) if !links.is_between(bounds.depth, start.bounds.depth) => {
             let reached = raw_open::again_above(start.dir, start.bounds.depth - bounds.depth);
-            if let Some(dir) = reached.ok().filter(|dir| identity.confirm(dir.as_fd(), same_mount).is_ok()) {
+            if let Some(dir) =
+                reached.ok().filter(|dir| identity.confirm(dir.as_fd(), same_mount).is_ok())
+            {
                 return Ok(dir);
             }
         }
@@ -84,13 +86,21 @@ pub(crate) fn find<'t, Way: IntoIterator<Item = Closed>>(
     if let Some(Broken { errno, .. }) = broken.filter(|broken| broken.end <= bounds.path_end) {
         return Err(NotFound { errno, broken });
     }
-    let Some((start, levels)) = by_names() else { return Err(NotFound { errno: Errno::NOENT, broken: None }) };
-    let mut way = WayDown { start: start.dir, reached: None, at: start.bounds.path_end, depth: start.bounds.depth };
+    let Some((start, levels)) = by_names() else {
+        return Err(NotFound { errno: Errno::NOENT, broken: None });
+    };
+    let mut way = WayDown {
+        start: start.dir,
+        reached: None,
+        at: start.bounds.path_end,
+        depth: start.bounds.depth,
+    };
     for Closed { bounds: passed, identity } in levels {
         let gone = way.go_to(path.until(passed.path_end), links, bounds.path_end);
         let confirmed = gone.and_then(|()| identity?.confirm(way.dir(), same_mount));
         if let Err(errno) = confirmed {
-            let broken = (!raw_open::lacks_descriptor(errno)).then_some(Broken { end: way.at, errno });
+            let broken =
+                (!raw_open::lacks_descriptor(errno)).then_some(Broken { end: way.at, errno });
             return Err(NotFound { errno, broken });
         }
     }
@@ -119,7 +129,10 @@ impl WayDown<'_> {
     fn go_to(&mut self, path: &[u8], links: &Links, goal: usize) -> Result<(), Errno> {
         while self.at < path.len() {
             let begin = self.at + usize::from(path[self.at] == b'/');
-            let end = path[begin..].iter().position(|byte| *byte == b'/').map_or(path.len(), |slash| begin + slash);
+            let end = path[begin..]
+                .iter()
+                .position(|byte| *byte == b'/')
+                .map_or(path.len(), |slash| begin + slash);
             let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
             (self.at, self.depth) = (end, self.depth + 1);
             self.reached = Some(match links.target(self.depth) {

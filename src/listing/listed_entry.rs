@@ -38,7 +38,8 @@ impl<'a> ListedEntry<'a> {
     /// Costs: one scan of the name for its NUL.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
-        CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..]).expect("BUG: a name without its NUL")
+        CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..])
+            .expect("BUG: a name without its NUL")
     }
 
     /// As [`Entry::name_os`](crate::Entry::name_os).

@@ -124,13 +124,21 @@ impl Listing {
 
     /// A copy of the entries.
     pub(crate) fn content(&self) -> Content {
-        Content { records: self.arena.memory[..self.extent.bytes].into(), spans: self.spans().into() }
+        Content {
+            records: self.arena.memory[..self.extent.bytes].into(),
+            spans: self.spans().into(),
+        }
     }
 
     /// As [`read_behind`](Self::read_behind), of what another listing has read in the same order.
-    pub(crate) fn append(&mut self, above: Extent, Content { records, spans }: &Content) -> io::Result<()> {
+    pub(crate) fn append(
+        &mut self,
+        above: Extent,
+        Content { records, spans }: &Content,
+    ) -> io::Result<()> {
         self.extent = above;
-        let end = Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
+        let end =
+            Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
         self.arena.grow(end.bytes)?;
         self.grow(end.entries)?;
         self.arena.memory[above.bytes..end.bytes].copy_from_slice(records);
@@ -166,16 +174,28 @@ impl Listing {
 
     /// As [`read`](Self::read), with what is known of the directory.
     #[inline(always)]
-    pub(crate) fn read_known(&mut self, directory: Directory<'_>, end_marker: EndMarker) -> Result<(), Error> {
+    pub(crate) fn read_known(
+        &mut self,
+        directory: Directory<'_>,
+        end_marker: EndMarker,
+    ) -> Result<(), Error> {
         self.clear();
         let end = Extent::default();
-        let read = self.arena.set_directory(directory).and_then(|()| self.read_behind(end, directory.fd, end_marker));
+        let read = self
+            .arena
+            .set_directory(directory)
+            .and_then(|()| self.read_behind(end, directory.fd, end_marker));
         read.map_err(|error| directory.error(error))
     }
 
     /// Reads the entries of `dir` behind those of `above`, which stay as they are.
     #[inline(always)]
-    pub(crate) fn read_behind(&mut self, above: Extent, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
+    pub(crate) fn read_behind(
+        &mut self,
+        above: Extent,
+        dir: BorrowedFd<'_>,
+        end_marker: EndMarker,
+    ) -> io::Result<()> {
         (self.extent, self.removed) = (above, false);
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         let filled = self.fill(dir, end_marker);
@@ -206,14 +226,16 @@ impl Listing {
                 match records.next_record(&mut phase) {
                     Ok(Some(record)) => {
                         let name = record.file_name().to_bytes();
-                        let span = free.next().expect("BUG: more names than the batch has room for");
+                        let span =
+                            free.next().expect("BUG: more names than the batch has room for");
                         *span = Span::new(name.as_ptr().addr() - start, name.len());
                     }
                     Ok(None) => {}
                     Err(errno) => break Err(errno),
                 }
             };
-            if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase) {
+            if phase == Phase::Reading && end_marker != EndMarker::NONE && records.has_ended(phase)
+            {
                 phase = Phase::Ended;
             }
             let end = records.end_address();
@@ -223,7 +245,10 @@ impl Listing {
             if let Some(end) = end.filter(|_| count > 0) {
                 let end = end.wrapping_sub(start);
                 // All of the above takes for granted that rustix lends names where the kernel wrote them.
-                assert!(end.wrapping_sub(bytes) <= room, "BUG: names are not in the memory of the listing");
+                assert!(
+                    end.wrapping_sub(bytes) <= room,
+                    "BUG: names are not in the memory of the listing"
+                );
                 *extent = Extent { entries: entries + count, bytes: end };
             }
             read?;
@@ -285,7 +310,9 @@ impl Listing {
         let Self { arena, spans, keys, extent, order, .. } = self;
         let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
         match order {
-            Order::Bytes | Order::AsciiCaseless => sort::sort(spans, keys, &arena.memory, order.case()),
+            Order::Bytes | Order::AsciiCaseless => {
+                sort::sort(spans, keys, &arena.memory, order.case())
+            }
             Order::Path => sort_by_path(spans, keys, arena),
             Order::Unsorted => {}
         }
@@ -351,13 +378,18 @@ impl Listing {
         match self.order {
             Order::Bytes | Order::AsciiCaseless => {
                 let case = self.order.case();
-                self.find_after(name, |span| case.compare(span.name(&self.arena.memory), name).is_lt())
+                self.find_after(name, |span| {
+                    case.compare(span.name(&self.arena.memory), name).is_lt()
+                })
             }
             Order::Path => {
                 // The name stands at one span as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
-                let path_of = |span: &Span| path(span.name(&self.arena.memory), self.arena.d_type(*span).is_dir());
-                let find = |is_dir| self.find_after(name, |span| path_of(span).lt(path(name, is_dir)));
+                let path_of = |span: &Span| {
+                    path(span.name(&self.arena.memory), self.arena.d_type(*span).is_dir())
+                };
+                let find =
+                    |is_dir| self.find_after(name, |span| path_of(span).lt(path(name, is_dir)));
                 find(false).or_else(|| find(true))
             }
             Order::Unsorted => self.iter().find(|entry| entry.name() == name),
@@ -416,7 +448,10 @@ impl<'a> IntoIterator for &'a Listing {
 
 impl fmt::Debug for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listing").field("order", &self.order).field("entries", &self.iter()).finish_non_exhaustive()
+        f.debug_struct("Listing")
+            .field("order", &self.order)
+            .field("entries", &self.iter())
+            .finish_non_exhaustive()
     }
 }
 
@@ -467,15 +502,19 @@ mod tests {
 
     #[test]
     fn names_given_twice_stay_and_the_first_is_found() {
-        let mut entries: Vec<_> =
-            ["bb", "BB", "aa", "bb", "cc", "Bb", "bb"].map(|name| (name.into(), FileType::RegularFile)).into();
+        let mut entries: Vec<_> = ["bb", "BB", "aa", "bb", "cc", "Bb", "bb"]
+            .map(|name| (name.into(), FileType::RegularFile))
+            .into();
         for copies in [1, 100] {
             entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
             for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Unsorted] {
                 let mut listing = unsorted(&entries, order);
                 listing.sort(0);
-                let inos: Vec<_> =
-                    listing.iter().filter(|entry| entry.name() == b"bb").map(|entry| entry.ino()).collect();
+                let inos: Vec<_> = listing
+                    .iter()
+                    .filter(|entry| entry.name() == b"bb")
+                    .map(|entry| entry.ino())
+                    .collect();
                 assert_eq!(inos.len(), 3 * copies);
                 assert!(inos.is_sorted(), "{order:?}");
                 assert_eq!(listing.by_name("bb").unwrap().ino(), 1, "{order:?}");
@@ -490,8 +529,13 @@ mod tests {
     fn in_order_path_a_directory_compares_with_a_slash() {
         let mut random = Random(6);
         let (rounds, max_count, longest) = if cfg!(miri) { (20, 12, 60) } else { (60, 100, 4095) };
-        let types =
-            [FileType::Directory, FileType::Directory, FileType::RegularFile, FileType::Symlink, FileType::Unknown];
+        let types = [
+            FileType::Directory,
+            FileType::Directory,
+            FileType::RegularFile,
+            FileType::Symlink,
+            FileType::Unknown,
+        ];
         for round in 0..rounds {
             let max_len = [2, 3, 9, 20, longest][round % 5];
             let shared = random.below(max_len);
@@ -514,7 +558,10 @@ mod tests {
             listing.sort(0);
             assert_eq!(listing.len(), expected.len());
             for (entry, (ino, (name, file_type))) in listing.iter().zip(&expected) {
-                assert_eq!((entry.name(), entry.ino(), entry.d_type()), (&name[..], *ino, *file_type));
+                assert_eq!(
+                    (entry.name(), entry.ino(), entry.d_type()),
+                    (&name[..], *ino, *file_type)
+                );
                 assert_eq!(entry.name_cstr().to_bytes(), name);
                 let first = expected.iter().find(|(_, (other, _))| other == name).unwrap();
                 assert_eq!(listing.by_name(name).unwrap().ino(), first.0);
@@ -532,16 +579,31 @@ mod tests {
         std::fs::File::create(dir.path().join("a.b")).unwrap();
         let entries = ["a", "gone", "ab", "a.b"].map(|name| (name.into(), FileType::Unknown));
         std::fs::create_dir(dir.path().join("ab")).unwrap();
-        let names = |listing: &Listing| listing.iter().map(|entry| entry.name().to_vec()).collect::<Vec<_>>();
+        let names = |listing: &Listing| {
+            listing.iter().map(|entry| entry.name().to_vec()).collect::<Vec<_>>()
+        };
 
         let mut listing = unsorted(&entries, Order::Path);
         listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
-        assert!(listing.capacity() >= listing.len() + MIN_SPANS, "read again in other batches, it does not grow");
+        assert!(
+            listing.capacity() >= listing.len() + MIN_SPANS,
+            "read again in other batches, it does not grow"
+        );
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
-        let error = listing.by_name("gone").unwrap().file_type(crate::open(dir.path()).unwrap()).unwrap_err();
-        assert_eq!((error.path().to_str(), error.raw_os_error()), (Some("gone"), Some(libc::ENOENT)));
+        let error = listing
+            .by_name("gone")
+            .unwrap()
+            .file_type(crate::open(dir.path()).unwrap())
+            .unwrap_err();
+        assert_eq!(
+            (error.path().to_str(), error.raw_os_error()),
+            (Some("gone"), Some(libc::ENOENT))
+        );
         let types: Vec<_> = listing.iter().map(|entry| entry.d_type()).collect();
-        assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]);
+        assert_eq!(
+            types,
+            [FileType::RegularFile, FileType::Directory, FileType::Directory, FileType::Unknown]
+        );
 
         // Nothing can be queried relative to a file. The entries are all there, and sorted as files.
         let file = std::fs::File::open("/dev/null").unwrap();

@@ -88,7 +88,14 @@ pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Cas
 }
 
 /// Sorts names that share their first `depth` bytes.
-fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+fn sort_from(
+    mut depth: usize,
+    turns: u32,
+    spans: &mut [Span],
+    keys: &mut [u64],
+    names: &[u8],
+    case: Case,
+) {
     let mut skipped = 0;
     let shared_bits = loop {
         let shared_bits = write_keys(depth, spans, keys, names, case);
@@ -107,8 +114,11 @@ fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64],
     if keys.is_sorted_by(|a, b| a > b) {
         return spans.reverse();
     }
-    let any_tied =
-        if spans.len() <= SMALL { sort_by_rank(spans, keys) } else { sort_by_indexed_keys(spans, keys, shared_bits) };
+    let any_tied = if spans.len() <= SMALL {
+        sort_by_rank(spans, keys)
+    } else {
+        sort_by_indexed_keys(spans, keys, shared_bits)
+    };
     if any_tied {
         sort_ties(depth, turns, spans, keys, names, case);
     }
@@ -145,7 +155,8 @@ fn sort_by_rank(spans: &mut [Span], keys: &[u64]) -> bool {
     for (index, (span, key)) in spans.iter().zip(keys).enumerate() {
         let less = keys.iter().filter(|other| *other < key).count();
         let is_tied = sorted[less % SMALL] != Span::default();
-        let equal = if is_tied { keys[..index].iter().filter(|other| *other == key).count() } else { 0 };
+        let equal =
+            if is_tied { keys[..index].iter().filter(|other| *other == key).count() } else { 0 };
         sorted[(less + equal) % SMALL] = span.with_tied(is_tied);
         any_tied |= is_tied;
     }
@@ -184,7 +195,14 @@ fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) 
 
 /// Sorts the names that tie.
 #[inline(never)]
-fn sort_ties(depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+fn sort_ties(
+    depth: usize,
+    turns: u32,
+    spans: &mut [Span],
+    keys: &mut [u64],
+    names: &[u8],
+    case: Case,
+) {
     for run in spans.chunk_by_mut(|_, next| next.is_tied()) {
         match run.len() {
             1 => {}
@@ -330,7 +348,8 @@ pub(crate) mod tests {
                 let count = random.below(if cfg!(miri) { 12 } else { 300 });
                 let names: Vec<_> = (0..count)
                     .map(|_| {
-                        let kept = if random.below(10) == 0 { random.below(shared) } else { shared };
+                        let kept =
+                            if random.below(10) == 0 { random.below(shared) } else { shared };
                         let len = random.below(20);
                         [&prefix[..kept], &random.name(len, b"ab")].concat()
                     })
@@ -344,8 +363,11 @@ pub(crate) mod tests {
     fn few_names_and_many() {
         let mut random = Random(3);
         let many = if cfg!(miri) { 65 } else { 20_000 };
-        let counts =
-            if cfg!(miri) { vec![0, 1, FEW, FEW + 1, 8, 9, 17, SMALL, SMALL + 1] } else { (0..=2 * SMALL).collect() };
+        let counts = if cfg!(miri) {
+            vec![0, 1, FEW, FEW + 1, 8, 9, 17, SMALL, SMALL + 1]
+        } else {
+            (0..=2 * SMALL).collect()
+        };
         for count in counts.into_iter().chain([many]) {
             for alphabet in ALPHABETS {
                 let names: Vec<_> = (0..count).map(|_| random.name(16, alphabet)).collect();
@@ -382,11 +404,15 @@ pub(crate) mod tests {
         for (shape, limit, name) in SHAPES {
             for count in [2048_usize, 4 * 2048] {
                 let names: Vec<_> = (0..count).map(|_| name(&mut random)).collect();
-                let words: usize = names.iter().map(|name| name.len().div_ceil(size_of::<u64>())).sum();
+                let words: usize =
+                    names.iter().map(|name| name.len().div_ceil(size_of::<u64>())).sum();
                 let at_most = limit * (count * count.ilog2() as usize + words);
                 for case in [Case::Sensitive, Case::AsciiInsensitive] {
                     let steps = check(&names, case);
-                    assert!(steps <= at_most, "{shape}, {count} names, {case:?}: {steps} steps, at most {at_most}");
+                    assert!(
+                        steps <= at_most,
+                        "{shape}, {count} names, {case:?}: {steps} steps, at most {at_most}"
+                    );
                 }
             }
         }
@@ -405,7 +431,8 @@ pub(crate) mod tests {
     fn names_that_differ_only_in_case() {
         let mut random = Random(4);
         for len in [1, 8, 9, 40, LONGEST] {
-            let names: Vec<_> = (0..if cfg!(miri) { 9 } else { 300 }).map(|_| random.name(len, b"aA")).collect();
+            let names: Vec<_> =
+                (0..if cfg!(miri) { 9 } else { 300 }).map(|_| random.name(len, b"aA")).collect();
             check_both(&names);
         }
     }
@@ -415,7 +442,8 @@ pub(crate) mod tests {
         for byte in 0..=255_u8 {
             let [key, lower] = [byte, byte.to_ascii_lowercase()]
                 .map(|byte| u64::from_be_bytes([b'Z', byte, b'@', b'[', 0xc1, 0xff, byte, 1]));
-            let expected = u64::from_be_bytes(lower.to_be_bytes().map(|byte| byte.to_ascii_lowercase()));
+            let expected =
+                u64::from_be_bytes(lower.to_be_bytes().map(|byte| byte.to_ascii_lowercase()));
             assert_eq!(Case::AsciiInsensitive.fold(key), expected, "{byte:#x}");
         }
     }
@@ -436,8 +464,9 @@ pub(crate) mod tests {
         let sort_on_a_small_stack = || {
             let mut random = Random(5);
             let prefix = random.name(250, b"ab");
-            let mut names: Vec<_> =
-                (0..100_000).map(|_| [&prefix[..], &random.name(5, b"0123456789")].concat()).collect();
+            let mut names: Vec<_> = (0..100_000)
+                .map(|_| [&prefix[..], &random.name(5, b"0123456789")].concat())
+                .collect();
             check(&names, Case::Sensitive);
             names.push(b"b".to_vec());
             check(&names, Case::Sensitive);
@@ -446,6 +475,11 @@ pub(crate) mod tests {
             (1..nested.len()).for_each(|index| nested.swap(index, random.below(index + 1)));
             check(&nested, Case::Sensitive);
         };
-        std::thread::Builder::new().stack_size(64 * 1024).spawn(sort_on_a_small_stack).unwrap().join().unwrap();
+        std::thread::Builder::new()
+            .stack_size(64 * 1024)
+            .spawn(sort_on_a_small_stack)
+            .unwrap()
+            .join()
+            .unwrap();
     }
 }

@@ -63,7 +63,8 @@ impl Span {
         // Never read past the end of a name: read the 8 bytes before its end, and shift out those before `depth`.
         let missing = size_of::<u64>().saturating_sub(self.len() - depth);
         let end = self.start() + depth + size_of::<u64>() - missing;
-        let bytes = names[..end].last_chunk().expect("BUG: less than 8 bytes before the end of the name");
+        let bytes =
+            names[..end].last_chunk().expect("BUG: less than 8 bytes before the end of the name");
         u64::from_be_bytes(*bytes) << (8 * missing % 64)
     }
 

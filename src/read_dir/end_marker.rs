@@ -27,7 +27,9 @@ impl EndMarker {
     pub(crate) fn of(dir: impl AsFd) -> Self {
         Self(match FileSystem::of(dir) {
             Ok(FileSystem::EXT4) => isize::MAX as u64, // `ext4_get_htree_eof`: 32-bit hashes to a 32-bit process
-            Ok(FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2) => i32::MAX as u64,
+            Ok(FileSystem::TMPFS | FileSystem::BTRFS | FileSystem::SYSFS | FileSystem::CGROUP2) => {
+                i32::MAX as u64
+            }
             _ => 0,
         })
     }

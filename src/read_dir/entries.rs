@@ -62,7 +62,11 @@ impl<'a> Entries<'a> {
     /// [`Dir::fd`](crate::Dir::fd) returns to a name first.
     pub fn new(dir: &'a (impl AsFd + ?Sized), buffer: &'a mut Buffer) -> Self {
         let records = Records::new(dir.as_fd(), buffer.memory(), EndMarker::NONE);
-        Self { records, phase: Phase::Reading, directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 } }
+        Self {
+            records,
+            phase: Phase::Reading,
+            directory: Directory { fd: dir.as_fd(), path: b"", depth: 0 },
+        }
     }
 
     /// The next entry, or `None` at the end. The loop is `while let Some(entry) = entries.next()? {`.
@@ -108,7 +112,10 @@ impl<'a> Entries<'a> {
     /// }
     /// ```
     #[inline(always)]
-    pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
+    pub fn find(
+        &mut self,
+        wanted: impl FnMut(&Entry<'_>) -> bool,
+    ) -> Result<Option<Entry<'_>>, Error> {
         let directory = &self.directory;
         find(&mut self.records, &mut self.phase, || *directory, || None, wanted)
     }
@@ -211,7 +218,11 @@ pub(crate) fn find<'e>(
         // of them (NLL problem case 3). `RUSTFLAGS="-Zpolonius=next --cfg lendir_polonius" cargo +nightly check`
         // accepts it.
         #[cfg(not(lendir_polonius))]
-        #[allow(unsafe_code, clippy::deref_addrof, reason = "`&mut *records` would be the borrow itself")]
+        #[allow(
+            unsafe_code,
+            clippy::deref_addrof,
+            reason = "`&mut *records` would be the borrow itself"
+        )]
         let records = unsafe { &mut *(&raw mut *records) };
         match records.next_record(phase) {
             Ok(Some(record)) => {
@@ -229,6 +240,9 @@ pub(crate) fn find<'e>(
 
 impl fmt::Debug for Entries<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entries").field("dir", &self.directory.fd).field("phase", &self.phase).finish_non_exhaustive()
+        f.debug_struct("Entries")
+            .field("dir", &self.directory.fd)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
     }
 }

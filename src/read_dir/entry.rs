@@ -58,7 +58,11 @@ impl Directory<'_> {
 
     /// The type of an entry whose record has none. Here and below, `feedback` gets the type that is answered, or the error.
     #[inline]
-    pub(crate) fn type_of(self, name: &CStr, feedback: Option<&Feedback>) -> Result<FileType, Error> {
+    pub(crate) fn type_of(
+        self,
+        name: &CStr,
+        feedback: Option<&Feedback>,
+    ) -> Result<FileType, Error> {
         #[cold]
         #[inline(never)]
         fn query(
@@ -82,7 +86,12 @@ impl Directory<'_> {
     }
 
     /// An error is none of the entry: `statx` itself may be refused.
-    pub(crate) fn statx(self, name: &CStr, mask: StatxFlags, feedback: Option<&Feedback>) -> Result<Statx, Error> {
+    pub(crate) fn statx(
+        self,
+        name: &CStr,
+        mask: StatxFlags,
+        feedback: Option<&Feedback>,
+    ) -> Result<Statx, Error> {
         let statx = retry_on_intr(|| rustix::fs::statx(self.fd, name, NOT_BEYOND, mask));
         if let (Some(feedback), Ok(statx)) = (feedback, &statx) {
             if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
@@ -412,9 +421,22 @@ mod tests {
         for number in [0, 1, 9, 10, 4_194_304, 999_999_999, 1_000_000_000, u32::MAX - 1, u32::MAX] {
             assert_eq!(canonical_decimal(number.to_string().as_bytes()), Some(number));
         }
-        for name in
-            ["", "00", "01", "+1", "-1", " 1", "1 ", "1a", "a1", "0x1", "1.", "4294967296", "9999999999", "99999999999"]
-        {
+        for name in [
+            "",
+            "00",
+            "01",
+            "+1",
+            "-1",
+            " 1",
+            "1 ",
+            "1a",
+            "a1",
+            "0x1",
+            "1.",
+            "4294967296",
+            "9999999999",
+            "99999999999",
+        ] {
             assert_eq!(canonical_decimal(name.as_bytes()), None, "{name:?}");
         }
         assert_eq!(canonical_decimal("١".as_bytes()), None);

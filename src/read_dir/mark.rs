@@ -71,7 +71,8 @@ impl Mark {
         match self.choice() {
             Self::SKIPPED | Self::LAST => None,
             Self::ENTERED => Some(Self::DIRECTORY),
-            _ => (self.can_be_directory() || self.is_followed() || self == Self::NO_NAME).then_some(self),
+            _ => (self.can_be_directory() || self.is_followed() || self == Self::NO_NAME)
+                .then_some(self),
         }
     }
 

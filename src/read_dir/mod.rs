@@ -112,7 +112,15 @@ impl ReadDir {
         // `records()` asserts that it is valid, and that needs a `ReadDir` which exists.
         #[allow(unsafe_code, reason = "a field cannot borrow from another one")]
         let records = unsafe { transmute::<Records<'_>, MaybeUninit<Records<'static>>>(records) };
-        Self { records, phase: Phase::Reading, dir, is_fresh: false, is_marked: false, path, _buffer: buffer }
+        Self {
+            records,
+            phase: Phase::Reading,
+            dir,
+            is_fresh: false,
+            is_marked: false,
+            path,
+            _buffer: buffer,
+        }
     }
 
     /// The initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
@@ -149,7 +157,10 @@ impl ReadDir {
     ///
     /// What [`next`](Self::next) can fail with.
     #[inline(always)]
-    pub fn find(&mut self, wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
+    pub fn find(
+        &mut self,
+        wanted: impl FnMut(&Entry<'_>) -> bool,
+    ) -> Result<Option<Entry<'_>>, Error> {
         let (dir, path) = (&self.dir, &self.path);
         let directory = || Directory { fd: dir.as_fd(), path, depth: 0 };
         find(Self::records(&mut self.records), &mut self.phase, directory, || None, wanted)
@@ -202,7 +213,10 @@ impl ReadDir {
     /// Moves to the beginning, to read the whole directory. Returns `None` if it is known to be empty.
     #[inline(always)]
     pub(crate) fn begin_whole(&mut self) -> Result<Option<(Directory<'_>, EndMarker)>, Error> {
-        if !self.is_fresh || self.phase != Phase::Reading || Self::records(&mut self.records).has_begun() {
+        if !self.is_fresh
+            || self.phase != Phase::Reading
+            || Self::records(&mut self.records).has_begun()
+        {
             // A fresh one whose first batch was empty has nothing to lose.
             let is_empty = self.is_fresh && self.phase == Phase::Empty;
             match self.seek(0) {
@@ -247,7 +261,8 @@ impl ReadDir {
     #[doc(alias = "seekdir")]
     #[inline]
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
-        let sought = Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
+        let sought =
+            Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
         sought.map_err(|errno| Error::new(&self.path, 0, errno))?;
         self.is_fresh = cookie == 0;
         Ok(())

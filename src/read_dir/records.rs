@@ -78,7 +78,11 @@ impl Last {
 impl<'a> Records<'a> {
     /// Reads `dir` from its current position into `memory` of at least [`Buffer::MIN_CAPACITY`] bytes.
     #[inline]
-    pub(crate) fn new(dir: BorrowedFd<'a>, memory: &'a mut [MaybeUninit<u8>], end_marker: EndMarker) -> Self {
+    pub(crate) fn new(
+        dir: BorrowedFd<'a>,
+        memory: &'a mut [MaybeUninit<u8>],
+        end_marker: EndMarker,
+    ) -> Self {
         let room_until = memory.as_ptr_range().end as usize - MAX_RECORD;
         Self { raw: RawDir::new(dir, memory), end_marker, room_until, last: Last::default() }
     }
@@ -86,14 +90,20 @@ impl<'a> Records<'a> {
     /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call
     /// again), and at the end, which `phase` then says. An error is an end too.
     #[inline(always)]
-    pub(crate) fn next_record(&mut self, phase: &mut Phase) -> Result<Option<RawDirEntry<'_>>, Errno> {
+    pub(crate) fn next_record(
+        &mut self,
+        phase: &mut Phase,
+    ) -> Result<Option<RawDirEntry<'_>>, Errno> {
         let (end, answer) = match self.raw.next() {
             Some(Ok(record)) => {
                 let name = record.file_name().to_bytes();
                 // The length first, and before `last` is set: 7 instructions fewer an entry.
                 let is_dot = name.len() <= 2 && matches!(name, b"." | b"..");
                 if !name.is_empty() {
-                    self.last = Last { cookie: record.next_entry_cookie(), nul: name.as_ptr_range().end as usize };
+                    self.last = Last {
+                        cookie: record.next_entry_cookie(),
+                        nul: name.as_ptr_range().end as usize,
+                    };
                     return Ok((!is_dot).then_some(record));
                 }
                 (Phase::Ended, Err(Errno::IO))
@@ -111,7 +121,8 @@ impl<'a> Records<'a> {
     /// Whether the end has come, or the end marker says so.
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
-        phase != Phase::Reading || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until)
+        phase != Phase::Reading
+            || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until)
     }
 
     /// Whether there has been a record since the beginning or the last [`seek`](Self::seek).
@@ -131,7 +142,12 @@ impl<'a> Records<'a> {
 
     /// Moves `dir` to the position `cookie`, and drops what is left of the batch. After an error all is as before.
     #[inline]
-    pub(crate) fn seek(&mut self, dir: BorrowedFd<'_>, phase: &mut Phase, cookie: u64) -> Result<(), Errno> {
+    pub(crate) fn seek(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        phase: &mut Phase,
+        cookie: u64,
+    ) -> Result<(), Errno> {
         retry_on_intr(|| rustix::fs::seek(dir, SeekFrom::Start(cookie)))?;
         while !self.raw.is_buffer_empty() {
             self.raw.next();
@@ -205,9 +221,14 @@ mod tests {
         assert!(!has_ended, "an end without a marker");
         let marker = EndMarker::made_up(cookie);
         let used = read(Buffer::MIN_CAPACITY, marker).0.end_address() - start;
-        for (spare, expected) in [(MAX_RECORD - 1, false), (MAX_RECORD, true), (MAX_RECORD + 1, true)] {
+        for (spare, expected) in
+            [(MAX_RECORD - 1, false), (MAX_RECORD, true), (MAX_RECORD + 1, true)]
+        {
             assert_eq!(read(used + spare, marker).1, expected, "{spare} bytes are left");
         }
-        assert!(!read(used + MAX_RECORD, EndMarker::made_up(cookie.wrapping_add(1))).1, "another marker");
+        assert!(
+            !read(used + MAX_RECORD, EndMarker::made_up(cookie.wrapping_add(1))).1,
+            "another marker"
+        );
     }
 }

@@ -186,7 +186,10 @@ impl Walk {
     /// What [`next`](Self::next) can fail with. **With `?`, the first directory that may not be read ends the search of the
     /// tree.** To report errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
     #[inline(always)]
-    pub fn find(&mut self, mut wanted: impl FnMut(&WalkEntry<'_>) -> bool) -> Result<Option<WalkEntry<'_>>, Error> {
+    pub fn find(
+        &mut self,
+        mut wanted: impl FnMut(&WalkEntry<'_>) -> bool,
+    ) -> Result<Option<WalkEntry<'_>>, Error> {
         while self.advance()? {
             if wanted(&self.lend()) {
                 return Ok(Some(self.lend()));
@@ -259,7 +262,11 @@ impl Walk {
         let Left { next, end } = top.left;
         WalkEntry {
             entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
-            directory: Directory { fd: top.dir(), path: top.bounds.path(path.as_bytes()), depth: top.bounds.depth },
+            directory: Directory {
+                fd: top.dir(),
+                path: top.bounds.path(path.as_bytes()),
+                depth: top.bounds.depth,
+            },
             path,
             is_last: next == end.entries,
             feedback: &self.feedback,
@@ -323,7 +330,13 @@ impl Walk {
         let level = descent.top();
         let Left { next, end } = level.left;
         let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
-        let rest = Rest { listing, range: next..end.entries, dir: level.dir(), end_marker: level.end_marker, opener };
+        let rest = Rest {
+            listing,
+            range: next..end.entries,
+            dir: level.dir(),
+            end_marker: level.end_marker,
+            opener,
+        };
         let read = ahead.take(place, Some(rest).filter(|_| mark.can_be_directory()));
         let Some((found, content)) = read else { return Ok(false) };
         let child = descent.take_over(found)?;
@@ -376,7 +389,8 @@ impl Walk {
             if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
-            let is_there = self.descent.open_root(Left::default(), &mut || give_back(&mut self.ahead))?;
+            let is_there =
+                self.descent.open_root(Left::default(), &mut || give_back(&mut self.ahead))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
         self.descent.come_back(|_| true, &mut || give_back(&mut self.ahead))?;
@@ -404,7 +418,10 @@ fn give_back(ahead: &mut Option<ReadAhead>) -> bool {
 impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = Path::new(OsStr::from_bytes(self.descent.path().as_bytes()));
-        f.debug_struct("Walk").field("path", &path).field("options", self.descent.options()).finish_non_exhaustive()
+        f.debug_struct("Walk")
+            .field("path", &path)
+            .field("options", self.descent.options())
+            .finish_non_exhaustive()
     }
 }
 
@@ -529,7 +546,8 @@ impl WalkOptions {
     /// If the root may not be read, [`Walk::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_root_links).map_err(|errno| Error::new(path, 0, errno))?;
+        let root = Found::root(path, self.options.follow_root_links)
+            .map_err(|errno| Error::new(path, 0, errno))?;
         Ok(self.begin(Roots::open(root), path))
     }
 

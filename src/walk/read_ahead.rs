@@ -160,7 +160,11 @@ impl ReadAhead {
 
     /// The tree goes below the entry at `place`. Returns what was read of it, which may be under way. `rest` is what comes after it, if
     /// it can have been read.
-    pub(crate) fn take(&mut self, place: Place, rest: Option<Rest<'_>>) -> Option<(Found, Content)> {
+    pub(crate) fn take(
+        &mut self,
+        place: Place,
+        rest: Option<Rest<'_>>,
+    ) -> Option<(Found, Content)> {
         let shared = &self.shared;
         let mut state = shared.lock();
         state.pass(place);
@@ -172,13 +176,19 @@ impl ReadAhead {
             return None;
         }
         let is_at = |item: &&mut Item| item.place == place;
-        while let Some(Item { progress: Progress::Begun(_), .. }) = state.list.front_mut().filter(is_at) {
+        while let Some(Item { progress: Progress::Begun(_), .. }) =
+            state.list.front_mut().filter(is_at)
+        {
             state.tree_waits = true;
             state = shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.list.front_mut().filter(is_at)?;
         let item = state.list.pop_front()?;
-        let read = if let Progress::Done(read) = item.progress { read.and_then(Read::hand_over) } else { None };
+        let read = if let Progress::Done(read) = item.progress {
+            read.and_then(Read::hand_over)
+        } else {
+            None
+        };
         if read.is_none() {
             // The tree reads it itself, and perhaps other entries: the ranks of those that were read ahead are none of its.
             state.pass(place);
@@ -268,7 +278,11 @@ impl Shared {
 
     /// Where the first item to do is, if it is near.
     fn first_to_do(&self, state: &State) -> Option<usize> {
-        state.list.iter().take(self.near).position(|item| matches!(item.progress, Progress::ToDo(..)))
+        state
+            .list
+            .iter()
+            .take(self.near)
+            .position(|item| matches!(item.progress, Progress::ToDo(..)))
     }
 
     /// Calls a thread, or starts one, if there is enough to do. Gives up the lock before it calls: that thread takes it next.
@@ -307,7 +321,8 @@ impl Shared {
             let done = catch_unwind(AssertUnwindSafe(|| shared.read(&mut listing, job)));
             let (read, below) = done.ok().flatten().unzip();
             state = shared.lock();
-            let is_it = |item: &Item| matches!(item.progress, Progress::Begun(begun) if begun == number);
+            let is_it =
+                |item: &Item| matches!(item.progress, Progress::Begun(begun) if begun == number);
             // Or the tree has passed over it.
             if let Some(at) = state.list.iter().position(is_it) {
                 state.list[at].progress = Progress::Done(read);
@@ -328,7 +343,9 @@ impl Shared {
         let number = state.begun;
         state.begun += 1;
         let Item { place, progress } = &mut state.list[at];
-        let Progress::ToDo(parent, name) = mem::replace(progress, Progress::Begun(number)) else { return None };
+        let Progress::ToDo(parent, name) = mem::replace(progress, Progress::Begun(number)) else {
+            return None;
+        };
         Some(Job { number, depth: place.depth, parent, name, counted })
     }
 
@@ -342,7 +359,10 @@ impl Shared {
             self.lower_limit();
         }
         let Found { dir, end_marker, .. } = found.ok()??;
-        listing.read_behind(Extent::default(), dir.as_fd(), end_marker).ok().filter(|()| !listing.is_removed())?;
+        listing
+            .read_behind(Extent::default(), dir.as_fd(), end_marker)
+            .ok()
+            .filter(|()| !listing.is_removed())?;
         let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
         let below = self.items(listing, 0..listing.len(), depth + 1, || Some(Arc::clone(&parent)));
         Some((Read { parent, content: listing.content() }, below))
@@ -385,12 +405,16 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, AsFd, EndMarker, ITEMS, Item, Listing, NEAR, Opener, Options, Order, Parent, Place, Progress};
+    use super::{
+        Arc, AsFd, EndMarker, ITEMS, Item, Listing, NEAR, Opener, Options, Order, Parent, Place,
+        Progress,
+    };
     use super::{ReadAhead, Rest, Shared};
     use std::iter;
 
     fn items(numbers: impl IntoIterator<Item = u64>) -> Vec<Item> {
-        let item = |number| Item { place: Place { depth: 1, rank: 0 }, progress: Progress::Begun(number) };
+        let item =
+            |number| Item { place: Place { depth: 1, rank: 0 }, progress: Progress::Begun(number) };
         numbers.into_iter().map(item).collect()
     }
 
@@ -414,7 +438,8 @@ mod tests {
     fn what_is_below_a_directory_that_is_not_handed_over_is_given_up() {
         let mut ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
         let item = |depth, rank, progress| Item { place: Place { depth, rank }, progress };
-        let below = [(2, 1), (3, 0), (2, 0), (1, 0)].map(|(depth, rank)| item(depth, rank, Progress::Begun(0)));
+        let below = [(2, 1), (3, 0), (2, 0), (1, 0)]
+            .map(|(depth, rank)| item(depth, rank, Progress::Begun(0)));
         let front = item(1, 1, Progress::Done(None));
         ahead.shared.lock().list.extend([front].into_iter().chain(below));
         let (listing, dir) = (Listing::new(), crate::open("/").unwrap());
@@ -457,7 +482,10 @@ mod tests {
             let (dir, counted) = (crate::open("/").unwrap(), Arc::clone(&ahead.shared.open));
             let (end_marker, opener) = (EndMarker::NONE, Opener::new(false));
             let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
-            let to_do = Item { place: Place { depth: 1, rank: 0 }, progress: Progress::ToDo(parent, c"n".to_owned()) };
+            let to_do = Item {
+                place: Place { depth: 1, rank: 0 },
+                progress: Progress::ToDo(parent, c"n".to_owned()),
+            };
             let mut state = ahead.shared.lock();
             state.list.extend(items(0..begun as u64).into_iter().chain([to_do]));
             state.idle = 1;

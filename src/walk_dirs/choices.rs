@@ -63,7 +63,8 @@ impl Choices {
     /// A directory is lent. Those of its names that are pending come behind all others.
     #[inline]
     pub(crate) fn begin(&mut self, (rest, enters): (Rest, Enters), unreadable: Option<Errno>) {
-        (self.rest, self.enters, self.unreadable, self.has_lent) = (rest, enters, unreadable, false);
+        (self.rest, self.enters, self.unreadable, self.has_lent) =
+            (rest, enters, unreadable, false);
         self.names_at = self.pending.len();
     }
 
@@ -196,7 +197,11 @@ impl Choices {
         by_name.sort();
         pending.rewrite(self.names_at, |mark, name| by_name.apply(mark, name).settled());
         for (mark, name) in by_name.not_pending() {
-            let mark = if is_name(name) { Mark::UNKNOWN.then(mark).settled() } else { Some(Mark::NO_NAME) };
+            let mark = if is_name(name) {
+                Mark::UNKNOWN.then(mark).settled()
+            } else {
+                Some(Mark::NO_NAME)
+            };
             if let Some(mark) = mark {
                 pending.push_named(mark, name);
             }
@@ -245,7 +250,13 @@ impl ByName {
     fn push(&mut self, mark: Mark, name: &[u8], is_first: bool) {
         let start = self.names.len();
         self.names.extend_from_slice(name);
-        self.chosen.push(Chosen { start, end: self.names.len(), mark, is_first, is_pending: false });
+        self.chosen.push(Chosen {
+            start,
+            end: self.names.len(),
+            mark,
+            is_first,
+            is_pending: false,
+        });
         self.names.push(0);
     }
 
@@ -275,7 +286,8 @@ impl ByName {
 
     /// The names of which no entry is pending, and that are to be entered or followed, in the order in which that was last chosen.
     fn not_pending(&mut self) -> impl Iterator<Item = (Mark, &[u8])> {
-        let is_wanted = |chosen: &Chosen| matches!(chosen.mark.choice(), Mark::ENTERED | Mark::FOLLOWED);
+        let is_wanted =
+            |chosen: &Chosen| matches!(chosen.mark.choice(), Mark::ENTERED | Mark::FOLLOWED);
         self.chosen.retain(|chosen| !chosen.is_pending && is_wanted(chosen));
         self.chosen.sort_unstable_by_key(|chosen| chosen.start);
         self.chosen.iter().map(|chosen| (chosen.mark, &self.names[chosen.start..chosen.end]))

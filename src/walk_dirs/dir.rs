@@ -77,13 +77,28 @@ impl<'a, S> Dir<'a, S> {
         let unreadable = unreadable.filter(|_| has_entries);
         // Where nothing is entered, there is nothing to find in what the caller does not read.
         let is_dead_end = is_second_visit || bounds.depth + 1 >= max_depth;
-        let begin = if is_dead_end { (Rest::Skipped, Enters::Nothing) } else { (Rest::Unread, Enters::Lent) };
+        let begin = if is_dead_end {
+            (Rest::Skipped, Enters::Nothing)
+        } else {
+            (Rest::Unread, Enters::Lent)
+        };
         choices.begin(begin, unreadable);
         let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
         let entries = current.entries(buffer, phase);
         let Current { left: Todo { state, .. }, path, links, .. } = current;
         let (name_at, path) = (bounds.name_at, path.as_bytes_with_nul());
-        Self { entries, parent, name_at, is_second_visit, has_entries, state, path, links, choices, feedback }
+        Self {
+            entries,
+            parent,
+            name_at,
+            is_second_visit,
+            has_entries,
+            state,
+            path,
+            links,
+            choices,
+            feedback,
+        }
     }
 
     /// The next entry of this directory, or `None` at its end. While the entry is in use, this `Dir` is borrowed: take
@@ -125,7 +140,10 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// What [`next`](Self::next) can fail with. With `?`, the first directory that may not be read ends the search of the tree.
     #[inline(always)]
-    pub fn find(&mut self, mut wanted: impl FnMut(&Entry<'_>) -> bool) -> Result<Option<Entry<'_>>, Error> {
+    pub fn find(
+        &mut self,
+        mut wanted: impl FnMut(&Entry<'_>) -> bool,
+    ) -> Result<Option<Entry<'_>>, Error> {
         let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
         let wanted = |entry: &Entry<'_>| {
             choices.note(entry);
@@ -196,7 +214,9 @@ impl<'a, S> Dir<'a, S> {
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         self.choices.take(self.feedback);
         let Entries { records, phase, .. } = &self.entries;
-        if (*phase != Phase::Reading || records.has_begun()) && !self.prepare_to_read_again(listing)? {
+        if (*phase != Phase::Reading || records.has_begun())
+            && !self.prepare_to_read_again(listing)?
+        {
             return Ok(());
         }
         let result = listing.read_known(self.entries.directory, self.entries.records.end_marker);
@@ -216,7 +236,8 @@ impl<'a, S> Dir<'a, S> {
         if self.has_entries {
             // If the first batch was empty, it stands at the first entry, as far as anybody knows.
             let is_empty = self.entries.phase == Phase::Empty;
-            let rewound = self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
+            let rewound =
+                self.entries.rewind().or_else(|error| if is_empty { Ok(()) } else { Err(error) });
             rewound.inspect_err(|_| self.choices.skip_rest())?; // the walk need not report it again
         }
         Ok(self.has_entries)
@@ -371,7 +392,8 @@ impl<'a, S> Dir<'a, S> {
     ///
     /// What [`stat`](Self::stat) can fail with, and `ENOSYS` before Linux 4.11.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask)).map_err(|errno| self.wrap_error(errno))
+        retry_on_intr(|| statx(self.fd(), c"", AtFlags::EMPTY_PATH, mask))
+            .map_err(|errno| self.wrap_error(errno))
     }
 
     /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as
@@ -395,7 +417,10 @@ impl<'a, S> Dir<'a, S> {
     /// Costs: one scan of the name for its NUL.
     #[doc(alias("parent", "name_cstr"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
-        let name = || CStr::from_bytes_until_nul(&self.path[self.name_at..]).expect("BUG: a path without its NUL");
+        let name = || {
+            CStr::from_bytes_until_nul(&self.path[self.name_at..])
+                .expect("BUG: a path without its NUL")
+        };
         self.parent.map(|parent| (parent, name()))
     }
 

@@ -28,7 +28,10 @@ impl<S: Clone> Lender<S> {
     /// Goes to the next directory. Returns whether there is one. The head of [`traversal`](crate::walk_dirs::traversal) says what happens on
     /// the way. `others` are those of a thread of several.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, others: Option<&Others<'_, Traversal<S>>>) -> Result<bool, Error> {
+    pub(crate) fn advance(
+        &mut self,
+        others: Option<&Others<'_, Traversal<S>>>,
+    ) -> Result<bool, Error> {
         let queue = others.map(|others| others.queue);
         loop {
             if self.traversal.is_unfinished() {

@@ -157,7 +157,10 @@ impl<S> fmt::Debug for WalkDirs<S> {
         let mut shown = f.debug_struct("WalkDirs");
         shown.field("path", &Path::new(OsStr::from_bytes(descent.path().as_bytes())));
         shown.field("depth", &descent.levels().last().map_or(0, |top| top.bounds.depth));
-        shown.field("options", descent.options()).field("second_visits", second_visits).finish_non_exhaustive()
+        shown
+            .field("options", descent.options())
+            .field("second_visits", second_visits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -310,7 +313,8 @@ impl<S> WalkDirsOptions<S> {
     /// may not be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<WalkDirs<S>, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_root_links).map_err(|errno| Error::new(path, 0, errno))?;
+        let root = Found::root(path, self.options.follow_root_links)
+            .map_err(|errno| Error::new(path, 0, errno))?;
         Ok(self.begin(Roots::open(root), path))
     }
 

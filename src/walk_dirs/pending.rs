@@ -74,7 +74,8 @@ impl Pending {
     pub(crate) fn part(&self, run: Range<usize>, parts: usize) -> usize {
         let wanted = run.start + run.len() / parts;
         let is_nul = |byte: &u8| *byte == 0;
-        let end_before = self.items[run.start..wanted].iter().rposition(is_nul).map(|nul| run.start + nul);
+        let end_before =
+            self.items[run.start..wanted].iter().rposition(is_nul).map(|nul| run.start + nul);
         let end_after = || self.items[wanted..].iter().position(is_nul).map(|nul| wanted + nul);
         end_before.or_else(end_after).expect("BUG: a name without its NUL") + 1
     }
@@ -103,7 +104,11 @@ impl Pending {
     }
 
     /// Gives each item from the one that begins at `at` on the mark that `change` returns, and drops those without one.
-    pub(crate) fn rewrite(&mut self, mut at: usize, mut change: impl FnMut(Mark, &[u8]) -> Option<Mark>) {
+    pub(crate) fn rewrite(
+        &mut self,
+        mut at: usize,
+        mut change: impl FnMut(Mark, &[u8]) -> Option<Mark>,
+    ) {
         let mut kept = at;
         while at < self.items.len() {
             let Item { mark, name, end } = self.at(at);
@@ -163,7 +168,10 @@ mod tests {
                 let half = pending.part(start..end, 2);
                 let (first, second) = (names(&pending, start..half), names(&pending, half..end));
                 assert_eq!([first.clone(), second.clone()].concat(), all[index..]);
-                assert!(!first.is_empty() && second.is_empty() == (index + 1 == all.len()), "{first:?} {second:?}");
+                assert!(
+                    !first.is_empty() && second.is_empty() == (index + 1 == all.len()),
+                    "{first:?} {second:?}"
+                );
                 assert_eq!(names(&pending.copy(start..half), 0..half - start), first);
                 start += name.len() + 2;
             }
@@ -174,7 +182,11 @@ mod tests {
     fn drop_done_drops_names_that_are_done_once_they_are_more_than_the_rest() {
         let mut pending = pending(&["above", "a", "b", "c", "d"]);
         let begin = "above".len() + 2;
-        assert_eq!((pending.drop_done(begin, begin + 3), pending.len()), (begin + 3, begin + 12), "three are left");
+        assert_eq!(
+            (pending.drop_done(begin, begin + 3), pending.len()),
+            (begin + 3, begin + 12),
+            "three are left"
+        );
         assert_eq!((pending.drop_done(begin, begin + 9), pending.len()), (begin, begin + 3));
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
     }

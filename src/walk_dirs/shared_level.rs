@@ -38,7 +38,8 @@ impl<S> SharedLevel<S> {
 
     /// The way down by names to this level: its start, and the levels on it.
     pub(crate) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
-        let mut levels: Vec<_> = iter::successors(Some(self), |level| level.above.as_deref()).collect();
+        let mut levels: Vec<_> =
+            iter::successors(Some(self), |level| level.above.as_deref()).collect();
         let root = levels.pop()?;
         let start = Start { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
         Some((start, levels.into_iter().rev().map(|level| level.level)))
@@ -115,7 +116,11 @@ mod tests {
                     last_there.fetch_add(1, Relaxed);
                 });
                 // The thread that came down already has the root.
-                if root.or(above.and_then(|mut last| last.above.take())).and_then(Arc::into_inner).is_some() {
+                if root
+                    .or(above.and_then(|mut last| last.above.take()))
+                    .and_then(Arc::into_inner)
+                    .is_some()
+                {
                     assert!(are_done());
                     last_at_root.fetch_add(1, Relaxed);
                 }
@@ -136,6 +141,11 @@ mod tests {
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(root(), |above, _| below(above));
         assert_eq!(levels.way_down().unwrap().1.count(), 20_000);
-        thread::Builder::new().stack_size(64 * 1024).spawn(|| drop(levels)).unwrap().join().unwrap();
+        thread::Builder::new()
+            .stack_size(64 * 1024)
+            .spawn(|| drop(levels))
+            .unwrap()
+            .join()
+            .unwrap();
     }
 }

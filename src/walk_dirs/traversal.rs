@@ -90,7 +90,8 @@ impl<S> Todo<S> {
 impl<S> Traversal<S> {
     /// No levels, and no roots.
     pub(crate) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
-        let (descent, choices, feedback) = (Descent::new(options), Choices::default(), Feedback::default());
+        let (descent, choices, feedback) =
+            (Descent::new(options), Choices::default(), Feedback::default());
         Self { descent, second_visits, root_state, choices, feedback }
     }
 
@@ -123,11 +124,16 @@ impl<S> Traversal<S> {
     fn check(&self) {
         self.descent.check();
         let (levels, names) = (self.descent.levels(), self.choices.pending.len());
-        let Some(top) = levels.last() else { return assert!(names == 0, "nothing is left, but there are names") };
+        let Some(top) = levels.last() else {
+            return assert!(names == 0, "nothing is left, but there are names");
+        };
         let Todo { names_at, next_at, .. } = top.left;
         assert!(names_at <= next_at && next_at <= names, "the top's next name is elsewhere");
         if let [.., above, _] = levels {
-            assert!(above.left.next_at <= names_at, "a level's names do not come after those of the one above");
+            assert!(
+                above.left.next_at <= names_at,
+                "a level's names do not come after those of the one above"
+            );
         }
     }
 }
@@ -237,7 +243,8 @@ impl<S: Clone> Traversal<S> {
         let is_first = self.descent.levels().len() == 1;
         let top = self.descent.left_mut();
         // Cloned first: if it panics, nothing is lost.
-        let state_above = top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
+        let state_above =
+            top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.state_above());
         // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
         let Some(mut last) = Arc::into_inner(shared) else {
@@ -257,7 +264,8 @@ impl<S: Clone> Traversal<S> {
     /// [`come_back`](Self::come_back).
     fn come_up(&mut self, level: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let shared = Arc::clone(&level);
-        let left = Todo { visit: Visit::First, names_at: 0, next_at: 0, shared: Some(level), state };
+        let left =
+            Todo { visit: Visit::First, names_at: 0, next_at: 0, shared: Some(level), state };
         self.descent.come_up(shared.level, || shared.way_down(), left, || shared.lose())
     }
 }

@@ -44,7 +44,8 @@ impl Place {
 
     /// Exchanges a level with the decoy.
     fn exchange(&self, depth: usize) -> &Self {
-        renameat_with(&self.levels[depth - 1], "m", &self.decoys, "m", RenameFlags::EXCHANGE).unwrap();
+        renameat_with(&self.levels[depth - 1], "m", &self.decoys, "m", RenameFlags::EXCHANGE)
+            .unwrap();
         self
     }
 }
@@ -106,7 +107,11 @@ const ATTACKS: [Attack; 7] = [
 
 /// Starts a walk, and attacks it at the deepest level.
 fn begin(place: &Place, second_visits: bool, attack: &Attack) -> WalkDirs {
-    let mut walk = WalkDirs::options().max_open(4).second_visits(second_visits).open(place.tree.path()).unwrap();
+    let mut walk = WalkDirs::options()
+        .max_open(4)
+        .second_visits(second_visits)
+        .open(place.tree.path())
+        .unwrap();
     let mut listing = Listing::new();
     loop {
         let mut dir = walk.next().unwrap().expect("the walk ended above the deepest level");
@@ -136,7 +141,10 @@ impl Cost {
     fn of(lines: &[String]) -> Self {
         let paths = lines.iter().flat_map(|line| line.split('"').skip(1).step_by(2));
         let names = paths.map(|path| path.split('/').filter(|name| !name.is_empty()).count()).sum();
-        let levels = lines.iter().filter(|line| line.starts_with("openat(") && !line.contains("O_PATH")).count();
+        let levels = lines
+            .iter()
+            .filter(|line| line.starts_with("openat(") && !line.contains("O_PATH"))
+            .count();
         Self { calls: lines.len(), names, levels }
     }
 }
@@ -145,9 +153,13 @@ impl Cost {
 fn way_back_under_attack_costs_no_more_than_the_depth() {
     let test = "attack_costs::way_back_under_attack_costs_no_more_than_the_depth";
     let cases = || {
-        let all = ATTACKS.iter().flat_map(|attack| [false, true].map(|second_visits| (attack, second_visits)));
+        let all = ATTACKS
+            .iter()
+            .flat_map(|attack| [false, true].map(|second_visits| (attack, second_visits)));
         // The short form tries each attack in one of the two orders.
-        all.enumerate().filter(|(number, _)| runs_long() || matches!(number % 4, 0 | 3)).map(|(_, case)| case)
+        all.enumerate()
+            .filter(|(number, _)| runs_long() || matches!(number % 4, 0 | 3))
+            .map(|(_, case)| case)
     };
     let parts = lines(test, &["-e", TRACED, "-s", "65536"], || {
         for (attack, second_visits) in cases() {
@@ -158,7 +170,12 @@ fn way_back_under_attack_costs_no_more_than_the_depth() {
                 let counted = Counted::begin();
                 while walk.next_ok(|_| errors += 1).is_some() {}
                 drop(counted);
-                assert_eq!(errors, (attack.lost)(depth), "{}, second visits {second_visits}", attack.what);
+                assert_eq!(
+                    errors,
+                    (attack.lost)(depth),
+                    "{}, second visits {second_visits}",
+                    attack.what
+                );
             }
         }
     });

@@ -99,7 +99,9 @@ fn outcome(name: &[u8], choice: Option<Choice>, there: &[Vec<u8>]) -> Option<Out
         (Some(Choice::Enter), _) => Err(libc::ENOTDIR),
         _ => return None,
     };
-    let shown = name.iter().flat_map(|byte| if *byte == 0 { &b"\\0"[..] } else { std::slice::from_ref(byte) });
+    let shown = name
+        .iter()
+        .flat_map(|byte| if *byte == 0 { &b"\\0"[..] } else { std::slice::from_ref(byte) });
     Some((shown.copied().collect(), what))
 }
 
@@ -108,7 +110,12 @@ fn is_name(name: &[u8]) -> bool {
 }
 
 /// Up to this many random calls.
-fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &mut Random) -> Model {
+fn any_calls<S>(
+    dir: &mut Dir<'_, S>,
+    most: usize,
+    names: &[Vec<u8>],
+    random: &mut Random,
+) -> Model {
     let mut model = Model::default();
     let mut listing = Listing::with_order(ORDERS[random.below(ORDERS.len())]);
     for _ in 0..random.below(most) {
@@ -126,7 +133,8 @@ fn any_calls<S>(dir: &mut Dir<'_, S>, most: usize, names: &[Vec<u8>], random: &m
                 }
                 1..4 => {
                     (0..=random.below(3)).for_each(|_| dir.read_into(&mut listing).unwrap());
-                    model.listed = Some(listing.iter().map(|entry| entry.name().to_vec()).collect());
+                    model.listed =
+                        Some(listing.iter().map(|entry| entry.name().to_vec()).collect());
                 }
                 4..7 => {
                     let wanted = |entry: &Entry<'_>| {
@@ -170,24 +178,49 @@ fn any_calls_enter_what_the_model_enters() {
     let outside = Tree::of(&["below/"]);
     for count in [2, 60] {
         let tree = Tree::new(|at| make(at, count, &outside.path().join("below")));
-        let there: Vec<_> =
-            fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().file_name().into_encoded_bytes()).collect();
+        let there: Vec<_> = fs::read_dir(tree.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_encoded_bytes())
+            .collect();
         // Names that are never lent, some of which are prefixes or extensions of others.
-        let others =
-            ["", ".", "..", "000", "000d/", "000dd", "zzz", "0", "001d\0", "001\0d", "a\\0b", &"x".repeat(300)];
+        let others = [
+            "",
+            ".",
+            "..",
+            "000",
+            "000d/",
+            "000dd",
+            "zzz",
+            "0",
+            "001d\0",
+            "001\0d",
+            "a\\0b",
+            &"x".repeat(300),
+        ];
         let names: Vec<_> = there.iter().cloned().chain(others.map(Vec::from)).collect();
         for seed in 0..if runs_long() { 4000 } else { 60 } {
-            for (threads, second_visits) in THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)]) {
-                let walk = WalkDirs::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
+            for (threads, second_visits) in
+                THREADS.map(|threads| (threads, true)).into_iter().chain([(1, false)])
+            {
+                let walk = WalkDirs::options()
+                    .max_open(4)
+                    .second_visits(second_visits)
+                    .open(tree.path())
+                    .unwrap();
                 let (model, outcomes) = (Mutex::<Model>::default(), Mutex::new(Vec::new()));
                 let _ = walk.run_parallel(threads, |worker| {
                     let outcome = |path: &Path, what: Result<(), i32>| {
                         // As bytes: to `Path`, "a/" equals "a".
-                        let path = path.as_os_str().as_bytes().strip_prefix(tree.path().as_os_str().as_bytes());
+                        let path = path
+                            .as_os_str()
+                            .as_bytes()
+                            .strip_prefix(tree.path().as_os_str().as_bytes());
                         let name = path.unwrap().strip_prefix(b"/").unwrap();
                         outcomes.lock().unwrap().push((name.to_vec(), what));
                     };
-                    while let Some(mut dir) = worker.next_ok(|error| outcome(error.path(), Err(errno(&error)))) {
+                    while let Some(mut dir) =
+                        worker.next_ok(|error| outcome(error.path(), Err(errno(&error))))
+                    {
                         if dir.is_second_visit() {
                             assert!(!dir.enter("000d") && !dir.follow_name("000l"));
                         } else if dir.depth() > 0 {
@@ -205,7 +238,9 @@ fn any_calls_enter_what_the_model_enters() {
                     outcomes.sort();
                     expected.sort();
                 }
-                let what = format!("{count}, seed {seed}, {threads} threads, second visits {second_visits}");
+                let what = format!(
+                    "{count}, seed {seed}, {threads} threads, second visits {second_visits}"
+                );
                 assert_eq!(outcomes, expected, "{what}");
             }
         }
@@ -216,7 +251,8 @@ fn any_calls_enter_what_the_model_enters() {
 fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
-        let mut walk = WalkDirs::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
+        let mut walk =
+            WalkDirs::options().max_depth(max_depth).second_visits(true).open(tree.path()).unwrap();
         let mut visits = Vec::new();
         while let Some(mut dir) = walk.next().unwrap() {
             visits.push(dir.depth());
@@ -227,7 +263,11 @@ fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
             }
         }
         let deepest = max_depth.saturating_sub(1);
-        assert_eq!(visits, (0..=deepest).chain((0..=deepest).rev()).collect::<Vec<_>>(), "{max_depth}");
+        assert_eq!(
+            visits,
+            (0..=deepest).chain((0..=deepest).rev()).collect::<Vec<_>>(),
+            "{max_depth}"
+        );
     }
 }
 
@@ -245,8 +285,11 @@ fn threads_enter_what_is_named() {
     for max_open in [4, 32] {
         for second_visits in [false, true] {
             for threads in THREADS {
-                let walk =
-                    WalkDirs::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap();
+                let walk = WalkDirs::options()
+                    .max_open(max_open)
+                    .second_visits(second_visits)
+                    .open(tree.path())
+                    .unwrap();
                 let parts = walk.run_parallel(threads, |worker| {
                     let mut paths = Vec::new();
                     while let Some(mut dir) = worker.next().unwrap() {
@@ -263,7 +306,10 @@ fn threads_enter_what_is_named() {
                 });
                 let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                 paths.sort_unstable_by(|a: &PathBuf, b| a.as_os_str().cmp(b.as_os_str()));
-                assert_eq!(paths, all, "{threads} threads, {max_open} open, second visits {second_visits}");
+                assert_eq!(
+                    paths, all,
+                    "{threads} threads, {max_open} open, second visits {second_visits}"
+                );
             }
         }
     }

@@ -51,7 +51,9 @@ fn is_blown(panic: &dyn Any) -> bool {
 
 fn ways() -> impl Iterator<Item = WalkDirsOptions> {
     let options = |second_visits| WalkDirs::options().second_visits(second_visits);
-    [false, true].into_iter().flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
+    [false, true]
+        .into_iter()
+        .flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
 }
 
 /// The rest of a walk. Each panic is caught.
@@ -79,7 +81,9 @@ fn sorted(mut visits: Vec<(PathBuf, bool)>) -> Vec<(PathBuf, bool)> {
 
 /// What a walk lends if no clone panics.
 fn all(options: &WalkDirsOptions, tree: &Tree) -> Vec<(PathBuf, bool)> {
-    sorted(rest(&mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap()))
+    sorted(rest(
+        &mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap(),
+    ))
 }
 
 #[test]
@@ -119,7 +123,11 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                 let what = format!("{options:?}, {clones} clones, caught {catches}");
                 match catch_unwind(parallel) {
                     Ok(parts) if catches => {
-                        assert_eq!(sorted(parts.into_iter().flatten().collect()), expected, "{what}");
+                        assert_eq!(
+                            sorted(parts.into_iter().flatten().collect()),
+                            expected,
+                            "{what}"
+                        );
                     }
                     // Fewer clones were made.
                     Ok(_) => {
@@ -140,9 +148,15 @@ fn second_visits_come_once_if_a_destructor_panics() {
     let options = WalkDirs::options().second_visits(true).max_open(4);
     let expected = all(&options, &tree);
     for drops in 1..200 {
-        let walk = options.clone().with_state(Bomb(Arc::new(AtomicUsize::new(drops)))).open(tree.path()).unwrap();
+        let walk = options
+            .clone()
+            .with_state(Bomb(Arc::new(AtomicUsize::new(drops))))
+            .open(tree.path())
+            .unwrap();
         match catch_unwind(AssertUnwindSafe(|| walk.run_parallel(4, |worker| rest(worker)))) {
-            Ok(parts) => assert_eq!(sorted(parts.into_iter().flatten().collect()), expected, "{drops} drops"),
+            Ok(parts) => {
+                assert_eq!(sorted(parts.into_iter().flatten().collect()), expected, "{drops} drops")
+            }
             Err(panic) => assert!(is_blown(&*panic)),
         }
     }

@@ -116,7 +116,8 @@ fn iterators_on_one_descriptor_share_its_position() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let same = rustix::io::dup(&fd).unwrap();
-    let (mut first_buffer, mut second_buffer) = (Buffer::with_capacity(0), Buffer::with_capacity(0));
+    let (mut first_buffer, mut second_buffer) =
+        (Buffer::with_capacity(0), Buffer::with_capacity(0));
     let mut first = Entries::new(&fd, &mut first_buffer);
     let mut second = Entries::new(&same, &mut second_buffer);
     let mut found = Vec::new();
@@ -200,9 +201,16 @@ fn debug_shows_what_there_is() {
     assert!(format!("{entries:?}").contains("phase: Reading"));
 
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
-    let begin = format!("WalkDirs {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ", dir.path());
+    let begin = format!(
+        "WalkDirs {{ path: {:?}, depth: 0, options: Options {{ same_mount: false, ",
+        dir.path()
+    );
     assert!(format!("{walk:?}").starts_with(&begin), "{walk:?}");
     let root = walk.next().unwrap().unwrap();
-    assert_eq!(format!("{root:?}"), format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path()));
-    let _ = walk.run_parallel(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
+    assert_eq!(
+        format!("{root:?}"),
+        format!("Dir {{ path: {:?}, depth: 0, is_second_visit: false, .. }}", dir.path())
+    );
+    let _ =
+        walk.run_parallel(1, |worker| assert_eq!(format!("{worker:?}"), "Worker { index: 0, .. }"));
 }

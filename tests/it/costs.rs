@@ -33,7 +33,11 @@ static ALLOCATOR: Counting = Counting;
 impl Counting {
     fn add(bytes: usize) {
         let so_far = ALLOCATED.get();
-        ALLOCATED.set(Allocated { times: so_far.times + 1, bytes: so_far.bytes.wrapping_add(bytes), ..so_far });
+        ALLOCATED.set(Allocated {
+            times: so_far.times + 1,
+            bytes: so_far.bytes.wrapping_add(bytes),
+            ..so_far
+        });
     }
 
     fn free(bytes: usize) {
@@ -181,7 +185,10 @@ fn listing_memory_is_bounded_and_reused() {
         let record = (19 + NAME + 1).next_multiple_of(8);
         let promised = len * (16 + record);
         let taken = cold.bytes - cold.freed;
-        assert!(taken <= 2 * promised + 64 * 1024, "{order:?}: {taken} bytes taken, {promised} promised");
+        assert!(
+            taken <= 2 * promised + 64 * 1024,
+            "{order:?}: {taken} bytes taken, {promised} promised"
+        );
 
         let warm = allocated(|| [small.path(), large.path(), small.path()].map(read));
         assert_eq!(warm, NOTHING, "{order:?}");

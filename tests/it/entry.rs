@@ -25,10 +25,15 @@ fn what_it_answers_is_of_the_entry_itself() {
         let (stat, statx) = (entry.stat().unwrap(), entry.statx(StatxFlags::BASIC_STATS).unwrap());
         assert_eq!((stat.st_ino, stat.st_mode), (expected.ino(), expected.mode()));
         assert_eq!((statx.stx_ino, u32::from(statx.stx_mode)), (expected.ino(), expected.mode()));
-        assert_eq!((u64::try_from(stat.st_size), statx.stx_size), (Ok(expected.len()), expected.len()));
+        assert_eq!(
+            (u64::try_from(stat.st_size), statx.stx_size),
+            (Ok(expected.len()), expected.len())
+        );
         assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(expected.mode()));
-        let target = entry.read_link().map_err(|error| (error.path().to_owned(), error.raw_os_error()));
-        let expected = fs::read_link(entry.path()).map_err(|error| (entry.path(), error.raw_os_error()));
+        let target =
+            entry.read_link().map_err(|error| (error.path().to_owned(), error.raw_os_error()));
+        let expected =
+            fs::read_link(entry.path()).map_err(|error| (entry.path(), error.raw_os_error()));
         assert_eq!(target, expected);
         links += usize::from(target.is_ok());
         checked += 1;
@@ -48,7 +53,10 @@ fn a_listing_answers_the_same_by_the_same_names() {
         assert_eq!((sorted.name_cstr(), sorted.name_os()), (entry.name_cstr(), entry.name_os()));
         assert_eq!((sorted.ino(), sorted.d_type()), (entry.ino(), entry.d_type()));
         assert_eq!((sorted.numeric_name(), sorted.path()), (entry.numeric_name(), entry.path()));
-        assert_eq!((sorted.depth(), sorted.wrap_error(io::ErrorKind::Other).path()), (1, &*entry.path()));
+        assert_eq!(
+            (sorted.depth(), sorted.wrap_error(io::ErrorKind::Other).path()),
+            (1, &*entry.path())
+        );
         assert_eq!(sorted.file_type(&fd).unwrap(), entry.file_type().unwrap());
         let (a, b) = (sorted.stat(&fd).unwrap(), entry.stat().unwrap());
         assert_eq!((a.st_dev, a.st_ino, a.st_mode), (b.st_dev, b.st_ino, b.st_mode));
@@ -58,10 +66,17 @@ fn a_listing_answers_the_same_by_the_same_names() {
     }
     fs::remove_file(made.path().join("plain")).unwrap();
     let gone = listing.by_name("plain").unwrap();
-    let errors = [gone.stat(&fd).err(), gone.statx(&fd, StatxFlags::INO).err(), gone.open(&fd, OFlags::RDONLY).err()];
+    let errors = [
+        gone.stat(&fd).err(),
+        gone.statx(&fd, StatxFlags::INO).err(),
+        gone.open(&fd, OFlags::RDONLY).err(),
+    ];
     for error in errors.into_iter().chain([gone.read_link(&fd).err()]) {
         let error = error.expect("it did not fail");
-        assert_eq!((error.path(), error.raw_os_error()), (&*made.path().join("plain"), Some(libc::ENOENT)));
+        assert_eq!(
+            (error.path(), error.raw_os_error()),
+            (&*made.path().join("plain"), Some(libc::ENOENT))
+        );
     }
     listing.read(lendir::open("/").unwrap()).unwrap();
     assert!(
@@ -80,7 +95,10 @@ fn open_follows_no_link_and_closes_on_exec() {
     while let Some(entry) = dir.next().unwrap() {
         let is_link = entry.name() == b"link";
         let opened = entry.open(OFlags::RDONLY | OFlags::NONBLOCK);
-        assert_eq!(opened.as_ref().err().and_then(Error::raw_os_error), is_link.then_some(libc::ELOOP));
+        assert_eq!(
+            opened.as_ref().err().and_then(Error::raw_os_error),
+            is_link.then_some(libc::ELOOP)
+        );
         if let Ok(fd) = opened {
             assert!(fcntl_getfd(&fd).unwrap().contains(FdFlags::CLOEXEC));
             assert!(fcntl_getfl(&fd).unwrap().contains(OFlags::NONBLOCK));
@@ -95,8 +113,13 @@ fn open_follows_no_link_and_closes_on_exec() {
 /// The error of each call that can fail, on an entry that is gone by now.
 fn errors(entry: &Entry<'_>) -> [Error; 4] {
     let mask = StatxFlags::BASIC_STATS;
-    [entry.stat().err(), entry.statx(mask).err(), entry.open(OFlags::RDONLY).err(), entry.read_link().err()]
-        .map(|error| error.expect("it did not fail"))
+    [
+        entry.stat().err(),
+        entry.statx(mask).err(),
+        entry.open(OFlags::RDONLY).err(),
+        entry.read_link().err(),
+    ]
+    .map(|error| error.expect("it did not fail"))
 }
 
 #[test]
@@ -107,7 +130,10 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
     let check = |entry: &Entry<'_>, path: &Path, depth| {
         assert_eq!(entry.depth(), depth);
         for error in errors(entry) {
-            assert_eq!((error.path(), error.depth(), error.raw_os_error()), (path, depth, Some(libc::ENOENT)));
+            assert_eq!(
+                (error.path(), error.depth(), error.raw_os_error()),
+                (path, depth, Some(libc::ENOENT))
+            );
         }
     };
     let gone = |at: &Path| {
@@ -170,7 +196,10 @@ fn what_a_process_had_is_gone_with_it() {
         }
     }
     assert!(names > 20 && unasked > 1, "{names} names, {unasked} unasked");
-    assert!(in_tree.open(OFlags::PATH).unwrap_err().is_gone() && lendir::open(&proc).unwrap_err().is_gone());
+    assert!(
+        in_tree.open(OFlags::PATH).unwrap_err().is_gone()
+            && lendir::open(&proc).unwrap_err().is_gone()
+    );
     let mut errors = 0;
     while walk.next_ok(|error| errors += usize::from(error.is_gone())).is_some() {}
     assert_eq!(errors, unasked, "those that were asked have had theirs");
@@ -193,8 +222,12 @@ fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
 
 #[test]
 fn a_listed_entry_and_its_name_outlive_the_loop() {
-    fn newest<'l>(listing: &'l Listing, dir: BorrowedFd<'_>) -> Option<(ListedEntry<'l>, &'l [u8])> {
-        let newest = listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
+    fn newest<'l>(
+        listing: &'l Listing,
+        dir: BorrowedFd<'_>,
+    ) -> Option<(ListedEntry<'l>, &'l [u8])> {
+        let newest =
+            listing.iter().max_by_key(|entry| entry.stat(dir).map_or(0, |stat| stat.st_mtime))?;
         Some((newest, newest.name()))
     }
     let made = Scratch::new();

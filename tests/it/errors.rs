@@ -52,10 +52,19 @@ fn open_returns_the_error_of_the_kernel() {
         ];
         for error in errors {
             let error = error.expect("it was opened");
-            assert_eq!((error.path(), error.depth(), error.raw_os_error()), (&*bad, 0, Some(expected)));
-            let (cause, shown) = (io::Error::from_raw_os_error(expected), bad.display().to_string().replace('\0', "?"));
+            assert_eq!(
+                (error.path(), error.depth(), error.raw_os_error()),
+                (&*bad, 0, Some(expected))
+            );
+            let (cause, shown) = (
+                io::Error::from_raw_os_error(expected),
+                bad.display().to_string().replace('\0', "?"),
+            );
             let is_empty = shown.is_empty();
-            assert_eq!(error.to_string(), if is_empty { cause.to_string() } else { format!("{shown}: {cause}") });
+            assert_eq!(
+                error.to_string(),
+                if is_empty { cause.to_string() } else { format!("{shown}: {cause}") }
+            );
         }
     }
     assert_eq!(errno(lendir::open(path("link"))), None);
@@ -77,7 +86,8 @@ fn an_error_has_the_path_that_is_known() {
         assert_eq!(path(lendir::openat(&fd, name)), name);
     }
     let file = dir.path().join("1");
-    let (opened, mut buffer, mut listing) = (File::open(&file).unwrap(), Buffer::new(), Listing::new());
+    let (opened, mut buffer, mut listing) =
+        (File::open(&file).unwrap(), Buffer::new(), Listing::new());
     assert_eq!(path(Entries::new(&opened, &mut buffer).next()), "");
     assert_eq!(path(Entries::new(&opened, &mut buffer).seek(u64::MAX)), "");
     assert_eq!(path(listing.read(&opened)), "");

@@ -14,10 +14,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a user without privileges gets: the lines, sorted, the number of errors, and the exit status.
-pub fn outcome(mut command: Command, dir: &Path, args: &[&str]) -> (Vec<String>, usize, Option<i32>) {
+pub fn outcome(
+    mut command: Command,
+    dir: &Path,
+    args: &[&str],
+) -> (Vec<String>, usize, Option<i32>) {
     let output = run_unprivileged(command.current_dir(dir).env("LC_ALL", "C").args(args));
-    let lines =
-        sorted(output.stdout.split_inclusive(|byte| *byte == b'\n').map(|line| line.escape_ascii().to_string()));
+    let lines = sorted(
+        output
+            .stdout
+            .split_inclusive(|byte| *byte == b'\n')
+            .map(|line| line.escape_ascii().to_string()),
+    );
     (lines, String::from_utf8_lossy(&output.stderr).lines().count(), output.status.code())
 }
 
@@ -29,7 +37,11 @@ fn sorted(lines: impl IntoIterator<Item = String>) -> Vec<String> {
 
 /// In any order, these lines and so many errors.
 fn check(name: &str, dir: &Path, args: &[&str], lines: &[impl AsRef<str>], errors: usize) {
-    let lines = sorted(lines.iter().map(|line| format!("{line}\n", line = line.as_ref()).escape_default().to_string()));
+    let lines = sorted(
+        lines
+            .iter()
+            .map(|line| format!("{line}\n", line = line.as_ref()).escape_default().to_string()),
+    );
     let status = Some(i32::from(errors > 0));
     assert_eq!(outcome(example(name), dir, args), (lines, errors, status), "{name} {args:?}");
 }
@@ -44,12 +56,18 @@ fn wrong_usage_is_named() {
         ("watch", &["1e300"], "usage: watch [SECONDS]"),
     ] {
         let output = run(example(name).args(args));
-        assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{args:?}: {output:?}");
+        assert!(
+            output.status.code() == Some(1) && output.stdout.is_empty(),
+            "{args:?}: {output:?}"
+        );
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}\n"));
     }
 }
 
-#[allow(clippy::incompatible_msrv, reason = "only the crate and its examples keep to the oldest Rust")]
+#[allow(
+    clippy::incompatible_msrv,
+    reason = "only the crate and its examples keep to the oldest Rust"
+)]
 #[test]
 fn output_that_nobody_reads_ends_the_program_quietly_and_a_full_device_is_reported() {
     for (name, args) in [
@@ -64,9 +82,15 @@ fn output_that_nobody_reads_ends_the_program_quietly_and_a_full_device_is_report
         drop(reader);
         let output = run_into(example(name).args(args), nobody);
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-        let output = run_into(example(name).args(args), File::options().write(true).open("/dev/full").unwrap());
+        let output = run_into(
+            example(name).args(args),
+            File::options().write(true).open("/dev/full").unwrap(),
+        );
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(output.stderr.starts_with(format!("{name}: No space left on device").as_bytes()), "{output:?}");
+        assert!(
+            output.stderr.starts_with(format!("{name}: No space left on device").as_bytes()),
+            "{output:?}"
+        );
     }
 }
 
@@ -96,9 +120,11 @@ fn control_characters_are_question_marks_on_a_terminal() {
 #[test]
 fn sorted_prints_all_names_by_bytes() {
     let root = mixed();
-    let mut names: Vec<_> = fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    let lines: Vec<u8> = names.iter().flat_map(|name| [name.as_encoded_bytes(), b"\n"].concat()).collect();
+    let lines: Vec<u8> =
+        names.iter().flat_map(|name| [name.as_encoded_bytes(), b"\n"].concat()).collect();
     assert_eq!(run(example("sorted").arg(root.path())).stdout, lines);
     assert_eq!(run(example("sorted").current_dir(root.path())).stdout, lines);
 }
@@ -113,7 +139,8 @@ fn what_may_not_be_read_is_an_error_and_the_rest_is_told() {
     for denied in ["a/denied", "a/locked"] {
         fs::set_permissions(tree.path().join(denied), Permissions::from_mode(0o000)).unwrap();
     }
-    let check = |name, args: &[&str], lines: &[&str], errors| check(name, tree.path(), args, lines, errors);
+    let check =
+        |name, args: &[&str], lines: &[&str], errors| check(name, tree.path(), args, lines, errors);
     check("count", &[], &["5"], 1);
     check("sorted", &["a/text"], &[], 1);
     check("pids", &["missing"], &[], 1);
@@ -134,7 +161,13 @@ fn find_prints_whole_lines() {
     symlink("wide", tree.path().join("link")).unwrap(); // which is not followed
     for threads in ["0", "1", "3"] {
         check("find", tree.path(), &["-j", threads, "wide"], &all, 0);
-        check("find", tree.path(), &["link", "wide/1/x1", "-j", threads], &["link", "wide/1/x1"], 0);
+        check(
+            "find",
+            tree.path(),
+            &["link", "wide/1/x1", "-j", threads],
+            &["link", "wide/1/x1"],
+            0,
+        );
     }
 }
 
@@ -146,15 +179,24 @@ fn grep_prints_lines_that_contain_the_text() {
         fs::write(at.join("a/b/bytes"), b"\xff one\n\xfe\n\ntw\xc3\n").unwrap();
         fs::write(at.join("a/b/binary"), "one\0two\n").unwrap();
         // One directory, which one thread walks and several search.
-        (0..200).for_each(|number| fs::write(at.join("a/b").join(number.to_string()), format!("{number}\n")).unwrap());
+        (0..200).for_each(|number| {
+            fs::write(at.join("a/b").join(number.to_string()), format!("{number}\n")).unwrap()
+        });
         symlink("a/text", at.join("link")).unwrap();
         symlink("../text", at.join("a/b/link")).unwrap();
     });
     let number = |number: i32| format!("a/b/{number}:{number}");
-    let with_3: Vec<_> = (0..200).filter(|number| number.to_string().contains('3')).map(number).collect();
+    let with_3: Vec<_> =
+        (0..200).filter(|number| number.to_string().contains('3')).map(number).collect();
     check("grep", tree.path(), &["3", "a/b"], &with_3, 0);
     check("grep", tree.path(), &["two two"], &["./a/text:two two"], 0);
-    check("grep", tree.path(), &["and one", "link", "a"], &["link:three and one", "a/text:three and one"], 0);
+    check(
+        "grep",
+        tree.path(),
+        &["and one", "link", "a"],
+        &["link:three and one", "a/text:three and one"],
+        0,
+    );
     check("grep", tree.path(), &["nowhere"], &[""; 0], 0);
     let (found, ..) = outcome(example("grep"), tree.path(), &["one"]);
     assert_eq!(found, [r"./a/b/bytes:\xff one\n", r"./a/text:one\n", r"./a/text:three and one\n"]);
@@ -165,8 +207,12 @@ fn grep_prints_lines_that_contain_the_text() {
 fn du_adds_up_what_is_below() {
     let tree = Tree::on_disk(|at| {
         make(at, &["a/b/c/empty", "other/"]);
-        for (path, bytes) in [("a/file", 1), ("a/b/large", 1_000_000), ("a/b/c/.file", 4097), ("other/huge", 1_500_000)]
-        {
+        for (path, bytes) in [
+            ("a/file", 1),
+            ("a/b/large", 1_000_000),
+            ("a/b/c/.file", 4097),
+            ("other/huge", 1_500_000),
+        ] {
             // File systems may allocate space only on writeback.
             fs::write(at.join(path), vec![1; bytes]).unwrap();
             File::open(at.join(path)).unwrap().sync_all().unwrap();
@@ -175,7 +221,9 @@ fn du_adds_up_what_is_below() {
         symlink("../other", at.join("a/link")).unwrap();
     });
     let blocks = |path: &&str| tree.path().join(path).symlink_metadata().unwrap().blocks();
-    let line = |paths: &[&str], path: &str| format!("{}\t{path}", paths.iter().map(blocks).sum::<u64>().div_ceil(2));
+    let line = |paths: &[&str], path: &str| {
+        format!("{}\t{path}", paths.iter().map(blocks).sum::<u64>().div_ceil(2))
+    };
     let all = ["a/b/c", "a/b/c/empty", "a/b/c/.file", "a/b", "a/b/large", "a", "a/file", "a/link"];
     let a = line(&all, "a");
     let roots = ["a/file", "a/link"].map(|path| line(&[path], path));
@@ -192,7 +240,9 @@ fn du_adds_up_what_is_below() {
 #[test]
 fn pids_lists_processes() {
     let tree = Tree::of(&["6/", "sys/", "08/"]); // 6 ended midway
-    for (pid, name) in [("7", "one\n"), ("1", "a one\n"), ("4294967295", "a\tb\x1b\n"), ("30", "two\n")] {
+    for (pid, name) in
+        [("7", "one\n"), ("1", "a one\n"), ("4294967295", "a\tb\x1b\n"), ("30", "two\n")]
+    {
         make(tree.path(), &[format!("{pid}/")]);
         fs::write(tree.path().join(pid).join("comm"), name).unwrap();
     }

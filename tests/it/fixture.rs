@@ -37,12 +37,15 @@ pub fn mixed() -> Scratch {
     for name in ["directory", "Directory", ".hidden", "-f"] {
         fs::create_dir(dir.join(name)).unwrap();
     }
-    for (name, target) in [("link", "nowhere"), ("link to a directory", "directory"), ("link to a file", "plain")] {
+    for (name, target) in
+        [("link", "nowhere"), ("link to a directory", "directory"), ("link to a file", "plain")]
+    {
         symlink(target, dir.join(name)).unwrap();
     }
     mkfifoat(CWD, dir.join("fifo"), Mode::RWXU).unwrap();
     drop(UnixListener::bind(dir.join("socket")).unwrap());
-    let letters = ["plain", "a", "A", "ab", "aB", "Ab", "b", "B", "_", "[", "~", " ", "\t", "\n", "é"];
+    let letters =
+        ["plain", "a", "A", "ab", "aB", "Ab", "b", "B", "_", "[", "~", " ", "\t", "\n", "é"];
     let odd: [&[u8]; 5] = [b"\xff", b"\xff\xfe", b"\x01", b"\x80 \xc3", b"two\nlines"];
     for name in letters.iter().map(|name| name.as_bytes()).chain(odd) {
         make_file(&dir.join(OsStr::from_bytes(name)));
@@ -60,7 +63,8 @@ pub fn run(command: &mut Command) -> Output {
 /// Whether GNU's program of that name is installed; if not, reports that `test` is skipped.
 pub fn has_gnu(program: &str, test: &str) -> bool {
     let version = Command::new(program).arg("--version").output();
-    let has = version.is_ok_and(|output| output.stdout.starts_with(format!("{program} (GNU").as_bytes()));
+    let has =
+        version.is_ok_and(|output| output.stdout.starts_with(format!("{program} (GNU").as_bytes()));
     if !has {
         skip(test, &format!("GNU {program}"));
     }
@@ -80,10 +84,18 @@ pub fn run_unprivileged(command: &mut Command) -> Output {
 
 /// Runs a shell script where it may mount; `$0` is the path of the example. `None` where there are no user namespaces.
 pub fn in_mount_namespace(dir: &Path, name: &str, script: &str) -> Option<Output> {
-    let unshare = |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
+    let unshare =
+        |command: &[&str]| run(Command::new("unshare").current_dir(dir).arg("-rm").args(command));
     let can_mount = unshare(&["mount", "-t", "tmpfs", "none", "/tmp"]).status.success();
     let example = example(name);
-    can_mount.then(|| unshare(&["sh", "-c", script, example.get_program().to_str().expect("the path is not UTF-8")]))
+    can_mount.then(|| {
+        unshare(&[
+            "sh",
+            "-c",
+            script,
+            example.get_program().to_str().expect("the path is not UTF-8"),
+        ])
+    })
 }
 
 /// What the program writes to a terminal, and its errors. `None` where there are no pseudo-terminals.
@@ -99,7 +111,11 @@ pub fn run_on_terminal(mut command: Command) -> Option<(String, String)> {
     drop(command); // and with it the terminal, which only the child has open now
     let mut shown = Vec::new();
     let end = File::from(screen).read_to_end(&mut shown);
-    assert_eq!(end.unwrap_err().raw_os_error(), Some(libc::EIO), "not the end of a terminal that the child has closed");
+    assert_eq!(
+        end.unwrap_err().raw_os_error(),
+        Some(libc::EIO),
+        "not the end of a terminal that the child has closed"
+    );
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     child.wait().expect("cannot reap the child");

@@ -7,7 +7,8 @@ use crate::support::process;
 use crate::support::tree::{self, Random, Tree};
 use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{
-    Lent, Plan, Visit, What, assert_nothing_is_lost_silently, by_std, directories, errors, in_one_order, walked,
+    Lent, Plan, Visit, What, assert_nothing_is_lost_silently, by_std, directories, errors,
+    in_one_order, walked,
 };
 use crate::walk_dirs_bounds::leave_room;
 use lendir::WalkDirs;
@@ -99,7 +100,8 @@ fn links_lead_where_std_says() {
         for way in WAYS {
             let expected = followed_by_std(way, &root);
             assert_eq!(followed(way, &root), expected, "seed {seed}, {way:?}");
-            let is_loop = |visit: &&Visit| visit.what == What::Error(libc::ELOOP) && visit.path.exists();
+            let is_loop =
+                |visit: &&Visit| visit.what == What::Error(libc::ELOOP) && visit.path.exists();
             loops += expected.iter().filter(is_loop).count();
             deepest = expected.iter().map(|visit| visit.depth).max().max(Some(deepest)).unwrap();
         }
@@ -201,14 +203,18 @@ fn levels_above_links_are_closed_and_found() {
     const LEVELS: usize = 19; // The model opens paths, and twice as many links in one may be too many for the kernel.
     let parts = Tree::new(|at| nest(at, LEVELS));
     let root = parts.path().join("0");
-    for (way, max_open) in WAYS.into_iter().flat_map(|way| [4, 5, 6, 7, 9, 12, 32].map(|max_open| (way, max_open))) {
+    for (way, max_open) in
+        WAYS.into_iter().flat_map(|way| [4, 5, 6, 7, 9, 12, 32].map(|max_open| (way, max_open)))
+    {
         let way = Way { max_open, ..way };
         assert_eq!(followed(way, &root), followed_by_std(way, &root), "{way:?}");
     }
     let mut lost = 0;
     // Once the walk is below them all, one of the links leads elsewhere.
     let is_at = |at: &Path, level: usize| at == root.join("m/".repeat(level).trim_end_matches('/'));
-    for (way, max_open) in WAYS[..6].iter().flat_map(|way| [4, 6, 9, 12].map(|max_open| (way, max_open))) {
+    for (way, max_open) in
+        WAYS[..6].iter().flat_map(|way| [4, 6, 9, 12].map(|max_open| (way, max_open)))
+    {
         let way = Way { max_open, is_sorted: true, ..*way };
         let expected = followed_by_std(way, &root);
         for changed in [1, 5, 10, 17] {

@@ -50,14 +50,18 @@ fn one_frame_with_the_callers_loop() {
     let profiles = if runs_long() { &PROFILES[..] } else { &PROFILES[..1] };
     let of_profiles: Vec<_> = thread::scope(|scope| {
         let paths = [&*files, &*tree];
-        let runs: Vec<_> = profiles.iter().map(|profile| scope.spawn(move || instructions(profile, paths))).collect();
+        let runs: Vec<_> = profiles
+            .iter()
+            .map(|profile| scope.spawn(move || instructions(profile, paths)))
+            .collect();
         runs.into_iter().map(|run| run.join().expect("the program of one profile failed")).collect()
     });
 
     let mut report = String::new();
     let mut all_hold = true;
     for (profile, counts) in profiles.iter().zip(&of_profiles) {
-        let (raw_dir, lendir): (Vec<_>, Vec<_>) = counts.iter().partition(|count| count.reader == "RawDir");
+        let (raw_dir, lendir): (Vec<_>, Vec<_>) =
+            counts.iter().partition(|count| count.reader == "RawDir");
         for Count { reader, name, instructions, called } in lendir {
             let (same, at_most) = match name.as_str() {
                 _ if reader == "WalkDirs" => ("walk", WALK_AT_MOST),
@@ -65,14 +69,23 @@ fn one_frame_with_the_callers_loop() {
                 "owned" => ("plain", AT_MOST),
                 name => (name, AT_MOST),
             };
-            let base = raw_dir.iter().find(|count| count.name == same).expect("`RawDir` has no such loop").instructions;
+            let base = raw_dir
+                .iter()
+                .find(|count| count.name == same)
+                .expect("`RawDir` has no such loop")
+                .instructions;
             let ratio = f64::from(*instructions) / f64::from(base);
-            writeln!(report, "{profile:8}{name:13} {instructions:7} of {base:7}: {ratio:.3} {called:?}").unwrap();
+            writeln!(
+                report,
+                "{profile:8}{name:13} {instructions:7} of {base:7}: {ratio:.3} {called:?}"
+            )
+            .unwrap();
             all_hold &= ratio <= at_most && called.is_empty();
         }
     }
-    let most =
-        format!("{AT_MOST} ({WALK_AT_MOST} for a walk, {WALK_ENTRIES_AT_MOST} for `walk`) of `RawDir`'s instructions");
+    let most = format!(
+        "{AT_MOST} ({WALK_AT_MOST} for a walk, {WALK_ENTRIES_AT_MOST} for `walk`) of `RawDir`'s instructions"
+    );
     assert!(all_hold, "a loop takes more than {most}, or calls one of {INLINED:?}:\n{report}");
 }
 
@@ -87,9 +100,13 @@ fn has_valgrind(test: &str) -> bool {
 
 /// With the same versions, the program needs the same downloads as the tests.
 fn assert_same_versions() {
-    let [ours, theirs] = ["Cargo.lock", "tests/downstream/Cargo.lock"].map(|path| fs::read_to_string(path).unwrap());
+    let [ours, theirs] =
+        ["Cargo.lock", "tests/downstream/Cargo.lock"].map(|path| fs::read_to_string(path).unwrap());
     for checksum in theirs.lines().filter(|line| line.starts_with("checksum")) {
-        assert!(ours.contains(checksum), "Cargo.lock has another version than tests/downstream/Cargo.lock: {checksum}");
+        assert!(
+            ours.contains(checksum),
+            "Cargo.lock has another version than tests/downstream/Cargo.lock: {checksum}"
+        );
     }
 }
 
@@ -117,7 +134,9 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
     run.arg(target.join(profile).join("lendir-downstream")).args([files, tree]);
     let lines = output(&mut run);
     let counts = lines.lines().zip(1..).map(|(line, call)| {
-        let [reader, name, "1024"] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{profile}: {line}") };
+        let [reader, name, "1024"] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{profile}: {line}")
+        };
         let (of_call, instructions) = of_call(&file, call);
         Count {
             reader: reader.to_owned(),
@@ -132,7 +151,12 @@ fn instructions(profile: &str, [files, tree]: [&Path; 2]) -> Vec<Count> {
 /// Runs its arguments. For each call of a function `measured`, it writes its counts to a file whose name begins with `file`.
 fn callgrind(file: &Path) -> Command {
     let mut command = Command::new("valgrind");
-    command.args(["--quiet", "--tool=callgrind", "--toggle-collect=*::measured", "--dump-after=*::measured"]);
+    command.args([
+        "--quiet",
+        "--tool=callgrind",
+        "--toggle-collect=*::measured",
+        "--dump-after=*::measured",
+    ]);
     command.arg(format!("--callgrind-out-file={}", file.display()));
     command
 }
@@ -140,7 +164,10 @@ fn callgrind(file: &Path) -> Command {
 /// What [`callgrind`] wrote about a call, and the number of its instructions. The first call is number 1.
 fn of_call(file: &Path, call: usize) -> (String, u32) {
     let of_call = fs::read_to_string(file.with_extension(call.to_string())).unwrap();
-    let totals = of_call.lines().find_map(|line| line.strip_prefix("totals: ")).expect("callgrind wrote no totals");
+    let totals = of_call
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "))
+        .expect("callgrind wrote no totals");
     let instructions = totals.parse().unwrap();
     (of_call, instructions)
 }

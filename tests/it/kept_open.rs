@@ -10,7 +10,11 @@ use std::cell::{Cell, RefCell};
 const DEPTH: usize = 24;
 
 /// For each visit: the depth, whether it is the second, and how many descriptors the walk has. `look` is called with each depth.
-fn counts(walk: &mut WalkDirs, before: &Cell<usize>, mut look: impl FnMut(usize)) -> Vec<(usize, bool, usize)> {
+fn counts(
+    walk: &mut WalkDirs,
+    before: &Cell<usize>,
+    mut look: impl FnMut(usize),
+) -> Vec<(usize, bool, usize)> {
     let mut listing = Listing::new();
     let mut counts = Vec::new();
     while let Some(mut dir) = walk.next().unwrap() {
@@ -31,13 +35,22 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
     process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         for second_visits in [false, true] {
-            let begin =
-                |most| WalkDirs::options().max_open(most).second_visits(second_visits).open(tree.path()).unwrap();
+            let begin = |most| {
+                WalkDirs::options()
+                    .max_open(most)
+                    .second_visits(second_visits)
+                    .open(tree.path())
+                    .unwrap()
+            };
             for room in rooms() {
                 let before = Cell::new(open_descriptors());
                 let expected = counts(&mut begin(room), &before, |_| ());
                 let most = expected.iter().map(|count| count.2).max();
-                assert_eq!(most, Some(room.min(DEPTH + 1)), "descriptors open under the limit {room}");
+                assert_eq!(
+                    most,
+                    Some(room.min(DEPTH + 1)),
+                    "descriptors open under the limit {room}"
+                );
                 let others = leave_room(room);
                 let before = Cell::new(open_descriptors());
                 let counts = counts(&mut begin(1000), &before, |_| ());
@@ -75,26 +88,35 @@ fn next_root_keeps_as_many_descriptors_as_the_options_say() {
 /// Once a walk has run out of descriptors, it keeps no more than then, even if the process may have more later.
 #[test]
 fn walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway() {
-    process::run("kept_open::walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway", 60, || {
-        let tree = Tree::new(|at| tree::comb(at, DEPTH));
-        for second_visits in [false, true] {
-            for room in 4..DEPTH / 2 {
-                let others = RefCell::new(leave_room(room));
-                let before = Cell::new(open_descriptors());
-                let mut walk = WalkDirs::options().second_visits(second_visits).open(tree.path()).unwrap();
-                let counts = counts(&mut walk, &before, |depth| {
-                    if depth == DEPTH / 2 && !others.borrow().is_empty() {
-                        before.set(before.get() - others.take().len());
-                    }
-                });
-                let most = counts.iter().map(|count| count.2).max();
-                assert_eq!(most, Some(room), "room for {room}, second visits {second_visits}");
-                // On the way down, `m` is the second of three at each level.
-                let is_kept =
-                    |&(depth, is_second, count): &(usize, bool, usize)| is_second || count == room.min(depth + 1);
-                let way_down = counts.iter().take_while(|count| count.0 < DEPTH);
-                assert!(way_down.clone().count() > DEPTH && way_down.filter(|count| !count.1).all(is_kept));
+    process::run(
+        "kept_open::walk_keeps_no_more_descriptors_when_the_limit_is_lifted_midway",
+        60,
+        || {
+            let tree = Tree::new(|at| tree::comb(at, DEPTH));
+            for second_visits in [false, true] {
+                for room in 4..DEPTH / 2 {
+                    let others = RefCell::new(leave_room(room));
+                    let before = Cell::new(open_descriptors());
+                    let mut walk =
+                        WalkDirs::options().second_visits(second_visits).open(tree.path()).unwrap();
+                    let counts = counts(&mut walk, &before, |depth| {
+                        if depth == DEPTH / 2 && !others.borrow().is_empty() {
+                            before.set(before.get() - others.take().len());
+                        }
+                    });
+                    let most = counts.iter().map(|count| count.2).max();
+                    assert_eq!(most, Some(room), "room for {room}, second visits {second_visits}");
+                    // On the way down, `m` is the second of three at each level.
+                    let is_kept = |&(depth, is_second, count): &(usize, bool, usize)| {
+                        is_second || count == room.min(depth + 1)
+                    };
+                    let way_down = counts.iter().take_while(|count| count.0 < DEPTH);
+                    assert!(
+                        way_down.clone().count() > DEPTH
+                            && way_down.filter(|count| !count.1).all(is_kept)
+                    );
+                }
             }
-        }
-    });
+        },
+    );
 }

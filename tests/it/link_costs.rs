@@ -52,7 +52,9 @@ const SHAPES: &[Shape] = &[
     },
     Shape {
         what: "links at each level, one of them to the other",
-        make: |at, size| linked_chain(&at.join("root"), size, [&at.join("empty"), Path::new("before")]),
+        make: |at, size| {
+            linked_chain(&at.join("root"), size, [&at.join("empty"), Path::new("before")])
+        },
         comes_to: |size| (3 * (size + 1), 0),
     },
     Shape {
@@ -127,7 +129,10 @@ const WAYS: [(usize, bool, usize); 3] = [(0, false, 32), (0, true, 12), (1, fals
 
 /// The short form reads each shape in one of the ways.
 fn ways(shape: usize) -> impl Iterator<Item = (usize, bool, usize)> {
-    WAYS.into_iter().enumerate().filter(move |(way, _)| runs_long() || *way == shape % 3).map(|(_, way)| way)
+    WAYS.into_iter()
+        .enumerate()
+        .filter(move |(way, _)| runs_long() || *way == shape % 3)
+        .map(|(_, way)| way)
 }
 
 /// Reads trees of both sizes.
@@ -144,7 +149,11 @@ fn read_all() {
             for (size, tree) in &trees {
                 let root = tree.path().join("root");
                 let came_to = measured(READS[read], (second_visits, max_open), &root);
-                assert_eq!(came_to, comes_to(*size), "{what}, {read}, second visits {second_visits}, {max_open} open");
+                assert_eq!(
+                    came_to,
+                    comes_to(*size),
+                    "{what}, {read}, second visits {second_visits}, {max_open} open"
+                );
             }
         }
     }
@@ -153,14 +162,25 @@ fn read_all() {
 #[test]
 fn links_cost_the_same_each_however_deep_the_tree_is() {
     let Some(parts) = totals(TEST, read_all) else { return };
-    let cases = || SHAPES.iter().enumerate().flat_map(|(number, shape)| ways(number).map(|way| (shape.what, way)));
+    let cases = || {
+        SHAPES
+            .iter()
+            .enumerate()
+            .flat_map(|(number, shape)| ways(number).map(|way| (shape.what, way)))
+    };
     let assert_linear = |what: &str, counts: &[usize]| {
         for (case, counts) in cases().zip(counts.chunks(2)) {
             let [few, many] = [counts[0], counts[1]];
-            assert!(2 * many <= 11 * few, "{case:?}: {few} {what}, {many} for a tree 4 times as large");
+            assert!(
+                2 * many <= 11 * few,
+                "{case:?}: {few} {what}, {many} for a tree 4 times as large"
+            );
         }
     };
-    assert_linear("system calls", &parts.iter().map(|totals| totals.values().sum()).collect::<Vec<_>>());
+    assert_linear(
+        "system calls",
+        &parts.iter().map(|totals| totals.values().sum()).collect::<Vec<_>>(),
+    );
     let Some(counts) = of_calls(TEST, parts.len()) else { return };
     assert_linear("instructions", &counts);
 }

@@ -30,8 +30,11 @@ fn names(listing: &Listing) -> Vec<Vec<u8>> {
 /// Names of each length up to 255, some not UTF-8, some in two cases.
 fn many_names() -> Vec<Vec<u8>> {
     let mut names: Vec<Vec<u8>> = (1..=255).map(|len| vec![0xff; len]).collect();
-    names.extend((1..=255).map(|len| (1..=len).map(|i| if i == b'/' { b'_' } else { i }).collect()));
-    names.extend((0..500).map(|i| format!("{}_{i}", if i % 2 == 0 { "Name" } else { "nAME" }).into_bytes()));
+    names
+        .extend((1..=255).map(|len| (1..=len).map(|i| if i == b'/' { b'_' } else { i }).collect()));
+    names.extend(
+        (0..500).map(|i| format!("{}_{i}", if i % 2 == 0 { "Name" } else { "nAME" }).into_bytes()),
+    );
     names.sort();
     names.dedup();
     names
@@ -48,7 +51,11 @@ fn each_order_is_as_stated() {
     let scan = Scan::of(&mut Entries::new(&open(), &mut Buffer::new()));
     for order in ORDERS {
         let scan = scan.clone();
-        let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(open())) } else { scan };
+        let scan = if order == Order::Path {
+            scan.resolved(|entry| entry.true_type(open()))
+        } else {
+            scan
+        };
         let mut listing = Listing::with_order(order);
         assert_eq!(listing.order(), order);
         assert_eq!(Scan::by_listing(&mut listing, open()), scan.sorted(order), "{order:?}");
@@ -66,7 +73,11 @@ fn order_path_is_the_order_of_git() {
         git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
         git.arg("--git-dir").arg(git_dir.path()).arg("--work-tree").arg(work_tree.path());
         let output = git.current_dir(work_tree.path()).args(args).output().ok()?;
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         Some(output.stdout)
     };
     if git(&["init", "--quiet"]).is_none() {
@@ -125,10 +136,16 @@ fn by_name_returns_every_name_and_no_other() {
         read(dir.path(), &mut listing).unwrap();
         for name in &all {
             assert_eq!(listing.by_name(name).unwrap().name(), name, "{order:?}");
-            for absent in
-                [[&name[..], b"\x01x"].concat(), name[1..].to_ascii_uppercase(), [b"\x02", &name[..]].concat()]
-            {
-                assert_eq!(listing.by_name(&absent).is_some(), all.contains(&absent), "{order:?} {absent:?}");
+            for absent in [
+                [&name[..], b"\x01x"].concat(),
+                name[1..].to_ascii_uppercase(),
+                [b"\x02", &name[..]].concat(),
+            ] {
+                assert_eq!(
+                    listing.by_name(&absent).is_some(),
+                    all.contains(&absent),
+                    "{order:?} {absent:?}"
+                );
             }
         }
         assert!(listing.by_name(b"").is_none());
@@ -149,17 +166,24 @@ fn entries_agree_with_metadata() {
 
     let fd = lendir::open(dir.path()).unwrap();
     let types: Vec<_> = listing.iter().map(|entry| entry.file_type(&fd).unwrap()).collect();
-    assert_eq!(types, [FileType::RegularFile, FileType::Directory, FileType::Symlink, FileType::Socket]);
+    assert_eq!(
+        types,
+        [FileType::RegularFile, FileType::Directory, FileType::Symlink, FileType::Socket]
+    );
     for entry in &listing {
         let metadata = fs::symlink_metadata(dir.path().join(entry.name_os())).unwrap();
         assert_eq!(entry.ino(), metadata.ino());
         assert_eq!(entry.name_cstr().to_bytes(), entry.name());
     }
-    assert!(format!("{listing:?}").starts_with("Listing { order: Bytes, entries: [ListedEntry { name: \"17\""));
+    assert!(
+        format!("{listing:?}")
+            .starts_with("Listing { order: Bytes, entries: [ListedEntry { name: \"17\"")
+    );
     let numbers: Vec<_> = listing.iter().map(|entry| entry.numeric_name()).collect();
     assert_eq!(numbers, [Some(17), None, None, None]);
     let first = listing.get(0).unwrap();
-    let debug = format!("ListedEntry {{ name: \"17\", d_type: RegularFile, ino: {} }}", first.ino());
+    let debug =
+        format!("ListedEntry {{ name: \"17\", d_type: RegularFile, ino: {} }}", first.ino());
     assert_eq!(format!("{first:?}"), debug);
 }
 
@@ -177,7 +201,8 @@ fn iterators_and_get_agree() {
     let mut reversed: Vec<_> = (&listing).into_iter().rev().map(|entry| entry.name()).collect();
     reversed.reverse();
     assert_eq!(reversed, all);
-    let got: Vec<_> = (0..).map_while(|index| listing.get(index)).map(|entry| entry.name()).collect();
+    let got: Vec<_> =
+        (0..).map_while(|index| listing.get(index)).map(|entry| entry.name()).collect();
     assert_eq!(got, all);
     assert!(listing.get(all.len()).is_none() && listing.get(usize::MAX).is_none());
 

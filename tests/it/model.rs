@@ -142,17 +142,33 @@ impl Log {
     fn begin(&mut self, dir: &mut Dir<'_, State>, place: &Place) -> usize {
         let (own, is_link) = (id(dir.fd()), dir.is_link());
         let above = dir.state_mut().visit.replace(self.visits.len());
-        let is_new = above.is_none_or(|above| self.visits[above].entered.insert(dir.name().to_vec()));
+        let is_new =
+            above.is_none_or(|above| self.visits[above].entered.insert(dir.name().to_vec()));
         assert!(is_new, "{dir:?} was entered twice");
         dir.state_mut().is_below_link |= is_link;
-        assert!(!place.outside.contains(&own) || dir.state().is_below_link, "{dir:?} is outside of the tree");
+        assert!(
+            !place.outside.contains(&own) || dir.state().is_below_link,
+            "{dir:?} is outside of the tree"
+        );
         for above in self.ways_up(above) {
             let above = &mut self.visits[above];
-            assert!(!above.is_over, "{dir:?} is visited after the second visit of {:?}", above.path);
+            assert!(
+                !above.is_over,
+                "{dir:?} is visited after the second visit of {:?}",
+                above.path
+            );
             above.running += 1;
         }
         let (path, entered) = (dir.path().into(), HashSet::new());
-        self.visits.push(Visit { path, id: own, above, is_over: false, running: 0, entered, is_told: false });
+        self.visits.push(Visit {
+            path,
+            id: own,
+            above,
+            is_over: false,
+            running: 0,
+            entered,
+            is_told: false,
+        });
         self.visits.len() - 1
     }
 
@@ -185,7 +201,10 @@ impl Log {
 
     fn error(&mut self, error: &Error, case: &Case) {
         let errnos = [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::ELOOP, libc::EINVAL];
-        assert!(errnos.contains(&errno(error)) || case.room.is_some() && errno(error) == libc::EMFILE, "{error}");
+        assert!(
+            errnos.contains(&errno(error)) || case.room.is_some() && errno(error) == libc::EMFILE,
+            "{error}"
+        );
         *self.errors.entry(error.path().into()).or_default() += 1;
     }
 
@@ -199,7 +218,9 @@ impl Log {
             let most = |visit: &Visit| {
                 let refused = visit.path.as_bytes() == above && !visit.entered.contains(name);
                 let own = visit.path == *path;
-                usize::from(refused) + usize::from(own && !visit.is_told) + usize::from(own && !visit.is_over)
+                usize::from(refused)
+                    + usize::from(own && !visit.is_told)
+                    + usize::from(own && !visit.is_over)
             };
             let most: usize = self.visits.iter().map(most).sum();
             assert!(*count <= most, "{count} errors of {path:?}, at most {most}");
@@ -231,11 +252,16 @@ impl Place {
         let mut dirs = vec![root.clone()];
         for number in 0..random.below(80) {
             let number = number.to_string();
-            let dir = if random.below(straight) > 0 { dirs.len() - 1 } else { random.below(dirs.len()) };
+            let dir =
+                if random.below(straight) > 0 { dirs.len() - 1 } else { random.below(dirs.len()) };
             let made = dirs[dir].join(&number);
             match random.below(20) {
                 0 => drop(File::create(made).unwrap()),
-                1 => symlink([&*out, Path::new(".."), &dirs[random.below(dirs.len())]][random.below(3)], made).unwrap(),
+                1 => symlink(
+                    [&*out, Path::new(".."), &dirs[random.below(dirs.len())]][random.below(3)],
+                    made,
+                )
+                .unwrap(),
                 _ => {
                     fs::create_dir(&made).unwrap();
                     dirs.push(made);
@@ -243,10 +269,11 @@ impl Place {
             }
         }
         if random.below(4) == 0 && dirs.len() > 1 {
-            (0..random.below(4)).for_each(|_| forbid(&dirs[1 + random.below(dirs.len() - 1)], random));
+            (0..random.below(4))
+                .for_each(|_| forbid(&dirs[1 + random.below(dirs.len() - 1)], random));
         }
-        let outside =
-            [&out, &out.join("x"), &out.join("x/y"), &aside].map(|path| id(lendir::open(path).unwrap().as_fd()));
+        let outside = [&out, &out.join("x"), &out.join("x/y"), &aside]
+            .map(|path| id(lendir::open(path).unwrap().as_fd()));
         Self { root, aside, dirs, out, outside: outside.into(), moved: AtomicUsize::new(0) }
     }
 
@@ -293,7 +320,8 @@ impl Place {
 }
 
 fn forbid(dir: &Path, random: &mut Random) {
-    let _ = fs::set_permissions(dir, Permissions::from_mode([0o300, 0o600, 0, 0o700][random.below(4)]));
+    let _ =
+        fs::set_permissions(dir, Permissions::from_mode([0o300, 0o600, 0, 0o700][random.below(4)]));
 }
 
 /// A thread's caller.
@@ -309,7 +337,8 @@ impl Thread<'_> {
     /// The loop.
     fn walk(&mut self, walk: &mut impl Next<State>) {
         for _ in 0..self.case.leaves_after {
-            match catch_unwind(AssertUnwindSafe(|| Ok(walk.next_dir()?.map(|dir| self.visit(dir))))) {
+            match catch_unwind(AssertUnwindSafe(|| Ok(walk.next_dir()?.map(|dir| self.visit(dir)))))
+            {
                 Ok(Ok(None)) => return,
                 Ok(Ok(Some(()))) => {}
                 Ok(Err(error)) => self.log.lock().unwrap().error(&error, self.case),
@@ -341,7 +370,10 @@ impl Thread<'_> {
     /// Random calls. Returns whether one of them had an error.
     fn words(&mut self, dir: &mut Dir<'_, State>) -> bool {
         let (mut names, mut is_told) = (Vec::<Vec<u8>>::new(), false);
-        let next = |dir: &mut Dir<'_, State>, names: &mut Vec<Vec<u8>>, is_told: &mut bool, word: usize| {
+        let next = |dir: &mut Dir<'_, State>,
+                    names: &mut Vec<Vec<u8>>,
+                    is_told: &mut bool,
+                    word: usize| {
             let next = dir.next().map(|entry| {
                 entry.map(|entry| {
                     match word {
@@ -367,7 +399,8 @@ impl Thread<'_> {
             };
             match self.random.below(14) {
                 0..3 => next(dir, &mut names, &mut is_told, self.random.below(8)),
-                3..6 => (0..100).for_each(|_| next(dir, &mut names, &mut is_told, self.random.below(40))),
+                3..6 => (0..100)
+                    .for_each(|_| next(dir, &mut names, &mut is_told, self.random.below(40))),
                 6 => is_told |= dir.count().is_err(),
                 7 => {
                     is_told |= dir.read_into(&mut self.listing).is_err();
@@ -443,17 +476,26 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         thread(0).read(options.read_ahead(case.threads).open(&place.root).unwrap());
         return false;
     }
-    let options =
-        WalkDirs::options().max_open(case.max_open).second_visits(case.second_visits).same_mount(case.same_mount);
-    let state = State { fuses: Arc::new(case.panics_at.map(AtomicUsize::new)), visit: None, is_below_link: false };
+    let options = WalkDirs::options()
+        .max_open(case.max_open)
+        .second_visits(case.second_visits)
+        .same_mount(case.same_mount);
+    let state = State {
+        fuses: Arc::new(case.panics_at.map(AtomicUsize::new)),
+        visit: None,
+        is_below_link: false,
+    };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut walk = options.with_state(state).open(&place.root).unwrap();
         match case.threads {
             0 => thread(0).walk(&mut walk),
-            threads => drop(walk.run_parallel(threads, |worker| thread(worker.index()).walk(worker))),
+            threads => {
+                drop(walk.run_parallel(threads, |worker| thread(worker.index()).walk(worker)))
+            }
         }
     }));
-    outcome.inspect_err(|panic| assert!(is_blown(&**panic))).is_ok() && case.leaves_after == usize::MAX
+    outcome.inspect_err(|panic| assert!(is_blown(&**panic))).is_ok()
+        && case.leaves_after == usize::MAX
 }
 
 fn check(case: &Case, place: &Place) {
@@ -462,7 +504,9 @@ fn check(case: &Case, place: &Place) {
     let is_whole = thread::scope(|scope| {
         scope.spawn(|| {
             let mut random = Random::of(&(case.seed, "others"));
-            (0..case.others).take_while(|_| !is_over.load(SeqCst)).for_each(|_| place.change(&mut random));
+            (0..case.others)
+                .take_while(|_| !is_over.load(SeqCst))
+                .for_each(|_| place.change(&mut random));
         });
         let is_whole = walk(case, place, &log);
         is_over.store(true, SeqCst);
@@ -484,7 +528,8 @@ fn what_holds_of_every_walk_holds_of_any() {
     process::run(TEST, if runs_long() { 1800 } else { 120 }, || {
         as_nobody(|| {
             let one = env::var("LENDIR_SEED").ok().map(|seed| seed.parse().unwrap());
-            let seeds = one.map_or(0..if runs_long() { 20_000 } else { 500 }, |seed| seed..seed + 1);
+            let seeds =
+                one.map_or(0..if runs_long() { 20_000 } else { 500 }, |seed| seed..seed + 1);
             let is_broken = Arc::new(AtomicBool::new(false));
             // For panics that another one hides, too: those on purpose have no message.
             let (report, breaks) = (take_hook(), Arc::clone(&is_broken));
@@ -496,7 +541,9 @@ fn what_holds_of_every_walk_holds_of_any() {
             // Many at once, because a walk waits before it closes a level that was just made.
             for cases in cases.chunks(50) {
                 let tree = Tree::new(|_| ());
-                let place = |case: &Case| Place::new(&tree.path().join(case.seed.to_string()), &mut Random(case.seed));
+                let place = |case: &Case| {
+                    Place::new(&tree.path().join(case.seed.to_string()), &mut Random(case.seed))
+                };
                 let places: Vec<_> = cases.iter().map(place).collect();
                 for (case, place) in cases.iter().zip(&places) {
                     let checked = catch_unwind(AssertUnwindSafe(|| check(case, place)));

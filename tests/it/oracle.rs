@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// Sorted by name. Where the directory does not list types, it queries them.
 fn by_std(path: &Path) -> io::Result<Vec<Found>> {
     let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-    let found = entries.iter().map(|entry| Found { file_type: type_by_std(entry), ..Found::by_std(entry) });
+    let found =
+        entries.iter().map(|entry| Found { file_type: type_by_std(entry), ..Found::by_std(entry) });
     Ok(sorted(found.collect()))
 }
 
@@ -30,7 +31,8 @@ fn by_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>>
         found.push(Found::from(&entry));
     }
     // Without cookies: those of tracefs depend on the buffer.
-    let [again, found] = [all_again(dir.into()), found].map(|found| scan::sorted(found, Order::Unsorted));
+    let [again, found] =
+        [all_again(dir.into()), found].map(|found| scan::sorted(found, Order::Unsorted));
     if again != found {
         return Err(format!("{}: other entries with its end marker", path.display()).into());
     }
@@ -46,7 +48,11 @@ fn agree(path: &Path) -> Result<Vec<Found>, Box<dyn Error>> {
     let expected = by_std(path)?;
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
         if by_lendir(path, capacity)? != expected {
-            return Err(format!("{}: `lendir` with {capacity} bytes differs from `std`", path.display()).into());
+            return Err(format!(
+                "{}: `lendir` with {capacity} bytes differs from `std`",
+                path.display()
+            )
+            .into());
         }
     }
     Ok(expected)
@@ -58,7 +64,12 @@ fn tree(root: &str, most: usize) -> Vec<PathBuf> {
     let mut queue = VecDeque::from([PathBuf::from(root)]);
     while let Some(path) = queue.pop_front().filter(|_| found.len() < most) {
         let Ok(children) = std::fs::read_dir(&path) else { continue };
-        queue.extend(children.flatten().filter(|c| c.file_type().is_ok_and(|t| t.is_dir())).map(|c| c.path()));
+        queue.extend(
+            children
+                .flatten()
+                .filter(|c| c.file_type().is_ok_and(|t| t.is_dir()))
+                .map(|c| c.path()),
+        );
         found.push(path);
     }
     found
@@ -68,7 +79,8 @@ fn tree(root: &str, most: usize) -> Vec<PathBuf> {
 #[test]
 fn agrees_on_system_directories() {
     let mut agreed = 0;
-    let by_name = ["/dev", "/proc/self", "/proc/self/ns", "/proc/self/attr", "/proc/self/net"].map(PathBuf::from);
+    let by_name = ["/dev", "/proc/self", "/proc/self/ns", "/proc/self/attr", "/proc/self/net"]
+        .map(PathBuf::from);
     for path in ["/sys", "/usr"].into_iter().flat_map(|root| tree(root, 1000)).chain(by_name) {
         let mut compared = agree(&path);
         for _ in 1..100 {
@@ -96,8 +108,9 @@ fn agrees_on_directories_of_any_size() {
 #[test]
 fn agrees_on_names_of_any_length_and_bytes() {
     let dir = Scratch::in_memory();
-    let mut names: BTreeSet<Vec<u8>> =
-        ["...", ".a.", "..a", "two\nlines", "ü", "\u{202e}"].map(|name| name.as_bytes().to_vec()).into();
+    let mut names: BTreeSet<Vec<u8>> = ["...", ".a.", "..a", "two\nlines", "ü", "\u{202e}"]
+        .map(|name| name.as_bytes().to_vec())
+        .into();
     for length in 1..=255 {
         names.extend([vec![b'n'; length], vec![0xff; length]]);
     }
@@ -119,17 +132,29 @@ fn agrees_on_every_file_type() {
     std::os::unix::fs::symlink("file", path("link")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
     let made = lendir::open(dir.path()).unwrap();
-    let node = |name, kind| rustix::fs::mknodat(&made, name, kind, rustix::fs::Mode::RUSR, rustix::fs::makedev(1, 3));
+    let node = |name, kind| {
+        rustix::fs::mknodat(&made, name, kind, rustix::fs::Mode::RUSR, rustix::fs::makedev(1, 3))
+    };
     node("fifo", FileType::Fifo).unwrap();
-    let mut expected =
-        vec![FileType::RegularFile, FileType::Directory, FileType::Symlink, FileType::Socket, FileType::Fifo];
-    for (name, kind) in [("character", FileType::CharacterDevice), ("block", FileType::BlockDevice)] {
+    let mut expected = vec![
+        FileType::RegularFile,
+        FileType::Directory,
+        FileType::Symlink,
+        FileType::Socket,
+        FileType::Fifo,
+    ];
+    for (name, kind) in [("character", FileType::CharacterDevice), ("block", FileType::BlockDevice)]
+    {
         match node(name, kind) {
             Ok(()) => expected.push(kind),
-            Err(error) => skip("agrees_on_every_file_type", &format!("the right to make a {name} device ({error})")),
+            Err(error) => skip(
+                "agrees_on_every_file_type",
+                &format!("the right to make a {name} device ({error})"),
+            ),
         }
     }
-    let types: Vec<_> = agree(dir.path()).unwrap().into_iter().map(|found| found.file_type).collect();
+    let types: Vec<_> =
+        agree(dir.path()).unwrap().into_iter().map(|found| found.file_type).collect();
     assert_eq!(types.len(), expected.len());
     assert!(expected.iter().all(|kind| types.contains(kind)), "{types:?}");
 }

@@ -44,13 +44,18 @@ impl Way {
 
     /// What they lend.
     fn run_parallel(self, root: &Path, threads: usize) -> Vec<Visit> {
-        let parts = self.begin(root).run_parallel(threads, |worker| walked(worker, |_| self.plan()));
+        let parts =
+            self.begin(root).run_parallel(threads, |worker| walked(worker, |_| self.plan()));
         assert!(parts.len() <= threads, "{} of {threads} threads", parts.len());
         in_one_order(parts.into_iter().flatten())
     }
 
     fn check(self, tree: &Tree, expected: &[Visit], threads: usize) {
-        assert_eq!(self.run_parallel(tree.path(), threads), expected, "{self:?}, {threads} threads");
+        assert_eq!(
+            self.run_parallel(tree.path(), threads),
+            expected,
+            "{self:?}, {threads} threads"
+        );
     }
 }
 
@@ -63,8 +68,10 @@ fn path_of(dir: &Dir<'_>) -> PathOf {
 }
 
 fn paths_of(visits: &[Visit]) -> Vec<PathOf> {
-    let mut paths: Vec<_> =
-        visits.iter().map(|visit| (visit.path.clone().into(), visit.what == What::Second)).collect();
+    let mut paths: Vec<_> = visits
+        .iter()
+        .map(|visit| (visit.path.clone().into(), visit.what == What::Second))
+        .collect();
     paths.sort();
     paths
 }

@@ -45,9 +45,11 @@ fn reads_as_entries_do_again_and_again() {
         assert_eq!(dir.count().unwrap(), 0);
 
         dir.rewind().unwrap();
-        let found: Result<Vec<_>, Error> = dir.filter_map(|entry| Some(Found::from(&entry))).collect();
+        let found: Result<Vec<_>, Error> =
+            dir.filter_map(|entry| Some(Found::from(&entry))).collect();
         assert_eq!(found.unwrap(), expected);
-        let none: Vec<Result<(), Error>> = read_dir(made.path()).unwrap().filter_map(|_| None).collect();
+        let none: Vec<Result<(), Error>> =
+            read_dir(made.path()).unwrap().filter_map(|_| None).collect();
         assert!(none.is_empty());
     }
 }
@@ -92,7 +94,9 @@ fn read_into_gives_the_whole_directory() {
             for _ in 0..2 {
                 dir.read_into(&mut listing).unwrap();
                 assert_eq!(scan::listed(&listing), expected);
-                assert!(listing.iter().all(|entry| entry.path() == dir.path().join(entry.name_os())));
+                assert!(
+                    listing.iter().all(|entry| entry.path() == dir.path().join(entry.name_os()))
+                );
                 assert!(dir.next().unwrap().is_none() && !dir.is_removed());
             }
             dir.rewind().unwrap();
@@ -141,7 +145,8 @@ fn read_into_has_the_error_of_the_directory_and_leaves_no_other_entries() {
     read_dir(made.path()).unwrap().read_into(&mut listing).unwrap();
     let (socket, _) = UnixStream::pair().unwrap();
     let file = File::open(made.path().join("1")).unwrap();
-    for (fd, errno) in [(OwnedFd::from(socket), libc::ESPIPE), (OwnedFd::from(file), libc::ENOTDIR)] {
+    for (fd, errno) in [(OwnedFd::from(socket), libc::ESPIPE), (OwnedFd::from(file), libc::ENOTDIR)]
+    {
         listing.read(lendir::open(made.path()).unwrap()).unwrap();
         assert_eq!(listing.len(), 3);
         let error = ReadDir::from(fd).read_into(&mut listing).unwrap_err();
@@ -166,7 +171,9 @@ fn find_skips_the_others() {
     let made = mixed();
     let mut dir = read_dir(made.path()).unwrap();
     let mut links = 0;
-    while let Some(entry) = dir.find(|entry| entry.file_type().unwrap() == FileType::Symlink).unwrap() {
+    while let Some(entry) =
+        dir.find(|entry| entry.file_type().unwrap() == FileType::Symlink).unwrap()
+    {
         assert!(entry.name().starts_with(b"link"));
         links += 1;
     }
@@ -193,7 +200,10 @@ fn an_error_has_the_path_and_comes_once() {
     (0..2).for_each(|_| assert!(entries.next_ok(|_| errors += 1).is_none()));
     assert_eq!(errors, 1);
     let made: Vec<Result<(), Error>> = dir.filter_map(|_| None).collect();
-    assert!(matches!(&made[..], [Err(error)] if error.raw_os_error() == Some(libc::ENOTDIR)), "{made:?}");
+    assert!(
+        matches!(&made[..], [Err(error)] if error.raw_os_error() == Some(libc::ENOTDIR)),
+        "{made:?}"
+    );
 }
 
 #[test]

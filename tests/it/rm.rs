@@ -16,7 +16,8 @@ use std::thread;
 
 /// The paths of everything below `dir`, sorted.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
-    let visits = walked(&mut WalkDirs::options().from_fd(lendir::open(dir).unwrap(), ""), |_| Plan::ALL);
+    let visits =
+        walked(&mut WalkDirs::options().from_fd(lendir::open(dir).unwrap(), ""), |_| Plan::ALL);
     let mut paths: Vec<_> = visits.iter().flat_map(Visit::entries).collect();
     paths.sort();
     paths
@@ -27,7 +28,14 @@ fn assert_same(make: impl Fn(&Path), args: &[&str]) -> Vec<PathBuf> {
     let both = [example("rm"), Command::new("rm")].map(|command| {
         let tree = Tree::new(&make);
         let outcome = outcome(command, tree.path(), args);
-        assert!(Command::new("chmod").args(["-R", "u+rwx", "."]).current_dir(tree.path()).status().unwrap().success());
+        assert!(
+            Command::new("chmod")
+                .args(["-R", "u+rwx", "."])
+                .current_dir(tree.path())
+                .status()
+                .unwrap()
+                .success()
+        );
         (all_below(tree.path()), outcome)
     });
     assert_eq!(both[0], both[1], "{args:?}");
@@ -41,8 +49,20 @@ fn removes_what_the_system_removes() {
         return;
     }
     let make = |at: &Path| {
-        tree::make(at, &["dir/below/empty/", "dir/file", "dir/.hidden", "other/file", "new\nline/file", "file"]);
-        for (target, link) in [("other", "link"), ("other/file", "link to a file"), ("../other", "dir/link")] {
+        tree::make(
+            at,
+            &[
+                "dir/below/empty/",
+                "dir/file",
+                "dir/.hidden",
+                "other/file",
+                "new\nline/file",
+                "file",
+            ],
+        );
+        for (target, link) in
+            [("other", "link"), ("other/file", "link to a file"), ("../other", "dir/link")]
+        {
             symlink(target, at.join(link)).unwrap();
         }
     };
@@ -53,7 +73,20 @@ fn removes_what_the_system_removes() {
         (&["-r", "dir", "missing", "other", "new\nline"], 10),
         (&["-r", "link", "link to a file", "file/", "file/below", ""], 2),
         (&["-r", ".", "..", "dir/.", "dir/..", "dir/../", "other"], 2),
-        (&["dir/", "other/.", "dir/below/empty", "link to a file/", "file/", "missing", "", "dir/..", "file"], 1),
+        (
+            &[
+                "dir/",
+                "other/.",
+                "dir/below/empty",
+                "link to a file/",
+                "file/",
+                "missing",
+                "",
+                "dir/..",
+                "file",
+            ],
+            1,
+        ),
     ] {
         assert_eq!(assert_same(make, args).len(), all - removed, "{args:?}");
     }
@@ -77,7 +110,8 @@ fn removes_what_the_system_removes() {
 fn error_has_its_path() {
     let tree = Tree::of(&["dir/locked/below/file"]);
     symlink("dir", tree.path().join("link")).unwrap();
-    fs::set_permissions(tree.path().join("dir/locked/below"), Permissions::from_mode(0o500)).unwrap();
+    fs::set_permissions(tree.path().join("dir/locked/below"), Permissions::from_mode(0o500))
+        .unwrap();
     for (args, report) in [
         (&["-r", "dir"][..], "dir/locked/below/file: Permission denied (os error 13)"),
         (&["-r", "./dir/..//"], "./dir/..//: Operation not permitted (os error 1)"),
@@ -102,7 +136,10 @@ fn root_directory_is_refused() {
     };
     let refused = |path| format!("rm: {path}: Operation not permitted (os error 1)\n");
     let expected = ["/", "//", "/.", "/..", "/again/"].map(refused).concat();
-    assert_eq!((str::from_utf8(&output.stderr), str::from_utf8(&output.stdout)), (Ok(&*expected), Ok("dir/rm\n")));
+    assert_eq!(
+        (str::from_utf8(&output.stderr), str::from_utf8(&output.stdout)),
+        (Ok(&*expected), Ok("dir/rm\n"))
+    );
 }
 
 /// Nothing outside is ever removed, and success means that all inside is gone.
@@ -119,7 +156,9 @@ fn others_swap_directories_for_links_to_the_outside() {
     rm.current_dir(at.path()).args(["-r", "tree"]);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let dirs = paths.iter().flat_map(|path| [1, 3, 5].map(|depth| at.path().join("tree").join(&path[..depth])));
+            let dirs = paths.iter().flat_map(|path| {
+                [1, 3, 5].map(|depth| at.path().join("tree").join(&path[..depth]))
+            });
             for dir in dirs.cycle().take_while(|_| !done.load(Relaxed)) {
                 let _ = fs::remove_dir_all(&link); // or the link itself
                 let _ = symlink(&outside, &link);

@@ -31,7 +31,9 @@ fn roots(place: &Tree, way: Way) -> (Vec<PathBuf>, Vec<Visit>) {
         let root = place.path().join(name);
         match errno {
             None => expected.extend(by_std(&root, way.second_visits, |_| Plan::ALL)),
-            Some(errno) => expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) }),
+            Some(errno) => {
+                expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) })
+            }
         }
         roots.push(root);
     }
@@ -64,15 +66,25 @@ fn all_are_open_to_all_threads() {
         let (roots, expected) = roots(&place, way);
         let expected = in_one_order(expected);
         for threads in THREADS {
-            let parts = way.options().open_all(&roots).run_parallel(threads, |worker| walked(worker, |_| Plan::ALL));
-            assert_eq!(in_one_order(parts.into_iter().flatten()), expected, "{way:?}, {threads} threads");
+            let parts = way
+                .options()
+                .open_all(&roots)
+                .run_parallel(threads, |worker| walked(worker, |_| Plan::ALL));
+            assert_eq!(
+                in_one_order(parts.into_iter().flatten()),
+                expected,
+                "{way:?}, {threads} threads"
+            );
         }
         // The first thread leaves with some of them before the others have begun.
-        let parts = way
-            .options()
-            .open_all(&roots)
-            .run_parallel(3, |worker| if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) });
-        assert_eq!(in_one_order(parts.into_iter().flatten()), expected, "{way:?}, one thread leaves");
+        let parts = way.options().open_all(&roots).run_parallel(3, |worker| {
+            if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) }
+        });
+        assert_eq!(
+            in_one_order(parts.into_iter().flatten()),
+            expected,
+            "{way:?}, one thread leaves"
+        );
     }
 }
 
@@ -86,7 +98,11 @@ fn each_begins_with_the_same_state() {
             let parts = options.open_all(&roots).run_parallel(threads, |worker| {
                 let mut visits = 0;
                 while let Some(mut dir) = worker.next().unwrap() {
-                    assert_eq!(*dir.state(), 7 + dir.depth() + usize::from(dir.is_second_visit()), "{dir:?}");
+                    assert_eq!(
+                        *dir.state(),
+                        7 + dir.depth() + usize::from(dir.is_second_visit()),
+                        "{dir:?}"
+                    );
                     *dir.state_mut() += 1;
                     visits += 1;
                 }
@@ -102,7 +118,8 @@ fn each_begins_with_the_same_state() {
 fn any_number_takes_no_descriptor() {
     process::run("roots::any_number_takes_no_descriptor", 60, || {
         let tree = Tree::new(|at| tree::wide(at, 500, 3));
-        let roots: Vec<_> = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let roots: Vec<_> =
+            fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         for (threads, descriptors) in [(1, 3), (2, 12)] {
             let _others = leave_room(descriptors);
             let parts = WalkDirs::options().open_all(&roots).run_parallel(threads, |worker| {
@@ -124,7 +141,11 @@ fn link_is_a_root_unless_it_is_refused() {
     let at = |name: &str| tree.path().join(name);
     symlink("d", at("link")).unwrap();
     symlink("below", at("d/to_below")).unwrap();
-    assert_eq!(Path::new("link//.//").components().as_path().as_os_str(), "link", "the recipe strips nothing");
+    assert_eq!(
+        Path::new("link//.//").components().as_path().as_os_str(),
+        "link",
+        "the recipe strips nothing"
+    );
     for (name, is_refused) in [
         ("link", true),
         ("d", false),
@@ -137,15 +158,25 @@ fn link_is_a_root_unless_it_is_refused() {
     ] {
         assert!(lendir::walk_dirs(at(name)).is_ok(), "{name}");
         let options = WalkDirs::options().follow_root_links(false);
-        let results = [options.clone().open(at(name)).err(), options.open_all([at(name)]).next().err()];
+        let results =
+            [options.clone().open(at(name)).err(), options.open_all([at(name)]).next().err()];
         for error in results {
             assert_eq!(error.is_some(), is_refused, "{name}");
             if let Some(error) = error {
-                assert_eq!((error.path(), error.depth(), errno(&error)), (&*at(name), 0, libc::ENOTDIR));
+                assert_eq!(
+                    (error.path(), error.depth(), errno(&error)),
+                    (&*at(name), 0, libc::ENOTDIR)
+                );
             }
         }
     }
-    assert!(WalkDirs::options().follow_root_links(false).follow_root_links(true).open(at("link")).is_ok());
+    assert!(
+        WalkDirs::options()
+            .follow_root_links(false)
+            .follow_root_links(true)
+            .open(at("link"))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -155,7 +186,9 @@ fn unreadable_root_is_lent() {
         let secret = tree.path().join("secret");
         fs::set_permissions(&secret, Permissions::from_mode(0o300)).unwrap();
         let z = tree.path().join("z");
-        for mut walk in [POST.options().open(&secret).unwrap(), POST.options().open_all([&secret, &z])] {
+        for mut walk in
+            [POST.options().open(&secret).unwrap(), POST.options().open_all([&secret, &z])]
+        {
             let error = walk.next().unwrap().unwrap().next().unwrap_err();
             assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
             let again = walk.next().unwrap().unwrap();
@@ -175,13 +208,17 @@ fn root_may_be_written_in_any_way() {
     symlink("e", tree.path().join("d/etc/link")).unwrap();
     let below_tree = ["", "/", "//", "/.", "/d/..", "/link", "/link/", "/./d/etc"];
     let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
-    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new) {
+    for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new)
+    {
         let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
         let expected = by_std(root, true, |_| plan);
-        let visits = walked(&mut WalkDirs::options().second_visits(true).open(root).unwrap(), |_| plan);
+        let visits =
+            walked(&mut WalkDirs::options().second_visits(true).open(root).unwrap(), |_| plan);
         assert_eq!(visits, expected);
         // As `Path`s, "a//b" and "a/b" are equal.
-        let bytes = |all: &[Visit]| all.iter().map(|visit| visit.path.clone().into_os_string()).collect::<Vec<_>>();
+        let bytes = |all: &[Visit]| {
+            all.iter().map(|visit| visit.path.clone().into_os_string()).collect::<Vec<_>>()
+        };
         assert_eq!(bytes(&visits), bytes(&expected));
 
         // A descriptor has no path.
@@ -190,7 +227,8 @@ fn root_may_be_written_in_any_way() {
             Visit { path, ..visit }
         };
         let expected: Vec<_> = expected.into_iter().map(relative).collect();
-        let mut walk = WalkDirs::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
+        let mut walk =
+            WalkDirs::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
         assert_eq!(walked(&mut walk, |_| plan), expected);
     }
 }
@@ -215,11 +253,17 @@ fn root_of_a_descriptor_may_have_any_path() {
         while let Some(dir) = walk.next().unwrap() {
             visits += 1;
             if dir.depth() == 0 {
-                assert_eq!((dir.path(), dir.name(), dir.name_os()), (Path::new(path), name.as_bytes(), name.as_ref()));
+                assert_eq!(
+                    (dir.path(), dir.name(), dir.name_os()),
+                    (Path::new(path), name.as_bytes(), name.as_ref())
+                );
                 assert!(dir.parent_and_name().is_none());
             } else {
                 let name = dir.parent_and_name().map(|(_, name)| name);
-                assert_eq!((dir.path(), name), (Path::new(below), dir.is_second_visit().then_some(c"a")));
+                assert_eq!(
+                    (dir.path(), name),
+                    (Path::new(below), dir.is_second_visit().then_some(c"a"))
+                );
             }
         }
         assert_eq!(visits, 4);

@@ -19,7 +19,12 @@ enum Names {
 
 /// And which directories a loop hands to `skip_name`: every one, every second one, and so on.
 fn cases() -> impl Iterator<Item = (Names, usize)> {
-    let names = [Names::Before, Names::AsLent, Names::AsListed(Order::Bytes), Names::AsListed(Order::Unsorted)];
+    let names = [
+        Names::Before,
+        Names::AsLent,
+        Names::AsListed(Order::Bytes),
+        Names::AsListed(Order::Unsorted),
+    ];
     names.into_iter().flat_map(|names| [1, 2, 7].map(|step| (names, step)))
 }
 
@@ -59,8 +64,11 @@ fn instructions_grow_with_the_directory_not_with_its_square() {
     const FEW: usize = 200;
     process::part(TEST, 120, || {
         // Files and directories that alternate in the order of names.
-        let paths = |count| (0..count).flat_map(|number| [format!("{number:06}f"), format!("{number:06}d/")]);
-        let trees = [FEW, 4 * FEW].map(|count| Tree::new(|at| tree::make(at, &paths(count).collect::<Vec<_>>())));
+        let paths = |count| {
+            (0..count).flat_map(|number| [format!("{number:06}f"), format!("{number:06}d/")])
+        };
+        let trees = [FEW, 4 * FEW]
+            .map(|count| Tree::new(|at| tree::make(at, &paths(count).collect::<Vec<_>>())));
         for (names, step) in cases() {
             for tree in &trees {
                 skip(tree.path(), names, step);
@@ -70,6 +78,9 @@ fn instructions_grow_with_the_directory_not_with_its_square() {
     let Some(counts) = of_calls(TEST, 2 * cases().count()) else { return };
     for ((names, step), counts) in cases().zip(counts.chunks(2)) {
         let [few, many] = [counts[0], counts[1]];
-        assert!(many < 6 * few, "{names:?}, step {step}: {few} instructions, {many} for 4 times as many names");
+        assert!(
+            many < 6 * few,
+            "{names:?}, step {step}: {few} instructions, {many} for 4 times as many names"
+        );
     }
 }

@@ -52,7 +52,8 @@ impl Model<'_> {
         }
         assert_eq!(dir.state().0.get(), self.begun(path), "{dir:?}");
         let mut random = self.random(path);
-        let (change_at, lend) = ((random.below(6), random.below(7)), [0, 1, 3, usize::MAX][random.below(4)]);
+        let (change_at, lend) =
+            ((random.below(6), random.below(7)), [0, 1, 3, usize::MAX][random.below(4)]);
         for at in 0.. {
             if at == change_at.0 {
                 dir.state().0.set(left);
@@ -92,7 +93,9 @@ fn assert_all(mut paths: Vec<PathBuf>, expected: &[Visit]) {
 
 fn trees() -> impl Iterator<Item = Tree> {
     let seeds = 0..if runs_long() { 20 } else { 1 };
-    seeds.map(|seed| Tree::new(|at| tree::random(at, seed))).chain([Tree::new(|at| tree::comb(at, 40))])
+    seeds
+        .map(|seed| Tree::new(|at| tree::random(at, seed)))
+        .chain([Tree::new(|at| tree::comb(at, 40))])
 }
 
 const WAYS: [Way; 4] = [PLAIN, POST, Way { max_open: 4, ..PLAIN }, Way { max_open: 4, ..POST }];

@@ -40,9 +40,18 @@ fn logs(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<String>
     let logs = Scratch::new();
     let mut strace = Command::new("strace");
     // It follows threads, but not the `rm` by which a fixture ends.
-    strace.args(["-ff", "-qq", "-b", "execve"]).args(options).arg("-o").arg(logs.path().join("thread"));
+    strace
+        .args(["-ff", "-qq", "-b", "execve"])
+        .args(options)
+        .arg("-o")
+        .arg(logs.path().join("thread"));
     process::run_under(strace, test);
-    Some(fs::read_dir(logs.path()).unwrap().map(|log| fs::read_to_string(log.unwrap().path()).unwrap()).collect())
+    Some(
+        fs::read_dir(logs.path())
+            .unwrap()
+            .map(|log| fs::read_to_string(log.unwrap().path()).unwrap())
+            .collect(),
+    )
 }
 
 /// How often all threads of a process of its own that does `work` make this `call`: see [`logs`].
@@ -55,7 +64,8 @@ pub fn total(test: &str, call: &str, work: impl FnOnce()) -> Option<usize> {
 /// [`Counted`] lives: see [`logs`].
 pub fn lines(test: &str, options: &[&str], work: impl FnOnce()) -> Option<Vec<Vec<String>>> {
     let logs = logs(test, options, work)?;
-    let log = logs.iter().find(|log| log.contains(Counted::BEGIN)).expect("no log has a counted part");
+    let log =
+        logs.iter().find(|log| log.contains(Counted::BEGIN)).expect("no log has a counted part");
     let mut parts = Vec::new();
     let mut is_counted = false;
     for line in log.lines() {
@@ -108,7 +118,9 @@ pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
             let (call, answer) = line.rsplit_once(" = ").expect("a call without an answer");
             match name_of(call) {
                 // `malloc` opens a file in /proc.
-                "openat" | "openat2" if call.contains("O_DIRECTORY") => open.extend(answer.parse::<u32>().ok()),
+                "openat" | "openat2" if call.contains("O_DIRECTORY") => {
+                    open.extend(answer.parse::<u32>().ok())
+                }
                 "fcntl" if call.contains("F_DUPFD") => open.extend(answer.parse::<u32>().ok()),
                 "close" => {
                     let number = call.trim_end().trim_start_matches("close(").trim_end_matches(')');

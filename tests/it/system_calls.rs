@@ -113,7 +113,10 @@ fn end_marker_saves_one_call_of_a_read_dir_that_was_rewound() {
         }
     });
     let Some(parts) = parts else { return };
-    let expected: [&[&str]; 3] =
-        [&["getdents64", "getdents64", "lseek", "fstatfs"], &["getdents64", "lseek"], &["getdents64", "lseek"]];
+    let expected: [&[&str]; 3] = [
+        &["getdents64", "getdents64", "lseek", "fstatfs"],
+        &["getdents64", "lseek"],
+        &["getdents64", "lseek"],
+    ];
     assert_eq!(parts, expected);
 }

@@ -4,8 +4,8 @@
 use crate::support::tree::Tree;
 use lendir::rustix::fs::fstat;
 use lendir::{
-    Buffer, Dir, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir, Walk, WalkDirs,
-    WalkDirsOptions, WalkEntry, WalkOptions, Worker,
+    Buffer, Dir, Entries, Entry, Error, ListedEntries, ListedEntry, Listing, Name, Order, ReadDir,
+    Walk, WalkDirs, WalkDirsOptions, WalkEntry, WalkOptions, Worker,
 };
 use std::cell::Cell;
 use std::fmt::Debug;

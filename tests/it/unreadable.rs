@@ -53,7 +53,9 @@ const CASES: [Case; 10] = [
         "read_into after next",
         |dir| {
             let error = dir.next().unwrap_err();
-            let _ = dir.read_into(&mut Listing::new()).inspect_err(|error| assert_eq!(errno(error), libc::EACCES));
+            let _ = dir
+                .read_into(&mut Listing::new())
+                .inspect_err(|error| assert_eq!(errno(error), libc::EACCES));
             vec![error]
         },
         [1, 0],
@@ -115,7 +117,11 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
     let (mut visits, mut errors, mut of_walk) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(mut dir) = walk.next_ok(|error| of_walk.push(error)) {
         if dir.path() == secret {
-            assert_eq!(dir.stat().unwrap().st_ino, fs::metadata(&secret).unwrap().ino(), "another directory is lent");
+            assert_eq!(
+                dir.stat().unwrap().st_ino,
+                fs::metadata(&secret).unwrap().ino(),
+                "another directory is lent"
+            );
             if dir.is_second_visit() {
                 assert!(dir.parent_and_name().is_some() && dir.next().unwrap().is_none());
             } else {
@@ -124,10 +130,15 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
         }
         visits.push((dir.path().to_owned(), dir.is_second_visit()));
     }
-    let what = format!("{what}, second visits {second_visits}, same mount {same_mount}, link {is_link}");
+    let what =
+        format!("{what}, second visits {second_visits}, same mount {same_mount}, link {is_link}");
     assert_eq!([errors.len(), of_walk.len()], told, "{what}");
     for error in errors.iter().chain(&of_walk) {
-        assert_eq!((error.path(), error.depth(), errno(error)), (&*secret, 1, libc::EACCES), "{what}");
+        assert_eq!(
+            (error.path(), error.depth(), errno(error)),
+            (&*secret, 1, libc::EACCES),
+            "{what}"
+        );
     }
     visits.sort();
     let mut expected = Vec::new();
@@ -187,14 +198,19 @@ fn closed_chain(at: &Path, depth: usize, mode: u32) {
 fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
     const TEST: &str = "unreadable::directory_that_may_not_be_searched_costs_the_way_back_nothing";
     const LEVELS: usize = 60;
-    let cases = || [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)));
+    let cases = || {
+        [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)))
+    };
     let parts = calls(TEST, || {
         as_nobody(|| {
             for (second_visits, mode) in cases() {
                 for depth in [LEVELS, 2 * LEVELS] {
                     let tree = Tree::new(|at| closed_chain(at, depth, mode));
-                    let mut walk =
-                        WalkDirs::options().max_open(4).second_visits(second_visits).open(tree.path()).unwrap();
+                    let mut walk = WalkDirs::options()
+                        .max_open(4)
+                        .second_visits(second_visits)
+                        .open(tree.path())
+                        .unwrap();
                     let (mut listing, mut visits, mut errors) = (Listing::new(), 0, 0);
                     let counted = Counted::begin();
                     while let Some(mut dir) = walk.next().unwrap() {
@@ -209,12 +225,16 @@ fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
         });
     });
     let Some(parts) = parts else { return };
-    let opens = |calls: &Vec<String>| calls.iter().filter(|call| call.starts_with("openat")).count();
+    let opens =
+        |calls: &Vec<String>| calls.iter().filter(|call| call.starts_with("openat")).count();
     let counts: Vec<_> = parts.iter().map(opens).collect();
     for ((second_visits, mode), counts) in cases().zip(counts.chunks(2)) {
         // Two directories on each level, the way back to one, and where it may not be read, another call to open it.
         let [few, many] = [counts[0], counts[1]].map(|count| count / LEVELS);
-        assert!(few <= 4 && many <= 8, "second visits {second_visits}, mode {mode:o}: {counts:?} opens");
+        assert!(
+            few <= 4 && many <= 8,
+            "second visits {second_visits}, mode {mode:o}: {counts:?} opens"
+        );
     }
 }
 
@@ -234,10 +254,15 @@ fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
     let calls = total(test, "statx", || {
         as_nobody(|| {
             let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));
-            let parts =
-                WalkDirs::options().second_visits(true).open(tree.path()).unwrap().run_parallel(threads, |worker| {
+            let parts = WalkDirs::options()
+                .second_visits(true)
+                .open(tree.path())
+                .unwrap()
+                .run_parallel(threads, |worker| {
                     let (mut visits, mut errors) = (0, 0);
-                    while let Some(dir) = worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES)) {
+                    while let Some(dir) =
+                        worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES))
+                    {
                         visits += 1;
                         if dir.name() == b"u" {
                             thread::sleep(Duration::from_micros(500)); // the others begin to wait
@@ -251,7 +276,10 @@ fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
     });
     // To close a level or to share it, and to come back to it.
     let most = 6 * LEVELS;
-    assert!(calls.is_none_or(|calls| calls <= most), "{threads} threads: {calls:?} `statx`, not {most}");
+    assert!(
+        calls.is_none_or(|calls| calls <= most),
+        "{threads} threads: {calls:?} `statx`, not {most}"
+    );
 }
 
 #[test]
@@ -262,7 +290,8 @@ fn names_that_cannot_be_opened_cost_the_way_back_nothing() {
 
 #[test]
 fn names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing() {
-    const TEST: &str = "unreadable::names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing";
+    const TEST: &str =
+        "unreadable::names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing";
     check_names_that_cannot_be_opened(TEST, 8);
 }
 

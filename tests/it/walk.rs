@@ -20,13 +20,18 @@ use std::path::{Path, PathBuf};
 /// In each order, with few descriptors, and while threads read ahead, too. Returns the answers in the kernel's order.
 fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
     let set = |answers: &[Answer]| {
-        let mut paths: Vec<OsString> = answers.iter().map(|answer| answer.path.clone().into()).collect();
+        let mut paths: Vec<OsString> =
+            answers.iter().map(|answer| answer.path.clone().into()).collect();
         paths.sort_unstable();
         paths
     };
     let all = way.by_std(root);
     for order in ORDERS {
-        let few: &[_] = if order == Order::Unsorted { &[(4, 0), (5, 0), (1000, 0), (4, 1), (4, 3)] } else { &[] };
+        let few: &[_] = if order == Order::Unsorted {
+            &[(4, 0), (5, 0), (1000, 0), (4, 1), (4, 3)]
+        } else {
+            &[]
+        };
         for (max_open, read_ahead) in few.iter().copied().chain([(32, 0), (32, 2)]) {
             let way = PreOrder { order, max_open, read_ahead, ..way };
             let answers = way.read(root);
@@ -58,10 +63,14 @@ fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
     assert!(deepest > 8, "{deepest}");
     for max_depth in 0..deepest + 2 {
         let way = PreOrder { max_depth, read_ahead: max_depth % 3, ..PRE_ORDER };
-        let above: Vec<_> = all.iter().filter(|answer| answer.depth <= max_depth).cloned().collect();
+        let above: Vec<_> =
+            all.iter().filter(|answer| answer.depth <= max_depth).cloned().collect();
         assert_eq!(way.read(tree.path()), above, "maximum depth {max_depth}");
         // Others may change it.
-        assert!((0..20).any(|_| way.read("/etc") == way.by_std("/etc")), "/etc, maximum depth {max_depth}");
+        assert!(
+            (0..20).any(|_| way.read("/etc") == way.by_std("/etc")),
+            "/etc, maximum depth {max_depth}"
+        );
     }
 }
 
@@ -75,7 +84,10 @@ fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_ent
             // From the deepest on: what is below one of these cannot be reached.
             for Answer { path, .. } in PRE_ORDER.by_std(tree.path()).into_iter().rev() {
                 if fs::symlink_metadata(&path).unwrap().is_dir() {
-                    let mode = [0o100, 0o000, 0o400, 0o300].get(random.below(12)).copied().unwrap_or(0o700);
+                    let mode = [0o100, 0o000, 0o400, 0o300]
+                        .get(random.below(12))
+                        .copied()
+                        .unwrap_or(0o700);
                     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
                 }
             }
@@ -113,7 +125,11 @@ fn links_are_followed_where_the_caller_says_so_and_loops_are_errors_right_after_
     for seed in 0..if runs_long() { 500 } else { 8 } {
         let (_tree, root) = follow::made(seed);
         for max_depth in [3, usize::MAX] {
-            let all = check(&root, PreOrder { says: Says::Follow, max_depth, ..PRE_ORDER }, &format!("tree {seed}"));
+            let all = check(
+                &root,
+                PreOrder { says: Says::Follow, max_depth, ..PRE_ORDER },
+                &format!("tree {seed}"),
+            );
             loops += all.iter().filter(|answer| answer.what == Err(libc::ELOOP)).count();
         }
     }
@@ -134,9 +150,11 @@ fn last_word_about_an_entry_counts() {
                 let read_ahead = usize::try_from(seed).unwrap() % 3;
                 let way = PreOrder { says: Says::Any(seed), max_depth, read_ahead, ..PRE_ORDER };
                 check(root, way, "words");
-                let expected = way.by_std(root).into_iter().map(|answer| (answer.path, answer.what.err()));
+                let expected =
+                    way.by_std(root).into_iter().map(|answer| (answer.path, answer.what.err()));
                 let expected: Vec<_> = expected.collect();
-                let of_error = |error: lendir::Error| (error.path().to_owned(), error.raw_os_error());
+                let of_error =
+                    |error: lendir::Error| (error.path().to_owned(), error.raw_os_error());
 
                 // Inside of closures, too.
                 let said = way.begin(root).filter_map(|entry| {
@@ -167,10 +185,14 @@ fn last_word_about_an_entry_counts() {
         is_dir.then(|| entry.path().to_owned())
     });
     let is_dir = |path: &PathBuf| path.symlink_metadata().unwrap().is_dir();
-    let expected = PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).filter(is_dir);
+    let expected =
+        PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).filter(is_dir);
     assert_eq!(dirs.map(Result::unwrap).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     let paths = walk(random.path()).unwrap().paths().map(Result::unwrap).collect::<Vec<_>>();
-    assert_eq!(paths, PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).collect::<Vec<_>>());
+    assert_eq!(
+        paths,
+        PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -199,8 +221,8 @@ fn paths_begin_with_that_of_the_root_as_it_is_written() {
     let tree = Tree::of(&["d/e/f", "d/g"]);
     let dir = tree.path().join("d").into_os_string().into_string().unwrap();
     let options = || Walk::options().order(Order::Bytes);
-    let opened =
-        ["", "/", "//", "/."].map(|end| (format!("{dir}{end}"), options().open(format!("{dir}{end}")).unwrap()));
+    let opened = ["", "/", "//", "/."]
+        .map(|end| (format!("{dir}{end}"), options().open(format!("{dir}{end}")).unwrap()));
     let from_fds = ["", ".", "/", "name", "dir/"]
         .map(|path| (path.to_owned(), options().from_fd(lendir::open(&dir).unwrap(), path)));
     for (root, mut tree) in opened.into_iter().chain(from_fds) {
@@ -211,7 +233,10 @@ fn paths_begin_with_that_of_the_root_as_it_is_written() {
             assert_eq!(entry.relative_path().as_os_str(), relative, "{root}");
             assert_eq!((entry.depth(), entry.is_last()), (depth, is_last), "{root}");
             let metadata = fs::symlink_metadata(Path::new(&dir).join(relative)).unwrap();
-            assert_eq!((entry.ino(), entry.stat().unwrap().st_ino), (metadata.ino(), metadata.ino()));
+            assert_eq!(
+                (entry.ino(), entry.stat().unwrap().st_ino),
+                (metadata.ino(), metadata.ino())
+            );
             assert_eq!(entry.file_type().unwrap(), FileType::from_raw_mode(metadata.mode()));
             assert_eq!(entry.wrap_error(io::ErrorKind::Other).path(), entry.path());
             assert_eq!(entry.statx(StatxFlags::INO).unwrap().stx_ino, metadata.ino());

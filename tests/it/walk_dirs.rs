@@ -36,10 +36,14 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
         let expected = by_std(tree.path(), second_visits, &plan);
         for max_open in BOUNDS {
             for same_mount in [false, true] {
-                let options =
-                    WalkDirs::options().same_mount(same_mount).max_open(max_open).second_visits(second_visits);
+                let options = WalkDirs::options()
+                    .same_mount(same_mount)
+                    .max_open(max_open)
+                    .second_visits(second_visits);
                 let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
-                let how = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
+                let how = format!(
+                    "second visits {second_visits}, {max_open} open, same mount {same_mount}"
+                );
                 assert_eq!(visits, expected, "{what}, {how}");
             }
         }
@@ -61,15 +65,24 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
 #[test]
 fn agrees_with_std_on_system_trees() {
     fn is_busy(_seed: u64, name: &[u8]) -> Prune {
-        if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") { Prune::Skip } else { Prune::No }
+        if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") {
+            Prune::Skip
+        } else {
+            Prune::No
+        }
     }
     let mut visited = 0;
     for root in ["/etc", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
-        for plan in [Plan { prune: is_busy, ..Plan::ALL }, Plan { prune: is_busy, ..Plan::sorted(Order::Bytes) }] {
+        for plan in [
+            Plan { prune: is_busy, ..Plan::ALL },
+            Plan { prune: is_busy, ..Plan::sorted(Order::Bytes) },
+        ] {
             // Other processes change them now and then.
             let agreed = (0..20).map(|_| walked(&mut lendir::walk_dirs(root).unwrap(), |_| plan));
             let agreed = agreed.into_iter().find(|visits| *visits == by_std(root, false, |_| plan));
-            visited += agreed.unwrap_or_else(|| panic!("{}: the walk and `std` never agree", root.display())).len();
+            visited += agreed
+                .unwrap_or_else(|| panic!("{}: the walk and `std` never agree", root.display()))
+                .len();
         }
     }
     assert!(visited > 300, "{visited} directories");
@@ -155,7 +168,8 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
     let (tree, with_link) = (Tree::of(&["a/b/c/", "d/e/", "f"]), Tree::of(&["a/", "b/"]));
     symlink("/proc/self/fdinfo", with_link.path().join("link")).unwrap();
     let mut buffer = Buffer::new();
-    let mut read_by_entries = |dir: &Dir<'_>| _ = Entries::new(&dir.fd(), &mut buffer).count().unwrap();
+    let mut read_by_entries =
+        |dir: &Dir<'_>| _ = Entries::new(&dir.fd(), &mut buffer).count().unwrap();
     let mut listing = Listing::new();
     let mut read_by_listing = |dir: &Dir<'_>| listing.read(dir.fd()).unwrap();
     let readers: [&mut dyn FnMut(&Dir<'_>); 2] = [&mut read_by_entries, &mut read_by_listing];

@@ -21,7 +21,8 @@ fn trace(walk: &mut WalkDirs, mut look: impl FnMut(&Dir<'_>)) -> (usize, u64) {
     let mut listing = Listing::new();
     let (mut count, mut hasher) = (0, DefaultHasher::new());
     while let Some(mut dir) = walk.next().unwrap() {
-        (dir.name(), dir.depth(), dir.is_second_visit(), dir.path().as_os_str().len()).hash(&mut hasher);
+        (dir.name(), dir.depth(), dir.is_second_visit(), dir.path().as_os_str().len())
+            .hash(&mut hasher);
         assert_eq!(dir.is_second_visit(), dir.parent_and_name().is_some());
         look(&dir);
         dir.read_into(&mut listing).unwrap();
@@ -61,7 +62,9 @@ fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
     };
     thread::scope(|scope| {
         let far_apart = (combs_far_apart as fn(&Path, usize), depth + 2 * 3 * COMB_DEPTH);
-        for (make, below) in [(tree::chain as fn(&Path, usize), depth), (tree::comb, 3 * depth), far_apart] {
+        for (make, below) in
+            [(tree::chain as fn(&Path, usize), depth), (tree::comb, 3 * depth), far_apart]
+        {
             let thread = thread::Builder::new().stack_size(64 * 1024);
             thread.spawn_scoped(scope, move || test(make, below + 1)).unwrap();
         }
@@ -98,7 +101,11 @@ fn no_more_descriptors_are_open_than_stated() {
                         let _ = walk.next().unwrap();
                     }
                     drop(walk);
-                    assert_eq!(open_descriptors(), before, "a descriptor was left open after {left_at} directories");
+                    assert_eq!(
+                        open_descriptors(),
+                        before,
+                        "a descriptor was left open after {left_at} directories"
+                    );
                 }
             }
         }
@@ -114,7 +121,10 @@ fn no_more_descriptors_are_open_than_stated() {
         let (mut walk, mut listing) = (walk(chain.path(), 32, false), Listing::new());
         let mut count = 0;
         while let Some(mut dir) = walk.next().unwrap() {
-            assert!(open_descriptors() <= before + 2, "{dir:?} is lent with more than two descriptors open");
+            assert!(
+                open_descriptors() <= before + 2,
+                "{dir:?} is lent with more than two descriptors open"
+            );
             dir.read_into(&mut listing).unwrap();
             dir.skip_name("skipped");
             count += 1;
@@ -133,14 +143,20 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 fn no_more_descriptors_are_open_at_any_time_than_stated() {
     const TEST: &str = "walk_dirs_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
     const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
-    let cases =
-        || [false, true].into_iter().flat_map(|second_visits| (0..5).map(move |change| (second_visits, change)));
+    let cases = || {
+        [false, true]
+            .into_iter()
+            .flat_map(|second_visits| (0..5).map(move |change| (second_visits, change)))
+    };
     let most = most_open(TEST, || {
         for (second_visits, change) in cases() {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| {
                 // In one case the way back is longer than one path of `../`: with second visits it ends at each level.
-                combs_far_apart(at, if change == 0 && !second_visits { 4096 / "../".len() } else { 0 });
+                combs_far_apart(
+                    at,
+                    if change == 0 && !second_visits { 4096 / "../".len() } else { 0 },
+                );
                 tree::comb(&at.join("z"), COMB_DEPTH);
                 symlink(aside.path(), at.join("m/m/m/link")).unwrap();
                 follow::nest(at, 30);
@@ -148,11 +164,14 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
             let path = |levels| tree.path().join("m/".repeat(levels));
             let _counted = Counted::begin();
             let nested = tree.path().join("0");
-            let (root, max_open) = if change == 4 { (&*nested, WITH_ROOM) } else { (tree.path(), 4) };
+            let (root, max_open) =
+                if change == 4 { (&*nested, WITH_ROOM) } else { (tree.path(), 4) };
             let mut walk = walk(root, max_open, second_visits);
             walked(&mut walk, |at| {
                 match change {
-                    1 if at.ends_with("m/z") => move_aside(at.parent().unwrap(), aside.path()).unwrap(),
+                    1 if at.ends_with("m/z") => {
+                        move_aside(at.parent().unwrap(), aside.path()).unwrap()
+                    }
                     // The rest of the level right below the root is lost.
                     2 if at == path(2 * COMB_DEPTH) => {
                         move_aside(&path(2), aside.path()).unwrap();
@@ -172,7 +191,8 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
 
 /// While the files live, this process can open only this many descriptors more.
 pub fn leave_room(descriptors: usize) -> Vec<File> {
-    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) }).unwrap();
+    setrlimit(Resource::Nofile, Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) })
+        .unwrap();
     let mut all: Vec<_> = iter::from_fn(|| File::open("/dev/null").ok()).collect();
     all.truncate(all.len() - descriptors);
     all
@@ -188,7 +208,10 @@ fn process_with_few_descriptors_walks_all() {
             for descriptors in 3..16 {
                 let _others = leave_room(descriptors);
                 let visits = walked(&mut walk(tree.path(), 1000, second_visits), |_| Plan::ALL);
-                assert_eq!(visits, expected, "{descriptors} descriptors, second visits {second_visits}");
+                assert_eq!(
+                    visits, expected,
+                    "{descriptors} descriptors, second visits {second_visits}"
+                );
             }
         }
     });
@@ -218,7 +241,11 @@ fn process_with_too_few_descriptors_gets_errors() {
         walk.next().unwrap().unwrap().read_into(&mut Listing::new()).unwrap();
         assert_eq!(walk.next().unwrap_err().io_error().raw_os_error(), Some(libc::EMFILE));
         drop(others);
-        assert_eq!(walked(&mut walk, plan), all[2..], "the rest is incomplete, though there are descriptors again");
+        assert_eq!(
+            walked(&mut walk, plan),
+            all[2..],
+            "the rest is incomplete, though there are descriptors again"
+        );
     });
 }
 
@@ -236,11 +263,14 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
         (&["a", "z"], move_aside),
         (&["a", "z"], |at, _| allow(at, 0o000)),
         (&["m/z"], |at, aside| move_aside(at.parent().unwrap(), aside)),
-        (&["m/z"], |at, aside| allow(at, 0o000).and_then(|()| move_aside(at.parent().unwrap(), aside))),
+        (&["m/z"], |at, aside| {
+            allow(at, 0o000).and_then(|()| move_aside(at.parent().unwrap(), aside))
+        }),
         (&[""], |at, _| allow(at, 0o300)),
     ];
-    let ways =
-        [false, true].into_iter().flat_map(|second_visits| [1, 32, 1000].map(|max_open| (second_visits, max_open)));
+    let ways = [false, true]
+        .into_iter()
+        .flat_map(|second_visits| [1, 32, 1000].map(|max_open| (second_visits, max_open)));
     as_nobody(|| {
         for (second_visits, max_open) in ways {
             for (number, (ends, change)) in changes.into_iter().enumerate() {
@@ -252,7 +282,8 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
                     }
                     Plan::sorted(Order::Bytes)
                 });
-                let what = format!("change {number}, second visits {second_visits}, {max_open} open");
+                let what =
+                    format!("change {number}, second visits {second_visits}, {max_open} open");
                 assert_eq!(visits, expected, "{what}");
             }
         }
@@ -263,11 +294,16 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
 #[test]
 fn level_that_is_found_by_names_can_be_read() {
     let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
-    let (mut walk, mut listing, mut visits) = (walk(tree.path(), 1, true), Listing::with_order(Order::Bytes), 0);
+    let (mut walk, mut listing, mut visits) =
+        (walk(tree.path(), 1, true), Listing::with_order(Order::Bytes), 0);
     while let Some(mut dir) = walk.next().unwrap() {
         visits += 1;
         if dir.is_second_visit() {
-            assert!(!fcntl_getfl(dir.fd()).unwrap().contains(OFlags::PATH), "{}", dir.path().display());
+            assert!(
+                !fcntl_getfl(dir.fd()).unwrap().contains(OFlags::PATH),
+                "{}",
+                dir.path().display()
+            );
         } else {
             dir.read_into(&mut listing).unwrap();
             if dir.path().ends_with("m/z") {
@@ -290,7 +326,8 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
             let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
             let mut expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
             if is_cut {
-                let lost = expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
+                let lost =
+                    expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
                 let error = Visit { path: path(3), depth: 3, what: What::Error(libc::ENOENT) };
                 if second_visits {
                     // Its second visit is lost too. The second visit of the directory below it comes after the error.

@@ -29,7 +29,13 @@ fn walk_some(walk: &mut WalkDirs, listing: &mut Listing, roots: &mut usize, most
     let mut visits = 0;
     while visits < most {
         let Some(mut dir) = walk.next().unwrap() else { break };
-        black_box((dir.path(), dir.name(), dir.depth(), dir.is_second_visit(), dir.parent_and_name()));
+        black_box((
+            dir.path(),
+            dir.name(),
+            dir.depth(),
+            dir.is_second_visit(),
+            dir.parent_and_name(),
+        ));
         visits += 1;
         LOOKS[*roots / 4 % LOOKS.len()](&mut dir, listing);
         *roots += usize::from(dir.depth() == 0 && !dir.is_second_visit());
@@ -47,9 +53,14 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
     ];
     for second_visits in [false, true] {
         for max_open in [1, 1000] {
-            let options = WalkDirs::options().max_open(max_open).same_mount(true).second_visits(second_visits);
+            let options = WalkDirs::options()
+                .max_open(max_open)
+                .same_mount(true)
+                .second_visits(second_visits);
             let begin = |rounds: usize| {
-                options.clone().open_all((0..rounds * LOOKS.len() * trees.len()).map(|root| trees[root % 4].path()))
+                options.clone().open_all(
+                    (0..rounds * LOOKS.len() * trees.len()).map(|root| trees[root % 4].path()),
+                )
             };
             let (mut listing, mut roots) = (Listing::new(), 0);
             let count = walk_some(&mut begin(1), &mut listing, &mut 0, usize::MAX);
@@ -121,7 +132,13 @@ fn walk_takes_memory_for_what_is_left_to_do() {
     };
     for (shape, make, max_open, second_visits, promised) in [
         ("a chain", tree::chain as fn(&Path, usize), 32, false, PATH),
-        ("a wide tree", |at, count| tree::wide(at, count, 8), 32, false, grown(LEVELS * (8 + 2), 1)),
+        (
+            "a wide tree",
+            |at, count| tree::wide(at, count, 8),
+            32,
+            false,
+            grown(LEVELS * (8 + 2), 1),
+        ),
         ("a comb", tree::comb, LEVELS, false, PATH + NAMES + ALL_LEVELS),
         ("a comb, few open", tree::comb, 32, false, PATH + NAMES + ALL_LEVELS),
         ("a chain with second visits", tree::chain, 32, true, PATH + ALL_LEVELS),

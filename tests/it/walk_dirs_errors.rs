@@ -23,7 +23,10 @@ fn descriptor_that_cannot_be_read_is_one_error() {
     for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
         for lend in [0, 1] {
             let visits =
-                walked(&mut WalkDirs::options().from_fd(root.try_clone().unwrap(), ""), |_| Plan { lend, ..Plan::ALL });
+                walked(&mut WalkDirs::options().from_fd(root.try_clone().unwrap(), ""), |_| Plan {
+                    lend,
+                    ..Plan::ALL
+                });
             let whats = [What::First(vec![]), What::Error(errno)];
             assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
         }
@@ -33,7 +36,10 @@ fn descriptor_that_cannot_be_read_is_one_error() {
 #[test]
 fn question_mark_keeps_kind_message_and_error() {
     fn question_mark() -> io::Result<()> {
-        while lendir::walk_dirs("/no/such/directory")?.next()?.is_some_and(|mut dir| dir.next().is_ok()) {}
+        while lendir::walk_dirs("/no/such/directory")?
+            .next()?
+            .is_some_and(|mut dir| dir.next().is_ok())
+        {}
         Ok(())
     }
     let error = question_mark().unwrap_err();
@@ -52,7 +58,8 @@ fn question_mark_keeps_kind_message_and_error() {
 fn forbidden_directories_have_the_errors_of_std() {
     as_nobody(|| {
         let tree = Tree::new(|at| tree::wide(at, 8, 1));
-        let forbidden = [0, 1, 2, 3, 4, 5, 6, 7].map(|mode| (tree.path().join(mode.to_string()), mode << 6));
+        let forbidden =
+            [0, 1, 2, 3, 4, 5, 6, 7].map(|mode| (tree.path().join(mode.to_string()), mode << 6));
         for (dir, mode) in &forbidden {
             tree::make(dir, &["a/b/", "f", "z/"]);
             tree::random(&dir.join("z"), u64::from(*mode));
@@ -61,14 +68,22 @@ fn forbidden_directories_have_the_errors_of_std() {
         for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
             for second_visits in [false, true] {
                 let expected = by_std(tree.path(), second_visits, |_| plan);
-                let errors = expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
-                assert_eq!(errors, 4 + 2 * 2, "not one for each mode without r, and two for each with r but without x");
+                let errors =
+                    expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
+                assert_eq!(
+                    errors,
+                    4 + 2 * 2,
+                    "not one for each mode without r, and two for each with r but without x"
+                );
                 for max_open in [1, 32] {
                     for same_mount in [false, true] {
-                        let options = WalkDirs::options().max_open(max_open).second_visits(second_visits);
+                        let options =
+                            WalkDirs::options().max_open(max_open).second_visits(second_visits);
                         let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
                         let visits = walked(&mut walk, |_| plan);
-                        let what = format!("second visits {second_visits}, {max_open} open, same mount {same_mount}");
+                        let what = format!(
+                            "second visits {second_visits}, {max_open} open, same mount {same_mount}"
+                        );
                         assert_eq!(visits, expected, "{plan:?}, {what}");
                     }
                 }

@@ -27,14 +27,28 @@ fn deepest_level_is_that_of_find() {
     for seed in 0..if runs_long() { 3 } else { 1 } {
         let tree = Tree::new(|at| tree::random(at, seed));
         for max_depth in [0, 1, 2, 3, 5, 9, 100] {
-            let found =
-                run(Command::new("find").arg(tree.path()).args(["-maxdepth", &max_depth.to_string(), "-print0"]));
-            let found: BTreeSet<_> =
-                found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
-            for (is_sorted, second_visits, max_open) in
-                [(false, false, 32), (true, false, 32), (false, true, 32), (true, true, 4), (false, false, 4)]
-            {
-                let options = WalkDirs::options().max_open(max_open).second_visits(second_visits).max_depth(max_depth);
+            let found = run(Command::new("find").arg(tree.path()).args([
+                "-maxdepth",
+                &max_depth.to_string(),
+                "-print0",
+            ]));
+            let found: BTreeSet<_> = found
+                .stdout
+                .split(|byte| *byte == 0)
+                .filter(|path| !path.is_empty())
+                .map(<[u8]>::to_vec)
+                .collect();
+            for (is_sorted, second_visits, max_open) in [
+                (false, false, 32),
+                (true, false, 32),
+                (false, true, 32),
+                (true, true, 4),
+                (false, false, 4),
+            ] {
+                let options = WalkDirs::options()
+                    .max_open(max_open)
+                    .second_visits(second_visits)
+                    .max_depth(max_depth);
                 let walk = || options.clone().open(tree.path()).unwrap();
                 let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
                 let paths = paths(&walked(&mut walk(), |_| plan));
@@ -52,7 +66,10 @@ fn walk_without_a_tree_is_at_its_end() {
     let mut walk = WalkDirs::options().open_all::<&Path>([]);
     assert!(walk.next().unwrap().is_none() && walk.next().unwrap().is_none());
     assert!(walk.next_ok(|_| unreachable!()).is_none());
-    assert!(format!("{walk:?}").starts_with(r#"WalkDirs { path: "", depth: 0, options: Options { "#), "{walk:?}");
+    assert!(
+        format!("{walk:?}").starts_with(r#"WalkDirs { path: "", depth: 0, options: Options { "#),
+        "{walk:?}"
+    );
     let is_at_end = walk.run_parallel(3, |worker| worker.next().unwrap().is_none());
     assert!(is_at_end.into_iter().all(|is_none| is_none));
 

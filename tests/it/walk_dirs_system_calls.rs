@@ -49,12 +49,20 @@ fn reads_on_disk(test: &str) -> Option<usize> {
 
 #[test]
 fn directory_takes_three_calls_or_four_without_an_end_marker() {
-    const TEST: &str = "walk_dirs_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
+    const TEST: &str =
+        "walk_dirs_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
     const WITHOUT: &str = "/proc/sys/net/ipv4";
     let Some(with) = marked(TEST) else { return };
-    let options = [WalkDirs::options(), WalkDirs::options().same_mount(true), WalkDirs::options().second_visits(true)];
-    let cases =
-        || [with, Path::new(WITHOUT)].into_iter().flat_map(|root| options.clone().map(|options| (root, options)));
+    let options = [
+        WalkDirs::options(),
+        WalkDirs::options().same_mount(true),
+        WalkDirs::options().second_visits(true),
+    ];
+    let cases = || {
+        [with, Path::new(WITHOUT)]
+            .into_iter()
+            .flat_map(|root| options.clone().map(|options| (root, options)))
+    };
     let parts = totals(TEST, || {
         for (root, options) in cases() {
             let _counted = Counted::begin();
@@ -66,8 +74,13 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
         assert!(below >= 3, "{below} directories");
         let dirs = below + 1;
         // The root is opened by `openat`, and its end marker is queried.
-        let expected =
-            [("close", dirs), ("fstatfs", 1), ("getdents64", reads * dirs), ("openat", 1), ("openat2", below)];
+        let expected = [
+            ("close", dirs),
+            ("fstatfs", 1),
+            ("getdents64", reads * dirs),
+            ("openat", 1),
+            ("openat2", below),
+        ];
         assert_totals(&totals, &expected, root.to_str().unwrap());
     }
 }
@@ -77,8 +90,12 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
 fn unread_directory_is_read_once() {
     const TEST: &str = "walk_dirs_system_calls::unread_directory_is_read_once";
     let Some(reads) = reads_on_disk(TEST) else { return };
-    let looks: [fn(&mut Dir<'_>); 4] =
-        [read_all, |dir| dir.read_into(&mut Listing::new()).unwrap(), |_| (), |dir| assert!(dir.next().is_ok())];
+    let looks: [fn(&mut Dir<'_>); 4] = [
+        read_all,
+        |dir| dir.read_into(&mut Listing::new()).unwrap(),
+        |_| (),
+        |dir| assert!(dir.next().is_ok()),
+    ];
     let parts = totals(TEST, || {
         let tree = Tree::of(&["a/b/c/f", "a/d/", "e/f", "f"]);
         for look in looks {
@@ -104,9 +121,11 @@ fn unread_directory_is_read_once() {
 
 #[test]
 fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
-    const TEST: &str = "walk_dirs_system_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
+    const TEST: &str =
+        "walk_dirs_system_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
     let Some(reads) = reads_on_disk(TEST) else { return };
-    let expected = [("close", 4), ("fstatfs", 1), ("getdents64", reads), ("openat", 1), ("openat2", 3)];
+    let expected =
+        [("close", 4), ("fstatfs", 1), ("getdents64", reads), ("openat", 1), ("openat2", 3)];
     check(TEST, &expected, || {
         let tree = Tree::of(&["a/b/", "c/d/", "e/f/", "skipped/g/"]);
         let _counted = Counted::begin();
@@ -148,12 +167,20 @@ fn rest_of_the_deepest_directories_is_not_read() {
     const TEST: &str = "walk_dirs_system_calls::rest_of_the_deepest_directories_is_not_read";
     let Some(reads) = reads_on_disk(TEST) else { return };
     // Only the root is read again.
-    let expected =
-        [("close", 3), ("fstatfs", 1), ("getdents64", 1 + reads + 2), ("lseek", 1), ("openat", 1), ("openat2", 2)];
+    let expected = [
+        ("close", 3),
+        ("fstatfs", 1),
+        ("getdents64", 1 + reads + 2),
+        ("lseek", 1),
+        ("openat", 1),
+        ("openat2", 2),
+    ];
     check(TEST, &expected, || {
         let tree = Tree::of(&["a/below/", "b/below/"]);
         let _counted = Counted::begin();
-        walk_all(WalkDirs::options().max_depth(2).open(tree.path()).unwrap(), |dir| assert!(dir.next().is_ok()));
+        walk_all(WalkDirs::options().max_depth(2).open(tree.path()).unwrap(), |dir| {
+            assert!(dir.next().is_ok())
+        });
     });
 }
 
@@ -161,7 +188,8 @@ fn rest_of_the_deepest_directories_is_not_read() {
 fn links_cost_nothing_unless_they_are_followed() {
     const TEST: &str = "walk_dirs_system_calls::links_cost_nothing_unless_they_are_followed";
     let Some(reads) = reads_on_disk(TEST) else { return };
-    let expected = [("close", 5), ("fstatfs", 1), ("getdents64", 5 * reads), ("openat", 1), ("openat2", 4)];
+    let expected =
+        [("close", 5), ("fstatfs", 1), ("getdents64", 5 * reads), ("openat", 1), ("openat2", 4)];
     check(TEST, &expected, || {
         let tree = Tree::of(&["d/e/f/", "x/"]);
         for name in ["d/l", "d/e/f/1", "d/e/f/2", "l"] {
@@ -174,7 +202,13 @@ fn links_cost_nothing_unless_they_are_followed() {
 
 /// Checks a walk with `max_open`, in a process with room for `room` descriptors. On the way back it opens `hops` directories
 /// beyond the levels themselves, and `refused` opens fail.
-fn assert_closed_levels(test: &str, make: fn(&Path), max_open: usize, room: usize, [hops, refused]: [usize; 2]) {
+fn assert_closed_levels(
+    test: &str,
+    make: fn(&Path),
+    max_open: usize,
+    room: usize,
+    [hops, refused]: [usize; 2],
+) {
     let parts = totals(&format!("walk_dirs_system_calls::{test}"), || {
         let tree = Tree::new(make);
         let _others = leave_room(room);

@@ -1,7 +1,8 @@
 //! The errors with which tests make calls fail.
 
 use libc::{
-    EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW, ESTALE, c_int,
+    EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW,
+    ESTALE, c_int,
 };
 
 pub const ERRNOS: [(&str, c_int); 13] = [

@@ -69,21 +69,30 @@ fn fill(at: &Path, _: Part) {
 /// What each of the [`RUNS`] prints, its errors, and its exit status. Lines are sorted: each file system has an order of its own.
 fn outcomes(mounted: &Mounted) -> Vec<(Vec<String>, Vec<String>, Option<i32>)> {
     let tree = mounted.at.join("tree");
-    let entry_has_type = lendir::read_dir(&tree).unwrap().next().unwrap().unwrap().d_type() != FileType::Unknown;
+    let entry_has_type =
+        lendir::read_dir(&tree).unwrap().next().unwrap().unwrap().d_type() != FileType::Unknown;
     assert_eq!(entry_has_type, mounted.system.has_types);
     // Not everybody can reach the programs where cargo built them. If this process wrote the copies, one that another test forks
     // meanwhile would have them open, and a program that is open for writing does not start.
     let here = mounted.at.parent().expect("BUG: it is mounted at /");
-    let programs = RUNS.map(|run| example(run[0]).get_program().to_owned()).into_iter().collect::<BTreeSet<_>>();
+    let programs = RUNS
+        .map(|run| example(run[0]).get_program().to_owned())
+        .into_iter()
+        .collect::<BTreeSet<_>>();
     assert!(Command::new("cp").args(programs).arg(here).status().unwrap().success());
     let lines = |text: &[u8]| {
-        let mut lines: Vec<_> = String::from_utf8_lossy(text).split_inclusive('\n').map(str::to_owned).collect();
+        let mut lines: Vec<_> =
+            String::from_utf8_lossy(text).split_inclusive('\n').map(str::to_owned).collect();
         lines.sort_unstable();
         lines
     };
     as_nobody(|| {
         let outcomes = RUNS.map(|run| {
-            let output = Command::new(here.join(run[0])).args(&run[1..]).current_dir(&tree).output().unwrap();
+            let output = Command::new(here.join(run[0]))
+                .args(&run[1..])
+                .current_dir(&tree)
+                .output()
+                .unwrap();
             (lines(&output.stdout), lines(&output.stderr), output.status.code())
         });
         outcomes.into()

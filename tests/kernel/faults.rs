@@ -7,8 +7,8 @@ use crate::support::scratch::Scratch;
 use crate::trap::{self, At, Fault};
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, Order, ReadDir};
 use libc::{
-    EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat, SYS_readlinkat,
-    SYS_statx, c_int, c_long,
+    EINTR, EIO, ENOENT, EPERM, SYS_fstatfs, SYS_getdents64, SYS_lseek, SYS_newfstatat, SYS_openat,
+    SYS_readlinkat, SYS_statx, c_int, c_long,
 };
 use rustix::fd::OwnedFd;
 use rustix::fs::{RawDir, SeekFrom, StatxFlags, seek};
@@ -81,7 +81,8 @@ fn failed_getdents64_comes_once_after_what_came_before() {
         let calls = trap::made();
         for fault in Fault::sweep(SYS_getdents64, calls) {
             let expected = crowd.until(fault.first(), fault.errno);
-            let expected_calls = if fault.errno == EINTR { calls + fault.interruptions() } else { fault.first() };
+            let expected_calls =
+                if fault.errno == EINTR { calls + fault.interruptions() } else { fault.first() };
 
             fault.set();
             let mut entries = rewound(&dir, &mut buffer);
@@ -94,7 +95,11 @@ fn failed_getdents64_comes_once_after_what_came_before() {
             }
             trap::count(SYS_getdents64);
             entries.rewind().unwrap();
-            assert_eq!(Scan::of(&mut entries), crowd.all(), "{fault}: entries are missing after a rewind");
+            assert_eq!(
+                Scan::of(&mut entries),
+                crowd.all(),
+                "{fault}: entries are missing after a rewind"
+            );
             assert_eq!(trap::made(), calls, "{fault}");
 
             fault.set();
@@ -102,7 +107,9 @@ fn failed_getdents64_comes_once_after_what_came_before() {
             assert_eq!(trap::made(), expected_calls, "{fault}");
             match expected.end {
                 End::Error(_) => assert_eq!(errno(&count.unwrap_err()), fault.errno, "{fault}"),
-                End::Complete | End::Removed => assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}"),
+                End::Complete | End::Removed => {
+                    assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}")
+                }
             }
         }
     });
@@ -137,11 +144,19 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
                 expected.found.truncate(came_before);
                 expected_calls = fault.first();
             }
-            assert_eq!(listed, expected.sorted(Order::Bytes), "{fault}: not what came before, sorted");
+            assert_eq!(
+                listed,
+                expected.sorted(Order::Bytes),
+                "{fault}: not what came before, sorted"
+            );
             assert_eq!(trap::made(), expected_calls, "{fault}");
             trap::count(SYS_getdents64);
             let listed = Scan::by_listing(&mut listing, rewound());
-            assert_eq!(listed, crowd.all().sorted(Order::Bytes), "{fault}: the listing is reusable");
+            assert_eq!(
+                listed,
+                crowd.all().sorted(Order::Bytes),
+                "{fault}: the listing is reusable"
+            );
             assert_eq!(trap::made(), calls, "{fault}");
         }
     });
@@ -154,7 +169,9 @@ fn failed_seek_keeps_position() {
         let crowd = Crowd::new(scratch);
         let dir = crowd.open();
         let mut buffer = Buffer::with_capacity(0);
-        for fault in Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR) {
+        for fault in
+            Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR)
+        {
             let fail_to_rewind = |entries: &mut Entries<'_>| {
                 fault.set();
                 assert_eq!(errno(&entries.rewind().unwrap_err()), fault.errno);
@@ -165,7 +182,10 @@ fn failed_seek_keeps_position() {
             let first = entries.next().unwrap().unwrap().name().to_vec();
             fail_to_rewind(&mut entries);
             let rest = Scan::of(&mut entries);
-            assert_eq!((first, rest.found), (crowd.all().found[0].name.clone(), crowd.all().found[1..].to_vec()));
+            assert_eq!(
+                (first, rest.found),
+                (crowd.all().found[0].name.clone(), crowd.all().found[1..].to_vec())
+            );
 
             fail_to_rewind(&mut entries);
             assert_eq!(Scan::of(&mut entries), Scan { found: vec![], end: End::Complete });
@@ -185,36 +205,45 @@ fn failed_seek_keeps_position() {
 /// empty, as for `std`.
 #[test]
 fn what_cannot_be_rewound_at_its_end_is_empty() {
-    trapped("faults::what_cannot_be_rewound_at_its_end_is_empty", &[SYS_lseek, SYS_getdents64], |scratch| {
-        let crowd = Crowd::new(scratch);
-        let (dir, mut listing) = (crowd.open(), Listing::new());
-        assert_eq!(Scan::of(&mut Entries::new(&dir, &mut Buffer::new())), crowd.all());
-        for fault in Fault::sweep(SYS_lseek, 1).filter(|fault| fault.at == At::Every && fault.errno != EINTR) {
-            fault.set();
-            listing.read(&dir).unwrap();
-            assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
-
-            trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
-            trap::refuse(SYS_lseek, fault.errno);
-            let mut lent = lendir::read_dir(crowd.path).unwrap();
-            for _ in 0..2 {
-                assert!(lent.next().unwrap().is_none());
-                lent.read_into(&mut listing).unwrap();
+    trapped(
+        "faults::what_cannot_be_rewound_at_its_end_is_empty",
+        &[SYS_lseek, SYS_getdents64],
+        |scratch| {
+            let crowd = Crowd::new(scratch);
+            let (dir, mut listing) = (crowd.open(), Listing::new());
+            assert_eq!(Scan::of(&mut Entries::new(&dir, &mut Buffer::new())), crowd.all());
+            for fault in Fault::sweep(SYS_lseek, 1)
+                .filter(|fault| fault.at == At::Every && fault.errno != EINTR)
+            {
+                fault.set();
+                listing.read(&dir).unwrap();
                 assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
+
+                trap::fail(SYS_getdents64, 0, |_| true); // it finds nothing
+                trap::refuse(SYS_lseek, fault.errno);
+                let mut lent = lendir::read_dir(crowd.path).unwrap();
+                for _ in 0..2 {
+                    assert!(lent.next().unwrap().is_none());
+                    lent.read_into(&mut listing).unwrap();
+                    assert_eq!((listing.len(), trap::made()), (0, 1), "{fault}");
+                }
+                lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
+                assert_eq!((listing.len(), trap::made()), (0, 2), "{fault}");
+                // Of one that came from outside, nobody knows what comes before.
+                let mut from_outside = ReadDir::from(crowd.open());
+                for _ in 0..2 {
+                    assert_eq!(
+                        errno(&from_outside.read_into(&mut listing).unwrap_err()),
+                        fault.errno
+                    );
+                    assert!(from_outside.next().unwrap().is_none());
+                }
+                trap::count(SYS_lseek);
+                from_outside.read_into(&mut listing).unwrap();
+                assert_eq!((listing.len(), trap::made()), (2000, 1));
             }
-            lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
-            assert_eq!((listing.len(), trap::made()), (0, 2), "{fault}");
-            // Of one that came from outside, nobody knows what comes before.
-            let mut from_outside = ReadDir::from(crowd.open());
-            for _ in 0..2 {
-                assert_eq!(errno(&from_outside.read_into(&mut listing).unwrap_err()), fault.errno);
-                assert!(from_outside.next().unwrap().is_none());
-            }
-            trap::count(SYS_lseek);
-            from_outside.read_into(&mut listing).unwrap();
-            assert_eq!((listing.len(), trap::made()), (2000, 1));
-        }
-    });
+        },
+    );
 }
 
 type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
@@ -223,8 +252,15 @@ type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 #[test]
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
-    const CALLS: [c_long; 7] =
-        [SYS_openat, SYS_fstatfs, SYS_lseek, SYS_newfstatat, SYS_statx, SYS_readlinkat, SYS_getdents64];
+    const CALLS: [c_long; 7] = [
+        SYS_openat,
+        SYS_fstatfs,
+        SYS_lseek,
+        SYS_newfstatat,
+        SYS_statx,
+        SYS_readlinkat,
+        SYS_getdents64,
+    ];
     trapped(TEST, &CALLS, |scratch| {
         let crowd = Crowd::new(scratch);
         let path = crowd.path;
@@ -233,10 +269,14 @@ fn other_failed_calls_return_their_error() {
         let (dir, mut buffer) = (crowd.open(), Buffer::new());
         let (beside, mut memory) = (crowd.open(), Buffer::new());
         let mut entries = Entries::new(&beside, &mut memory);
-        let (mut owned, mut rewinding) = (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
+        let (mut owned, mut rewinding) =
+            (lendir::read_dir(path).unwrap(), lendir::read_dir(path).unwrap());
         let entry = owned.next().unwrap().expect("the directory lists no entry");
         let mut process = lendir::read_dir("/proc/self").unwrap();
-        let link = process.find(|entry| entry.name() == b"root").unwrap().expect("/proc/self has no `root`");
+        let link = process
+            .find(|entry| entry.name() == b"root")
+            .unwrap()
+            .expect("/proc/self has no `root`");
         entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
         let mut table: [(&str, c_long, Operation<'_>); 11] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
@@ -263,7 +303,8 @@ fn other_failed_calls_return_their_error() {
             for fault in Fault::sweep(*call, 3) {
                 fault.set();
                 let answers = [(); 3].map(|()| operation().map_err(|error| errno(&error)));
-                let expected = [1, 2, 3].map(|number| if fault.is_seen_at(number) { Err(fault.errno) } else { Ok(()) });
+                let expected = [1, 2, 3]
+                    .map(|number| if fault.is_seen_at(number) { Err(fault.errno) } else { Ok(()) });
                 assert_eq!(answers, expected, "{title}: {fault}");
                 assert_eq!(trap::made(), 3 + fault.interruptions(), "{title}: {fault}");
             }

@@ -41,9 +41,11 @@ pub static LAYERED: [FileSystem; 7] = [
     line("ext4, 128-byte inodes",    Written, HASHED,    "mkfs.ext4 -q -I 128 image 256M; mount -o loop image at"),
 ];
 
-pub static HIDING_PROC: FileSystem = line("proc, hidepid=2", PROC, NO_MARKER, "mount -t proc -o hidepid=2 none at");
+pub static HIDING_PROC: FileSystem =
+    line("proc, hidepid=2", PROC, NO_MARKER, "mount -t proc -o hidepid=2 none at");
 
-const PROC: Contents = kernel(&["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"], false);
+const PROC: Contents =
+    kernel(&["sys/kernel", "sys/vm", "sys/net/ipv4", "self/attr", "1/ns"], false);
 const SYS: Contents = kernel(&["class/tty", "class/net/lo", "devices/system/cpu", "kernel"], false);
 const CGROUP: Contents = kernel(&["."], true);
 const DEV: Contents = kernel(&[], true);
@@ -72,8 +74,10 @@ const NO_MARKER: Marker = None;
 const MAX: Marker = Some((i32::MAX as u64, (0, 0)));
 const MAX_SINCE_6_14: Marker = Some((i32::MAX as u64, (6, 14)));
 /// The marker of ext2, ext3 and ext4 for a process of this width.
-const HASHED: Marker =
-    Some((if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 }, (0, 0)));
+const HASHED: Marker = Some((
+    if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 },
+    (0, 0),
+));
 
 /// A file system and how to mount it; [`mounted`](Self::mounted) does.
 pub struct FileSystem {
@@ -85,7 +89,12 @@ pub struct FileSystem {
     pub has_types: bool,
 }
 
-const fn line(name: &'static str, contents: Contents, marker: Marker, script: &'static str) -> FileSystem {
+const fn line(
+    name: &'static str,
+    contents: Contents,
+    marker: Marker,
+    script: &'static str,
+) -> FileSystem {
     FileSystem { name, contents, script, marker, has_types: true }
 }
 
@@ -95,13 +104,19 @@ impl FileSystem {
     }
 
     pub fn named(name: &str) -> &'static Self {
-        FILE_SYSTEMS.iter().chain(&LAYERED).find(|system| system.name == name).expect("BUG: no line has this name")
+        FILE_SYSTEMS
+            .iter()
+            .chain(&LAYERED)
+            .find(|system| system.name == name)
+            .expect("BUG: no line has this name")
     }
 
     /// The cookie of the last entry, if it means the end on this kernel.
     pub fn end_cookie(&self) -> Option<u64> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        let mut release = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+        let mut release = release
+            .split(|c: char| !c.is_ascii_digit())
+            .map_while(|number| number.parse::<u32>().ok());
         let release = (release.next().unwrap_or(0), release.next().unwrap_or(0));
         self.marker.filter(|(_, since)| release >= *since).map(|(cookie, _)| cookie)
     }

@@ -154,6 +154,12 @@ fn connect(point: &Path) -> io::Result<File> {
     unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     let device = File::options().read(true).write(true).open("/dev/fuse")?;
     let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
-    mount("lendir", point, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: an inner NUL"))?;
+    mount(
+        "lendir",
+        point,
+        "fuse",
+        MountFlags::empty(),
+        &*CString::new(options).expect("BUG: an inner NUL"),
+    )?;
     Ok(device)
 }

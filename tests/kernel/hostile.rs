@@ -24,10 +24,15 @@ fn every_scenario_ends_as_stated() {
         let mut table = scenarios();
         if !long_names_pass() {
             machine::skip("hostile server: names over 1024 bytes", LONG_NAMES);
-            table.retain(|scenario| !scenario.entries().iter().any(|entry| (1025..4096).contains(&entry.name.len())));
+            table.retain(|scenario| {
+                !scenario.entries().iter().any(|entry| (1025..4096).contains(&entry.name.len()))
+            });
         }
         let batches = [Batch::Full, Batch::One];
-        let directories = table.iter().flat_map(|scenario| batches.map(|batch| scenario.directory(batch))).collect();
+        let directories = table
+            .iter()
+            .flat_map(|scenario| batches.map(|batch| scenario.directory(batch)))
+            .collect();
         let server = Server::mount(directories).unwrap();
         let mut listings = ORDERS.map(|order| (order, Listing::with_order(order)));
         for (number, scenario) in table.iter().enumerate() {
@@ -38,7 +43,11 @@ fn every_scenario_ends_as_stated() {
                 check_seek(scenario, &path, &case);
                 check_listings(scenario, &mut listings, &path, &case);
                 if cfg!(target_env = "gnu") {
-                    assert_eq!(Scan::by_std(&path), scenario.expected(scenario.std).bare(), "{case}, std");
+                    assert_eq!(
+                        Scan::by_std(&path),
+                        scenario.expected(scenario.std).bare(),
+                        "{case}, std"
+                    );
                 }
             }
         }
@@ -70,12 +79,20 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
     for (order, listing) in &mut *listings {
         let dir = lendir::open(path).unwrap();
         let expected = expected.clone();
-        let expected = if *order == Order::Path { expected.resolved(|_| FileType::RegularFile) } else { expected };
+        let expected = if *order == Order::Path {
+            expected.resolved(|_| FileType::RegularFile)
+        } else {
+            expected
+        };
         let expected = expected.sorted(*order);
         assert_eq!(Scan::by_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
         // Wherever the dots came, it stands at its end.
         if scenario.cookie.is_none() && matches!(scenario.lendir, Outcome::All) {
-            assert_eq!(Scan::by_listing(listing, &dir), expected, "{case}, a second listing by {order:?}");
+            assert_eq!(
+                Scan::by_listing(listing, &dir),
+                expected,
+                "{case}, a second listing by {order:?}"
+            );
         }
     }
 }
@@ -92,7 +109,9 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) {
             Ok(_) => sought.unwrap(),
             Err(_) => assert_eq!(errno(&sought.unwrap_err()), EINVAL, "{case}"),
         }
-        if let (None, Outcome::All, Some(following)) = (scenario.cookie, scenario.lendir, all.get(number + 1)) {
+        if let (None, Outcome::All, Some(following)) =
+            (scenario.cookie, scenario.lendir, all.get(number + 1))
+        {
             assert_eq!(entries.next().unwrap().unwrap().name(), following.name, "{case}");
         }
     }
@@ -106,7 +125,8 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
             let directory = when("no dots", files).directory(Batch::Full);
             Directory { is_nonseekable: true, ..directory }
         };
-        let server = Server::mount(vec![directory(vec![]), directory(vec![file("a"), file("b")])]).unwrap();
+        let server =
+            Server::mount(vec![directory(vec![]), directory(vec![file("a"), file("b")])]).unwrap();
         let mut listing = Listing::new();
         for (number, entries) in [0, 2].into_iter().enumerate() {
             let path = server.path(number);
@@ -122,7 +142,8 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
             let mut dir = lendir::read_dir(&path).unwrap();
             assert_eq!(dir.count().unwrap(), entries as u64);
             let again = dir.read_into(&mut listing);
-            let refused = again.and_then(|()| ReadDir::from(fd).read_into(&mut listing)).unwrap_err();
+            let refused =
+                again.and_then(|()| ReadDir::from(fd).read_into(&mut listing)).unwrap_err();
             assert_eq!((errno(&refused), refused.path() == path), (ESPIPE, entries > 0));
             assert!(listing.is_empty());
 
@@ -135,7 +156,10 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
                 |dir, listing| {
                     let count = dir.count().unwrap();
                     let read = dir.read_into(listing);
-                    assert_eq!(read.map_err(|error| errno(&error)), if count == 0 { Ok(()) } else { Err(ESPIPE) });
+                    assert_eq!(
+                        read.map_err(|error| errno(&error)),
+                        if count == 0 { Ok(()) } else { Err(ESPIPE) }
+                    );
                     count
                 },
                 |_, _| 0, // which leaves it to the walk
@@ -152,7 +176,11 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
                 assert!(count == entries as u64 || number >= 3, "way {number}: {count} entries");
                 // What was fetched and not lent cannot be read again.
                 let rest = walk.next().map(|dir| dir.is_none()).map_err(|error| errno(&error));
-                assert_eq!(rest, if number == 4 && count > 0 { Err(ESPIPE) } else { Ok(true) }, "way {number}");
+                assert_eq!(
+                    rest,
+                    if number == 4 && count > 0 { Err(ESPIPE) } else { Ok(true) },
+                    "way {number}"
+                );
                 assert!(walk.next().unwrap().is_none());
             }
         }
@@ -172,8 +200,11 @@ pub fn long_names_pass() -> bool {
 #[test]
 fn types_are_passed_on_or_resolved() {
     served("hostile::types_are_passed_on_or_resolved", 60, || {
-        let answers = (0..16).map(|d_type| Answer::Record(Record { d_type, ..record(&[b'a' + d_type]) })).collect();
-        let server = Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
+        let answers = (0..16)
+            .map(|d_type| Answer::Record(Record { d_type, ..record(&[b'a' + d_type]) }))
+            .collect();
+        let server =
+            Server::mount(vec![when("every `d_type`", answers).directory(Batch::Full)]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
         let mut buffer = Buffer::new();
         let mut listing = Listing::new();

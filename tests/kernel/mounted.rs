@@ -89,7 +89,8 @@ fn run_script(script: &str, scratch: &Path) -> Result<Process, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("/bin/sh");
     shell.args(["-ec", script]).current_dir(scratch).env("PATH", format!("{path}:/usr/sbin:/sbin"));
-    let mut shell = Process::start(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()));
+    let mut shell =
+        Process::start(shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()));
     let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev());
     while device(&scratch.join("at")).ok() == device(scratch).ok() {
         match shell.0.try_wait() {

@@ -93,7 +93,11 @@ fn living_processes_come_once_while_others_fork() {
             seen_in_all.extend(pids);
         }
     }
-    assert!(seen_in_all.len() > staying.len() + 100, "only {} processes came and went", seen_in_all.len());
+    assert!(
+        seen_in_all.len() > staying.len() + 100,
+        "only {} processes came and went",
+        seen_in_all.len()
+    );
 }
 
 const CROWD: usize = 600;
@@ -102,7 +106,9 @@ const CROWD: usize = 600;
 fn be_a_crowd() {
     let _descriptors: Vec<_> = (0..CROWD).map(|_| File::open("/dev/null").unwrap()).collect();
     let sleep = || thread::sleep(Duration::from_secs(1000));
-    let threads: Vec<_> = (0..CROWD).map(|_| thread::Builder::new().stack_size(65536).spawn(sleep).unwrap()).collect();
+    let threads: Vec<_> = (0..CROWD)
+        .map(|_| thread::Builder::new().stack_size(65536).spawn(sleep).unwrap())
+        .collect();
     for thread in threads {
         thread.join().unwrap();
     }
@@ -149,7 +155,8 @@ fn map_files_are_refused_while_reading() {
         for _ in 0..2 {
             let error = entries.next().expect_err("the kernel did not refuse");
             assert_eq!(errno(&error), EACCES);
-            (0..2).for_each(|_| assert!(entries.next().unwrap().is_none() && !entries.is_removed()));
+            (0..2)
+                .for_each(|_| assert!(entries.next().unwrap().is_none() && !entries.is_removed()));
             entries.rewind().unwrap();
         }
         let error = listing.read(&map_files).expect_err("the kernel did not refuse");
@@ -174,10 +181,15 @@ fn hidepid_hides_the_processes_of_others() {
                 let mut entries = Entries::new(&proc, &mut buffer);
                 let pids = pids(&mut entries);
                 for pid in [own.id(), std::process::id()] {
-                    assert_eq!(pids.iter().filter(|seen| **seen == pid).count(), 1, "{pid} in {pids:?}");
+                    assert_eq!(
+                        pids.iter().filter(|seen| **seen == pid).count(),
+                        1,
+                        "{pid} in {pids:?}"
+                    );
                 }
                 assert!(!pids.contains(&foreign.id()) && !pids.contains(&1), "{pids:?}");
-                let error = lendir::openat(&proc, foreign.id().to_string()).expect_err("the process is not hidden");
+                let error = lendir::openat(&proc, foreign.id().to_string())
+                    .expect_err("the process is not hidden");
                 assert_eq!(errno(&error), ENOENT);
             });
             // Root sees all of them through the same mount.

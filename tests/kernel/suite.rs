@@ -39,9 +39,21 @@ const CASES: [Case; 18] = [
     case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_come_back_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
     case("sorted", Asks::Reading, reading::listing_is_sorted),
-    case("sorted, from the middle", Asks::Reading, reading::listing_begins_where_the_descriptor_stands),
-    case("buffers, marker", Asks::Reading, reading::every_buffer_reads_the_same_and_so_does_a_marker),
-    case("seek, rewind", Asks::Reading, reading::seek_resumes_after_each_cookie_and_rewind_begins_again),
+    case(
+        "sorted, from the middle",
+        Asks::Reading,
+        reading::listing_begins_where_the_descriptor_stands,
+    ),
+    case(
+        "buffers, marker",
+        Asks::Reading,
+        reading::every_buffer_reads_the_same_and_so_does_a_marker,
+    ),
+    case(
+        "seek, rewind",
+        Asks::Reading,
+        reading::seek_resumes_after_each_cookie_and_rewind_begins_again,
+    ),
     case("walk beside `std`", Asks::Reading, walks::walks_tell_what_std_tells),
     case("walk, half read", Asks::Reading, walks::half_read_directories_hide_nothing),
     case("walk, half removed", Asks::Removing, removing::half_removed_directories_hide_nothing),
@@ -49,7 +61,11 @@ const CASES: [Case; 18] = [
     case("removed", Asks::Removing, removing::removed_directory_says_so),
     case("signals", Asks::OurContents, churn::scans_are_complete_despite_signals),
     case("churn", Asks::Changing, churn::what_stays_comes_once_beside_churn),
-    case("emptied midway", Asks::Changing, churn::only_tmpfs_begins_again_when_all_the_rest_is_removed),
+    case(
+        "emptied midway",
+        Asks::Changing,
+        churn::only_tmpfs_begins_again_when_all_the_rest_is_removed,
+    ),
     case("walk, signals", Asks::OurContents, walks::walks_are_complete_despite_signals),
     case("walk, churn", Asks::Changing, walks::what_stays_is_told_once_while_others_come_and_go),
     case("walk, `rm -r`", Asks::Changing, walks::tree_is_removed_while_others_add_remove_and_swap),
@@ -63,8 +79,11 @@ const fn case(name: &'static str, asks: Asks, run: fn(&Mounted)) -> Case {
 fn every_file_system_passes_every_case() {
     let _watchdog = machine::watchdog();
     let rows: Vec<Row> = thread::scope(|scope| {
-        let rows: Vec<_> = FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
-        rows.into_iter().map(|row| row.join().expect("BUG: a case panicked outside of its guard")).collect()
+        let rows: Vec<_> =
+            FILE_SYSTEMS.iter().map(|system| scope.spawn(|| Row::of(system))).collect();
+        rows.into_iter()
+            .map(|row| row.join().expect("BUG: a case panicked outside of its guard"))
+            .collect()
     });
     if let Some(scoreboard) = std::env::var_os("LENDIR_SCOREBOARD") {
         std::fs::write(scoreboard, table_of(&rows)).unwrap();
@@ -122,7 +141,8 @@ impl Row {
 
 fn table_of(rows: &[Row]) -> String {
     let heads: Vec<_> = CASES.iter().map(|case| case.name).collect();
-    let mut table = format!("| file system | {} |\n|---|{}", heads.join(" | "), "---|".repeat(CASES.len()));
+    let mut table =
+        format!("| file system | {} |\n|---|{}", heads.join(" | "), "---|".repeat(CASES.len()));
     let sign = |verdict: &Verdict| match verdict {
         Verdict::Passed => "yes",
         Verdict::Failed => "**no**",

@@ -97,7 +97,14 @@ static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 
 /// From now on `call` fails with `errno` if `fails` returns true for its number. The first call is number 1.
 pub fn fail(call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'static) {
-    *plan() = Some(Plan { call, errno, fails: Box::new(fails), made: 0, hides_types: false, refused: None });
+    *plan() = Some(Plan {
+        call,
+        errno,
+        fails: Box::new(fails),
+        made: 0,
+        hides_types: false,
+        refused: None,
+    });
 }
 
 /// From now on every call goes through, and each `call` is counted.
@@ -133,20 +140,32 @@ pub struct Trap(());
 
 /// Sets the trap for these `calls`, each of which takes five arguments at most, in this thread and those it starts.
 pub fn set(calls: &[c_long]) -> io::Result<Trap> {
-    let step = |code: u32, jt, jf, k| sock_filter { code: u16::try_from(code).expect("BUG: over 16 bits"), jt, jf, k };
+    let step = |code: u32, jt, jf, k| sock_filter {
+        code: u16::try_from(code).expect("BUG: over 16 bits"),
+        jt,
+        jf,
+        k,
+    };
     let load = |offset| step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
-    let skip_if = |value, yes, no| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, value);
+    let skip_if =
+        |value, yes, no| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, value);
     let answer = |action| step(libc::BPF_RET | libc::BPF_K, 0, 0, action);
 
     // `struct seccomp_data`: the call's number at 0, its sixth argument at 56, low half first on a little-endian machine.
     let mut filter = vec![load(56), skip_if(OWN, 0, 1), answer(libc::SECCOMP_RET_ALLOW), load(0)];
     for &call in calls {
-        filter.push(skip_if(u32::try_from(call).expect("BUG: a system call's number beyond `u32`"), 0, 1));
+        filter.push(skip_if(
+            u32::try_from(call).expect("BUG: a system call's number beyond `u32`"),
+            0,
+            1,
+        ));
         filter.push(answer(libc::SECCOMP_RET_TRAP));
     }
     filter.push(answer(libc::SECCOMP_RET_ALLOW));
-    let program =
-        sock_fprog { len: u16::try_from(filter.len()).expect("BUG: over 16 bits"), filter: filter.as_mut_ptr() };
+    let program = sock_fprog {
+        len: u16::try_from(filter.len()).expect("BUG: over 16 bits"),
+        filter: filter.as_mut_ptr(),
+    };
 
     // SAFETY: zeros are a valid `sigaction`.
     let action = unsafe {
@@ -161,7 +180,11 @@ pub fn set(calls: &[c_long]) -> io::Result<Trap> {
     // - `on_trap` has the signature that SA_SIGINFO requires. It runs only in place of a system call: see `PLAN`.
     let failed = unsafe {
         libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) != 0
-            || libc::prctl(libc::PR_SET_SECCOMP, c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const program) != 0
+            || libc::prctl(
+                libc::PR_SET_SECCOMP,
+                c_ulong::from(libc::SECCOMP_MODE_FILTER),
+                &raw const program,
+            ) != 0
     };
     if failed { Err(io::Error::last_os_error()) } else { Ok(Trap(())) }
 }
@@ -181,12 +204,18 @@ extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let answer = match plan.as_mut().filter(|plan| plan.call == call) {
         Some(plan) => {
             plan.made += 1;
-            if (plan.fails)(plan.made) { -c_long::from(plan.errno) } else { go_through(call, arguments) }
+            if (plan.fails)(plan.made) {
+                -c_long::from(plan.errno)
+            } else {
+                go_through(call, arguments)
+            }
         }
-        None => match plan.as_ref().and_then(|plan| plan.refused).filter(|refused| refused.0 == call) {
-            Some((_, errno)) => -c_long::from(errno),
-            None => go_through(call, arguments),
-        },
+        None => {
+            match plan.as_ref().and_then(|plan| plan.refused).filter(|refused| refused.0 == call) {
+                Some((_, errno)) => -c_long::from(errno),
+                None => go_through(call, arguments),
+            }
+        }
     };
     if call == libc::SYS_getdents64 && plan.as_ref().is_some_and(|plan| plan.hides_types) {
         hide(arguments[1] as *mut u8, usize::try_from(answer).unwrap_or(0));
@@ -198,7 +227,9 @@ fn go_through(call: c_long, arguments: [c_long; 5]) -> c_long {
     let [first, second, third, fourth, fifth] = arguments;
     // SAFETY: the same call with the same arguments as the one that was trapped.
     match unsafe { libc::syscall(call, first, second, third, fourth, fifth, c_long::from(OWN)) } {
-        -1 => -c_long::from(io::Error::last_os_error().raw_os_error().expect("BUG: -1 without an errno")),
+        -1 => -c_long::from(
+            io::Error::last_os_error().raw_os_error().expect("BUG: -1 without an errno"),
+        ),
         answer => answer,
     }
 }
@@ -220,18 +251,22 @@ fn hide(records: *mut u8, len: usize) {
 #[cfg(target_arch = "x86_64")]
 fn registers(context: &ucontext_t) -> (c_long, [c_long; 5]) {
     use libc::{REG_R8, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RSI};
-    let register = |number: c_int| context.uc_mcontext.gregs[usize::try_from(number).expect("BUG: a negative index")];
+    let register = |number: c_int| {
+        context.uc_mcontext.gregs[usize::try_from(number).expect("BUG: a negative index")]
+    };
     (register(REG_RAX), [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8].map(register))
 }
 
 #[cfg(target_arch = "x86_64")]
 fn set_answer(context: &mut ucontext_t, answer: c_long) {
-    context.uc_mcontext.gregs[usize::try_from(libc::REG_RAX).expect("BUG: a negative index")] = answer;
+    context.uc_mcontext.gregs[usize::try_from(libc::REG_RAX).expect("BUG: a negative index")] =
+        answer;
 }
 
 #[cfg(target_arch = "aarch64")]
 fn registers(context: &ucontext_t) -> (c_long, [c_long; 5]) {
-    let register = |number: usize| c_long::from_ne_bytes(context.uc_mcontext.regs[number].to_ne_bytes());
+    let register =
+        |number: usize| c_long::from_ne_bytes(context.uc_mcontext.regs[number].to_ne_bytes());
     (register(8), [0, 1, 2, 3, 4].map(register))
 }
 

@@ -81,7 +81,10 @@ impl Way {
     /// What it must lend, in a sorted walk in this order.
     fn by_std(self, root: &Path) -> impl Iterator<Item = Visit> {
         let visits = by_std(root, self.second_visits, |_| self.plan());
-        visits.into_iter().map(move |visit| Visit { path: visit.path.strip_prefix(root).unwrap().into(), ..visit })
+        visits.into_iter().map(move |visit| Visit {
+            path: visit.path.strip_prefix(root).unwrap().into(),
+            ..visit
+        })
     }
 }
 
@@ -147,7 +150,10 @@ impl Told {
         self
     }
 
-    pub fn with_errors<P: Into<PathBuf>>(mut self, errors: impl IntoIterator<Item = (P, c_int)>) -> Self {
+    pub fn with_errors<P: Into<PathBuf>>(
+        mut self,
+        errors: impl IntoIterator<Item = (P, c_int)>,
+    ) -> Self {
         self.errors = errors.into_iter().map(|(path, errno)| (path.into(), errno)).collect();
         self.errors.sort_unstable();
         self
@@ -215,7 +221,8 @@ fn check_ways<'t>(tree: &Path, expected: impl Fn(Way) -> &'t Told, what: &str) {
 /// `rm -r` on the second visits. It never leaves the tree: it removes each name from the directory that it was read from, and
 /// follows no link. It skips what others add, remove or swap meanwhile.
 pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
-    let is_of_others = |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
+    let is_of_others =
+        |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
     let remove = |dir: BorrowedFd<'_>, name: &CStr, flags| match unlinkat(dir, name, flags) {
         Err(errno) if !is_of_others(errno) => Err(errno),
         _ => Ok(()),
@@ -225,7 +232,9 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
         let mut dir = match walk.next() {
             Ok(Some(dir)) => dir,
             Ok(None) => return Ok(()),
-            Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => continue,
+            Err(error) if Errno::from_io_error(error.io_error()).is_some_and(is_of_others) => {
+                continue;
+            }
             Err(error) => return Err(error.into()),
         };
         if let Some((parent, name)) = dir.parent_and_name() {

@@ -14,9 +14,14 @@ fn it_ends_when_all_return_early() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
-        let _ = begin(&tree, second_visits, max_open).run_parallel(thread_rng().gen_range(1..5), |worker| {
-            (0..thread_rng().gen_range(0..8)).take_while(|_| worker.next().unwrap().is_some()).count()
-        });
+        let _ = begin(&tree, second_visits, max_open).run_parallel(
+            thread_rng().gen_range(1..5),
+            |worker| {
+                (0..thread_rng().gen_range(0..8))
+                    .take_while(|_| worker.next().unwrap().is_some())
+                    .count()
+            },
+        );
     });
 }
 
@@ -38,7 +43,12 @@ fn panic_is_passed_on_when_all_have_returned() {
         let (second_visits, max_open) = any_way();
         let panic_at = thread_rng().gen_range(0..DIRECTORIES);
         let panics = panic_at..panic_at + thread_rng().gen_range(1..3);
-        endings::panic(begin(&tree, second_visits, max_open), thread_rng().gen_range(1..5), panics, &|_, _| ());
+        endings::panic(
+            begin(&tree, second_visits, max_open),
+            thread_rng().gen_range(1..5),
+            panics,
+            &|_, _| (),
+        );
     });
 }
 
@@ -61,10 +71,13 @@ fn state_whose_clone_panics_hangs_nothing() {
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let fuse = Fuse(Arc::new(AtomicUsize::new(thread_rng().gen_range(1..30))));
-        let options = WalkDirs::options().second_visits(second_visits).max_open(max_open).with_state(fuse);
+        let options =
+            WalkDirs::options().second_visits(second_visits).max_open(max_open).with_state(fuse);
         let walk = options.open(tree.path()).unwrap();
         let parallel = AssertUnwindSafe(|| {
-            walk.run_parallel(thread_rng().gen_range(1..5), |worker| while worker.next().unwrap().is_some() {})
+            walk.run_parallel(thread_rng().gen_range(1..5), |worker| {
+                while worker.next().unwrap().is_some() {}
+            })
         });
         let _ = catch_unwind(parallel);
     });

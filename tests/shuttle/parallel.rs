@@ -76,10 +76,13 @@ fn every_directory_comes_once_and_in_order() {
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let clock = Clock::new();
-        let parts = begin(&tree, second_visits, max_open).run_parallel(thread_rng().gen_range(2..5), |worker| {
-            let visit = || clock.visit(worker, tree.path(), read_all).unwrap();
-            iter::from_fn(visit).collect::<Vec<_>>()
-        });
+        let parts = begin(&tree, second_visits, max_open).run_parallel(
+            thread_rng().gen_range(2..5),
+            |worker| {
+                let visit = || clock.visit(worker, tree.path(), read_all).unwrap();
+                iter::from_fn(visit).collect::<Vec<_>>()
+            },
+        );
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
         assert_eq!(stamps.len(), if second_visits { 2 * DIRECTORIES } else { DIRECTORIES });
         stamps::check(tree.path(), second_visits, &stamps);
@@ -99,7 +102,9 @@ fn a_thread_starts_for_each_core() {
             let mut lent = 0;
             while let Some(_dir) = worker.next().unwrap() {
                 lent += 1;
-                (0..20).take_while(|_| begun.load(SeqCst) < CORES).for_each(|_| thread::yield_now());
+                (0..20)
+                    .take_while(|_| begun.load(SeqCst) < CORES)
+                    .for_each(|_| thread::yield_now());
             }
             lent
         });
@@ -117,19 +122,22 @@ fn what_threads_leave_goes_to_the_others() {
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
         let (clock, one_stays) = (Clock::new(), AtomicBool::new(false));
-        let parts = begin(&tree, second_visits, max_open).run_parallel(thread_rng().gen_range(2..5), |worker| {
-            let stays = !one_stays.swap(true, SeqCst);
-            let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
-            let visit = || {
-                let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
-                    0 => |_| (),
-                    1 => |mut dir| assert!(dir.next().is_ok()),
-                    _ => read_all,
+        let parts = begin(&tree, second_visits, max_open).run_parallel(
+            thread_rng().gen_range(2..5),
+            |worker| {
+                let stays = !one_stays.swap(true, SeqCst);
+                let steps = if stays { usize::MAX } else { thread_rng().gen_range(0..8) };
+                let visit = || {
+                    let look: fn(Dir<'_>) = match thread_rng().gen_range(0..3) {
+                        0 => |_| (),
+                        1 => |mut dir| assert!(dir.next().is_ok()),
+                        _ => read_all,
+                    };
+                    clock.visit(worker, tree.path(), look).unwrap()
                 };
-                clock.visit(worker, tree.path(), look).unwrap()
-            };
-            iter::from_fn(visit).take(steps).collect::<Vec<_>>()
-        });
+                iter::from_fn(visit).take(steps).collect::<Vec<_>>()
+            },
+        );
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
         assert_eq!(stamps.len(), if second_visits { 2 * DIRECTORIES } else { DIRECTORIES });
         stamps::check(tree.path(), second_visits, &stamps);
@@ -143,33 +151,36 @@ fn what_threads_leave_goes_to_the_others() {
 fn levels_above_a_lost_one_come_again() {
     let tree = Tree::new(make);
     let aside = Tree::new(|_| ());
-    let moves =
-        [("m/m/m/m", "below"), ("m/m/m", "level")].map(|(from, to)| (tree.path().join(from), aside.path().join(to)));
+    let moves = [("m/m/m/m", "below"), ("m/m/m", "level")]
+        .map(|(from, to)| (tree.path().join(from), aside.path().join(to)));
     let lost = Arc::new(AtomicUsize::new(0));
     let lost_so_far = Arc::clone(&lost);
     explore(2000, move || {
         let (clock, errors) = (Clock::new(), AtomicUsize::new(0));
-        let move_at = tree.path().join(["m/m/m/m/m", "m/m/m/m/z", "m/m/m/m/m/m"][thread_rng().gen_range(0..3)]);
+        let move_at = tree
+            .path()
+            .join(["m/m/m/m/m", "m/m/m/m/z", "m/m/m/m/m/m"][thread_rng().gen_range(0..3)]);
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
-        let parts = begin(&tree, true, max_open).run_parallel(thread_rng().gen_range(1..5), |worker| {
-            let look = |dir: Dir<'_>| {
-                if dir.path() == move_at && !dir.is_second_visit() {
-                    moves.iter().for_each(|(from, to)| fs::rename(from, to).unwrap());
-                }
-                read_all(dir);
-            };
-            let mut stamps = Vec::new();
-            loop {
-                match clock.visit(worker, tree.path(), look) {
-                    Ok(Some(stamp)) => stamps.push(stamp),
-                    Ok(None) => break stamps,
-                    Err(error) => {
-                        assert_eq!(error.path(), moves[1].0);
-                        errors.fetch_add(1, SeqCst);
+        let parts =
+            begin(&tree, true, max_open).run_parallel(thread_rng().gen_range(1..5), |worker| {
+                let look = |dir: Dir<'_>| {
+                    if dir.path() == move_at && !dir.is_second_visit() {
+                        moves.iter().for_each(|(from, to)| fs::rename(from, to).unwrap());
+                    }
+                    read_all(dir);
+                };
+                let mut stamps = Vec::new();
+                loop {
+                    match clock.visit(worker, tree.path(), look) {
+                        Ok(Some(stamp)) => stamps.push(stamp),
+                        Ok(None) => break stamps,
+                        Err(error) => {
+                            assert_eq!(error.path(), moves[1].0);
+                            errors.fetch_add(1, SeqCst);
+                        }
                     }
                 }
-            }
-        });
+            });
         moves.iter().rev().for_each(|(from, to)| fs::rename(to, from).unwrap());
         let stamps: Vec<_> = parts.into_iter().flatten().collect();
         stamps::check(tree.path(), true, &stamps);
@@ -178,7 +189,8 @@ fn levels_above_a_lost_one_come_again() {
             assert_eq!(visits, 2, "{:?}", stamp.path);
         }
         let errors = errors.into_inner();
-        let comes_again = stamps.iter().any(|stamp| stamp.path == moves[1].0 && stamp.is_second_visit);
+        let comes_again =
+            stamps.iter().any(|stamp| stamp.path == moves[1].0 && stamp.is_second_visit);
         assert_eq!(errors, usize::from(!comes_again), "a level is told once or comes again");
         lost_so_far.fetch_add(errors, SeqCst);
     });
@@ -193,7 +205,10 @@ fn second_visit_has_the_value_of_the_first() {
     explore(2000, move || {
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
         let top = Arc::new((tree.path().to_owned(), AtomicUsize::new(0)));
-        let options = WalkDirs::options().second_visits(true).max_open(max_open).with_state(vec![Arc::clone(&top)]);
+        let options = WalkDirs::options()
+            .second_visits(true)
+            .max_open(max_open)
+            .with_state(vec![Arc::clone(&top)]);
         let walk = options.open(tree.path()).unwrap();
         let parts = walk.run_parallel(thread_rng().gen_range(2..5), |worker| {
             let mut seconds = 0;
@@ -201,7 +216,9 @@ fn second_visit_has_the_value_of_the_first() {
                 let path = dir.path();
                 if dir.is_second_visit() {
                     // The values are those of the directories on the path, and the count of this one is complete.
-                    let [.., above, own] = &dir.state()[..] else { panic!("{dir:?} has lost its value") };
+                    let [.., above, own] = &dir.state()[..] else {
+                        panic!("{dir:?} has lost its value")
+                    };
                     assert_eq!((&*own.0, path.strip_prefix(&above.0).is_ok()), (path, true));
                     assert_eq!(dir.state().len(), dir.depth() + 2);
                     let count = own.1.load(SeqCst);
@@ -224,8 +241,10 @@ fn second_visit_has_the_value_of_the_first() {
 
 /// The directory and those below it, in the tree of [`make`].
 fn directories_in(path: &Path) -> usize {
-    let dirs =
-        fs::read_dir(path).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.file_type().unwrap().is_dir());
+    let dirs = fs::read_dir(path)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_dir());
     1 + dirs.map(|dir| directories_in(&dir.path())).sum::<usize>()
 }
 
@@ -239,13 +258,19 @@ fn roots_are_shared() {
         let roots = ["a", "m/a", "m/m", "z", "m/z"].map(|name| tree.path().join(name));
         let walk = options.open_all(&roots);
         let parts = walk.run_parallel(thread_rng().gen_range(2..5), |worker| {
-            let steps = if worker.index() == 0 { usize::MAX } else { thread_rng().gen_range(0..20) };
-            let visit = || worker.next().unwrap().map(|dir| (dir.path().to_owned(), dir.is_second_visit()));
+            let steps =
+                if worker.index() == 0 { usize::MAX } else { thread_rng().gen_range(0..20) };
+            let visit =
+                || worker.next().unwrap().map(|dir| (dir.path().to_owned(), dir.is_second_visit()));
             iter::from_fn(visit).take(steps).collect::<Vec<_>>()
         });
         let visits: Vec<_> = parts.into_iter().flatten().collect();
         let expected = roots.iter().map(|root| directories_in(root)).sum::<usize>();
         assert_eq!(visits.len(), if second_visits { 2 * expected } else { expected });
-        assert_eq!(visits.iter().collect::<HashSet<_>>().len(), visits.len(), "a visit comes twice");
+        assert_eq!(
+            visits.iter().collect::<HashSet<_>>().len(),
+            visits.len(),
+            "a visit comes twice"
+        );
     });
 }

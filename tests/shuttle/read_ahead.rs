@@ -32,7 +32,8 @@ fn threads_that_read_ahead_change_nothing() {
     let tree = Tree::new(make);
     explore(2000, move || {
         let roots = ["", "m/m", "missing", "a"].map(|root| tree.path().join(root));
-        let options = || Walk::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
+        let options =
+            || Walk::options().order(Order::Bytes).max_open([4, 32][thread_rng().gen_range(0..2)]);
         let (words, calls) = (thread_rng().gen_range(0..50), thread_rng().gen_range(0..100));
         let expected = read(&mut options().open_all(&roots), words, calls);
         let ahead = options().read_ahead(thread_rng().gen_range(1..4));

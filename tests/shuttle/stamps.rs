@@ -55,7 +55,11 @@ pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
         of.map(|stamp| (&*stamp.path, stamp)).collect::<HashMap<_, _>>()
     };
     let (firsts, seconds) = (of(false), of(true));
-    assert_eq!(stamps.len(), firsts.len() + seconds.len(), "a directory is lent twice: {stamps:#?}");
+    assert_eq!(
+        stamps.len(),
+        firsts.len() + seconds.len(),
+        "a directory is lent twice: {stamps:#?}"
+    );
     assert!(second_visits || seconds.is_empty());
     for stamp in stamps {
         let (path, shown) = (&*stamp.path, stamp.path.display());
@@ -64,10 +68,16 @@ pub fn check(root: &Path, second_visits: bool, stamps: &[Stamp]) {
             let first = firsts.get(path).is_none_or(|first| first.end < stamp.begin);
             assert!(first, "{shown} came again before its first visit was over");
         } else if let Some(above) = above {
-            assert!(firsts[above].begin < stamp.begin, "{shown} came before the directory that it is in");
+            assert!(
+                firsts[above].begin < stamp.begin,
+                "{shown} came before the directory that it is in"
+            );
         }
         if let Some(second) = above.and_then(|above| seconds.get(above)) {
-            assert!(stamp.end < second.begin, "{shown} was not done when the directory that it is in came again");
+            assert!(
+                stamp.end < second.begin,
+                "{shown} was not done when the directory that it is in came again"
+            );
         }
     }
 }

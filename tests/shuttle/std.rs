@@ -90,6 +90,10 @@ pub(crate) mod thread {
 
     /// Now and then the system refuses to start a thread.
     fn refuse_now_and_then() -> io::Result<()> {
-        if thread_rng().gen_range(0..16) == 0 { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        if thread_rng().gen_range(0..16) == 0 {
+            Err(io::ErrorKind::WouldBlock.into())
+        } else {
+            Ok(())
+        }
     }
 }

@@ -19,6 +19,8 @@ static BUILT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let output = cargo.output().unwrap();
     assert!(output.status.success(), "{cargo:?}");
     let messages = String::from_utf8(output.stdout).unwrap();
-    let programs = messages.lines().filter_map(|message| message.split_once("\"executable\":\"")?.1.split('"').next());
+    let programs = messages
+        .lines()
+        .filter_map(|message| message.split_once("\"executable\":\"")?.1.split('"').next());
     programs.map(str::to_owned).collect()
 });

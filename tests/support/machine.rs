@@ -30,7 +30,10 @@ pub fn say(text: &str) {
 /// Whether strace is installed and may trace; if not, reports that `test` is skipped.
 #[allow(dead_code, reason = "`tests/it` alone traces")]
 pub fn can_trace(test: &str) -> bool {
-    let can = Command::new("strace").args(["-qq", "true"]).output().is_ok_and(|output| output.status.success());
+    let can = Command::new("strace")
+        .args(["-qq", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !can {
         skip(test, "strace, and the right to trace");
     }
@@ -53,7 +56,8 @@ impl Watchdog {
         let (running, stopped) = channel();
         let test = thread::current().name().unwrap_or("a test").to_owned(); // libtest names threads by their tests
         thread::spawn(move || {
-            if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout)
+            {
                 say(&format!("FAILED: {test} has not ended after {seconds} s"));
                 exit(1);
             }
@@ -80,6 +84,10 @@ pub fn watchdog() -> Watchdog {
 /// Whether the file system of this directory marks the end of a directory.
 pub fn is_marked(path: &Path) -> bool {
     const MARKED: [u32; 5] = [0xef53, 0x0102_1994, 0x9123_683e, 0x6265_6572, 0x6367_7270]; // ext4, tmpfs, btrfs, sysfs, cgroup2
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a magic number has 32 bits")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a magic number has 32 bits"
+    )]
     rustix::fs::statfs(path).is_ok_and(|answer| MARKED.contains(&(answer.f_type as u32)))
 }

@@ -47,8 +47,13 @@ pub struct PreOrder {
     pub says: Says,
 }
 
-pub const PRE_ORDER: PreOrder =
-    PreOrder { order: Order::Unsorted, max_depth: usize::MAX, max_open: 32, read_ahead: 0, says: Says::Nothing };
+pub const PRE_ORDER: PreOrder = PreOrder {
+    order: Order::Unsorted,
+    max_depth: usize::MAX,
+    max_open: 32,
+    read_ahead: 0,
+    says: Says::Nothing,
+};
 
 impl PreOrder {
     fn words(&self, path: &Path) -> Vec<Word> {
@@ -59,7 +64,9 @@ impl PreOrder {
                 let mut random = Random::of(&(seed, path));
                 let count = random.below(8).saturating_sub(4);
                 (0..count)
-                    .map(|_| [Word::SkipBelow, Word::SkipRest, Word::Follow, Word::Stat][random.below(4)])
+                    .map(|_| {
+                        [Word::SkipBelow, Word::SkipRest, Word::Follow, Word::Stat][random.below(4)]
+                    })
                     .collect()
             }
         }
@@ -112,14 +119,18 @@ impl PreOrder {
     fn below(&self, dir: &Path, depth: usize, answers: &mut Vec<Answer>) {
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries.map(Result::unwrap),
-            Err(error) => return answers.push(answer(dir, depth, Err(error.raw_os_error().unwrap()))),
+            Err(error) => {
+                return answers.push(answer(dir, depth, Err(error.raw_os_error().unwrap())));
+            }
         };
-        let found = entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) });
+        let found =
+            entries.map(|entry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) });
         let found = sorted(found.collect(), self.order);
         for (at, Found { name, file_type, .. }) in found.iter().enumerate() {
             let (path, depth) = (dir.join(OsStr::from_bytes(name)), depth + 1);
             answers.push(answer(&path, depth, Ok(at + 1 == found.len())));
-            let is_to_enter = match self.words(&path).into_iter().rfind(|word| *word != Word::Stat) {
+            let is_to_enter = match self.words(&path).into_iter().rfind(|word| *word != Word::Stat)
+            {
                 Some(Word::SkipRest) => break,
                 Some(Word::SkipBelow) => false,
                 Some(Word::Follow) => matches!(file_type, FileType::Directory | FileType::Symlink),
@@ -127,7 +138,11 @@ impl PreOrder {
             };
             if is_to_enter && depth < self.max_depth {
                 // Below a followed link a directory can be a loop, too.
-                match if self.says == Says::Nothing { Ok(true) } else { is_entered(&path, depth - 1) } {
+                match if self.says == Says::Nothing {
+                    Ok(true)
+                } else {
+                    is_entered(&path, depth - 1)
+                } {
                     Ok(true) => self.below(&path, depth, answers),
                     Ok(false) => {}
                     Err(errno) => answers.push(answer(&path, depth, Err(errno))),
@@ -146,11 +161,16 @@ pub fn next(tree: &mut Walk, say: impl FnOnce(&WalkEntry<'_>)) -> Option<Answer>
     match tree.next() {
         Ok(None) => None,
         Err(error) => match Visit::from(&error) {
-            Visit { path, depth, what: What::Error(errno) } => Some(answer(&path, depth, Err(errno))),
+            Visit { path, depth, what: What::Error(errno) } => {
+                Some(answer(&path, depth, Err(errno)))
+            }
             visit => panic!("BUG: {visit:?} is no error"),
         },
         Ok(Some(entry)) => {
-            assert!(entry.path().as_os_str().as_bytes().ends_with(entry.name_cstr().to_bytes()), "{entry:?}");
+            assert!(
+                entry.path().as_os_str().as_bytes().ends_with(entry.name_cstr().to_bytes()),
+                "{entry:?}"
+            );
             assert!(entry.path().ends_with(entry.relative_path()), "{entry:?}");
             assert_eq!(entry.relative_path().iter().count(), entry.depth(), "{entry:?}");
             say(&entry);
@@ -161,23 +181,43 @@ pub fn next(tree: &mut Walk, say: impl FnOnce(&WalkEntry<'_>)) -> Option<Answer>
 
 /// The errors, after a check of what holds in any trouble: entries come in the order of `all`, nothing comes twice, an error comes
 /// right after what was read of its directory and what is below, and, unless `may_be_silent`, all that is missing is below one.
-pub fn errors_between(answers: &[Answer], all: &[Answer], may_be_silent: bool, what: &str) -> Vec<(PathBuf, i32)> {
+pub fn errors_between(
+    answers: &[Answer],
+    all: &[Answer],
+    may_be_silent: bool,
+    what: &str,
+) -> Vec<(PathBuf, i32)> {
     let mut expected = all.iter().map(|answer| &answer.path);
     let (mut come, mut errors) = (HashSet::new(), Vec::new());
     for (at, Answer { path, depth, what: answer }) in answers.iter().enumerate() {
         let Err(errno) = answer else {
-            assert!(expected.any(|next| next == path), "{what}: {} comes twice or astray", path.display());
+            assert!(
+                expected.any(|next| next == path),
+                "{what}: {} comes twice or astray",
+                path.display()
+            );
             come.insert(path);
             continue;
         };
         let is_right_after = *depth == 0 || at > 0 && answers[at - 1].path.starts_with(path);
         let is_below = |answer: &Answer| answer.path.starts_with(path) && answer.path != *path;
-        let is_between = answers[..at].iter().any(is_below) && answers[at + 1..].iter().any(is_below);
-        assert!(is_right_after && !is_between, "{what}: the error of {} is not in its place", path.display());
+        let is_between =
+            answers[..at].iter().any(is_below) && answers[at + 1..].iter().any(is_below);
+        assert!(
+            is_right_after && !is_between,
+            "{what}: the error of {} is not in its place",
+            path.display()
+        );
         errors.push((path.clone(), *errno));
     }
-    let is_told = |path: &Path| path.ancestors().skip(1).any(|dir| errors.iter().any(|(path, _)| path == dir));
-    let silent = all.iter().map(|answer| &answer.path).find(|path| !come.contains(path) && !is_told(path));
-    assert!(may_be_silent || silent.is_none(), "{what}: {silent:?} is lost without an error: {errors:?}");
+    let is_told = |path: &Path| {
+        path.ancestors().skip(1).any(|dir| errors.iter().any(|(path, _)| path == dir))
+    };
+    let silent =
+        all.iter().map(|answer| &answer.path).find(|path| !come.contains(path) && !is_told(path));
+    assert!(
+        may_be_silent || silent.is_none(),
+        "{what}: {silent:?} is lost without an error: {errors:?}"
+    );
     errors
 }

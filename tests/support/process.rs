@@ -51,7 +51,11 @@ fn start_as(mut command: Command, test: &str) -> Process {
 
 fn finish(mut process: Process, test: &str) {
     let status = process.0.wait().unwrap();
-    assert_eq!(status.code(), Some(DONE), "{test}: the process that ran a part of it ended with {status}");
+    assert_eq!(
+        status.code(),
+        Some(DONE),
+        "{test}: the process that ran a part of it ended with {status}"
+    );
 }
 
 /// A process that is killed and reaped when this is dropped, and killed when the thread that started it ends.
@@ -60,7 +64,9 @@ pub struct Process(pub Child);
 impl Process {
     pub fn start(command: &mut Command) -> Self {
         // SAFETY: the closure runs between `fork` and `exec`. It makes one system call, which is async-signal-safe.
-        let command = unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+        let command = unsafe {
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?))
+        };
         Self(command.spawn().unwrap())
     }
 }

@@ -123,7 +123,10 @@ pub fn all(entries: &mut Entries<'_>) -> Vec<Found> {
 pub fn listed(listing: &Listing) -> Vec<Found> {
     let found: Vec<_> = listing.iter().map(Found::from).collect();
     for entry in [found.first(), found.last()].into_iter().flatten() {
-        assert_eq!(listing.by_name(&entry.name).expect("`by_name` misses a name that is listed").name(), entry.name);
+        assert_eq!(
+            listing.by_name(&entry.name).expect("`by_name` misses a name that is listed").name(),
+            entry.name
+        );
     }
     found
 }
@@ -139,7 +142,9 @@ pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
             let ending: &[u8] = if entry.file_type == FileType::Directory { b"/" } else { b"" };
             [&entry.name, ending].concat()
         }),
-        Order::AsciiCaseless => found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone())),
+        Order::AsciiCaseless => {
+            found.sort_by_cached_key(|entry| (entry.name.to_ascii_lowercase(), entry.name.clone()))
+        }
         Order::Unsorted => {}
         _ => panic!("the tests do not say how {order:?} sorts"),
     }
@@ -155,18 +160,30 @@ pub fn names(found: &[Found]) -> Vec<&[u8]> {
 
 impl Found {
     pub fn by_std(entry: &DirEntry) -> Self {
-        Self { name: entry.file_name().into_vec(), ino: entry.ino(), file_type: FileType::Unknown, cookie: 0 }
+        Self {
+            name: entry.file_name().into_vec(),
+            ino: entry.ino(),
+            file_type: FileType::Unknown,
+            cookie: 0,
+        }
     }
 
     /// The type as the file system has it.
     pub fn true_type(&self, dir: impl AsFd) -> FileType {
-        FileType::from_raw_mode(statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode)
+        FileType::from_raw_mode(
+            statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode,
+        )
     }
 }
 
 impl From<&Entry<'_>> for Found {
     fn from(entry: &Entry<'_>) -> Self {
-        Self { name: entry.name().to_vec(), ino: entry.ino(), file_type: entry.d_type(), cookie: entry.cookie() }
+        Self {
+            name: entry.name().to_vec(),
+            ino: entry.ino(),
+            file_type: entry.d_type(),
+            cookie: entry.cookie(),
+        }
     }
 }
 

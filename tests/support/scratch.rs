@@ -26,11 +26,15 @@ impl Scratch {
     /// Debian's `pam_tmpdir` makes one for each.
     pub fn for_others() -> Self {
         let others_may_enter = |dir: &&Path| {
-            let is_searchable = |dir: &Path| fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & 0o001 != 0);
+            let is_searchable = |dir: &Path| {
+                fs::metadata(dir).is_ok_and(|dir| dir.permissions().mode() & 0o001 != 0)
+            };
             fs::canonicalize(dir).is_ok_and(|dir| dir.ancestors().all(is_searchable))
         };
         let temporary = env::temp_dir();
-        let mut parents = [&*temporary, Path::new("/tmp"), Path::new("/var/tmp")].into_iter().filter(others_may_enter);
+        let mut parents = [&*temporary, Path::new("/tmp"), Path::new("/var/tmp")]
+            .into_iter()
+            .filter(others_may_enter);
         let made = parents.find_map(|parent| tempfile::tempdir_in(parent).ok());
         Self::of(made.expect("other users can reach no temporary directory"))
     }

@@ -53,7 +53,8 @@ impl Drop for Tree {
     fn drop(&mut self) {
         let run = |command: &[&str]| {
             let (program, options) = command.split_first().expect("BUG: an empty command");
-            let status = Command::new(program).args(options).arg(self.path()).stderr(Stdio::null()).status();
+            let status =
+                Command::new(program).args(options).arg(self.path()).stderr(Stdio::null()).status();
             status.is_ok_and(|status| status.success())
         };
         if !run(&["rm", "-rf"]) {

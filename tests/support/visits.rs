@@ -110,7 +110,10 @@ impl Plan {
 
 impl Prune {
     fn any(seed: u64, name: &[u8]) -> Self {
-        [Self::Skip, Self::SkipName, Self::Both].get(Random::of(&(seed, name)).below(12)).copied().unwrap_or(Self::No)
+        [Self::Skip, Self::SkipName, Self::Both]
+            .get(Random::of(&(seed, name)).below(12))
+            .copied()
+            .unwrap_or(Self::No)
     }
 }
 
@@ -213,7 +216,9 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
                 dir.skip_name("no such name");
                 break;
             }
-            Err(answer) => assert!(error.replace(answer).is_none(), "{} has two errors", path.display()),
+            Err(answer) => {
+                assert!(error.replace(answer).is_none(), "{} has two errors", path.display())
+            }
             Ok(Some(entry)) => {
                 let lent = entry;
                 let entry = Found::from(&lent);
@@ -278,7 +283,8 @@ impl From<&Error> for Visit {
 /// The error of a link that leads back, and no other, names the ancestor that it leads to.
 fn check_loop(error: &Error) {
     let is_loop = errno(error) == libc::ELOOP && error.path().exists();
-    let ancestor = error.path().ancestors().skip(1).find(|above| is_loop && id(above) == id(error.path()));
+    let ancestor =
+        error.path().ancestors().skip(1).find(|above| is_loop && id(above) == id(error.path()));
     assert_eq!(error.loop_ancestor(), ancestor, "{error}");
 }
 
@@ -294,7 +300,13 @@ pub fn by_std(root: &Path, second_visits: bool, plan: impl Fn(&Path) -> Plan) ->
     visits
 }
 
-fn below(path: &Path, depth: usize, second_visits: bool, plan_for: &impl Fn(&Path) -> Plan, visits: &mut Vec<Visit>) {
+fn below(
+    path: &Path,
+    depth: usize,
+    second_visits: bool,
+    plan_for: &impl Fn(&Path) -> Plan,
+    visits: &mut Vec<Visit>,
+) {
     let visit = |what| Visit { path: path.to_owned(), depth, what };
     match fs::read_dir(path) {
         Err(error) => {
@@ -304,7 +316,8 @@ fn below(path: &Path, depth: usize, second_visits: bool, plan_for: &impl Fn(&Pat
         }
         Ok(entries) => {
             let plan = plan_for(path);
-            let found = |entry: DirEntry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) };
+            let found =
+                |entry: DirEntry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) };
             let mut found: Vec<_> = entries.map(|entry| found(entry.unwrap())).collect();
             let mut lent = found[..plan.lend.min(found.len())].to_vec();
             let is_left = plan.leave.is_some_and(|leave| leave < plan.lend && leave <= found.len());
@@ -325,14 +338,20 @@ fn below(path: &Path, depth: usize, second_visits: bool, plan_for: &impl Fn(&Pat
                 let child = path.join(OsStr::from_bytes(&entry.name));
                 match entry.file_type {
                     FileType::Directory if !plan.follows => {}
-                    FileType::Directory | FileType::Symlink if plan.follows => match is_entered(&child, depth) {
-                        Ok(true) => {}
-                        Ok(false) => continue,
-                        Err(errno) => {
-                            visits.push(Visit { path: child, depth: depth + 1, what: What::Error(errno) });
-                            continue;
+                    FileType::Directory | FileType::Symlink if plan.follows => {
+                        match is_entered(&child, depth) {
+                            Ok(true) => {}
+                            Ok(false) => continue,
+                            Err(errno) => {
+                                visits.push(Visit {
+                                    path: child,
+                                    depth: depth + 1,
+                                    what: What::Error(errno),
+                                });
+                                continue;
+                            }
                         }
-                    },
+                    }
                     _ => continue,
                 }
                 below(&child, depth + 1, second_visits, plan_for, visits);
@@ -350,7 +369,9 @@ fn below(path: &Path, depth: usize, second_visits: bool, plan_for: &impl Fn(&Pat
 pub fn is_entered(path: &Path, depth: usize) -> Result<bool, i32> {
     match fs::metadata(path) {
         Ok(target) if !target.is_dir() => Ok(false),
-        Ok(_) if path.ancestors().skip(1).take(depth + 1).any(|above| id(above) == id(path)) => Err(libc::ELOOP),
+        Ok(_) if path.ancestors().skip(1).take(depth + 1).any(|above| id(above) == id(path)) => {
+            Err(libc::ELOOP)
+        }
         Ok(_) => Ok(true),
         Err(error) => match error.raw_os_error().unwrap() {
             libc::ENOENT | libc::ENOTDIR => Ok(false),
@@ -394,9 +415,11 @@ pub fn errors(visits: &[Visit]) -> Vec<(&Path, i32)> {
 pub fn assert_nothing_is_lost_silently(visits: &[Visit], expected: &[Visit], what: &str) {
     // Not as `Path`s, which are compared name by name.
     let [seen, expected] = [visits, expected].map(|visits| {
-        let entries = visits.iter().flat_map(Visit::entries).map(|path| (path.into_os_string(), None));
+        let entries =
+            visits.iter().flat_map(Visit::entries).map(|path| (path.into_os_string(), None));
         let visits = visits.iter().filter(|visit| !matches!(visit.what, What::Error(_)));
-        let visits = visits.map(|visit| (visit.path.clone().into_os_string(), Some(visit.what == What::Second)));
+        let visits = visits
+            .map(|visit| (visit.path.clone().into_os_string(), Some(visit.what == What::Second)));
         let mut all: Vec<_> = entries.chain(visits).collect();
         all.sort_unstable();
         all

@@ -14,8 +14,13 @@ pub struct Way {
 }
 
 /// A walk's own settings.
-pub const PLAIN: Way =
-    Way { is_sorted: false, second_visits: false, is_on_one_mount: false, max_open: 32, max_depth: usize::MAX };
+pub const PLAIN: Way = Way {
+    is_sorted: false,
+    second_visits: false,
+    is_on_one_mount: false,
+    max_open: 32,
+    max_depth: usize::MAX,
+};
 pub const POST: Way = Way { second_visits: true, ..PLAIN };
 
 impl Way {

@@ -69,7 +69,9 @@ struct Seen {
 
 impl Seen {
     fn add(&mut self, items: &[Item]) {
-        let errors = |of: Errno| items.iter().filter(|it| it.what == What::Error(Some(of.raw_os_error()))).count();
+        let errors = |of: Errno| {
+            items.iter().filter(|it| it.what == What::Error(Some(of.raw_os_error()))).count()
+        };
         self.walks += 1;
         self.entries += items.iter().filter(|it| matches!(it.what, What::Entry { .. })).count();
         self.loops += errors(Errno::LOOP);
@@ -78,7 +80,10 @@ impl Seen {
 
     fn sentence(&self) -> String {
         let Self { walks, entries, loops, denied, any_locked } = self;
-        assert!(*loops > 0 && (*denied > 0 || !any_locked), "they met no loop, or were never refused");
+        assert!(
+            *loops > 0 && (*denied > 0 || !any_locked),
+            "they met no loop, or were never refused"
+        );
         format!("{walks} walks agree, with {entries} entries, {loops} loops, and {denied} refusals")
     }
 }
@@ -133,7 +138,8 @@ fn check_tree(number: u64, seen: &mut Seen) {
     for max_depth in (1..=deepest + 1).chain([usize::MAX]) {
         for (sorted, follow) in [(false, false), (false, true), (true, false), (true, true)] {
             let way = Way { sorted, follow, max_depth, max_open };
-            let (mut ours, mut theirs) = (by_read_tree(made.path(), way), by_walkdir(made.path(), way));
+            let (mut ours, mut theirs) =
+                (by_read_tree(made.path(), way), by_walkdir(made.path(), way));
             if !sorted {
                 ours.sort_unstable();
                 theirs.sort_unstable();
@@ -163,7 +169,11 @@ fn by_read_tree(root: &Path, way: Way) -> Vec<Item> {
                     lendir::FileType::Directory => Kind::Directory { ino: entry.ino() },
                     _ => Kind::Other { ino: entry.ino() },
                 };
-                items.push(Item { path: entry.path().into(), depth: entry.depth(), what: What::Entry(kind) });
+                items.push(Item {
+                    path: entry.path().into(),
+                    depth: entry.depth(),
+                    what: What::Entry(kind),
+                });
                 if way.follow {
                     entry.follow();
                 }
@@ -189,8 +199,9 @@ fn by_walkdir(root: &Path, way: Way) -> Vec<Item> {
                     _ => Kind::Other { ino: entry.ino() },
                 };
                 let (path, depth) = (entry.path().to_owned(), entry.depth());
-                let is_loop =
-                    depth < way.max_depth && matches!(kind, Kind::Directory { .. }) && is_in_itself(root, &path);
+                let is_loop = depth < way.max_depth
+                    && matches!(kind, Kind::Directory { .. })
+                    && is_in_itself(root, &path);
                 items.push(Item { path: path.clone(), depth, what: What::Entry(kind) });
                 if is_loop {
                     walk.skip_current_dir();
@@ -198,7 +209,8 @@ fn by_walkdir(root: &Path, way: Way) -> Vec<Item> {
                 }
             }
             Err(error) => {
-                let (path, depth) = (error.path().expect("an error without a path").to_owned(), error.depth());
+                let (path, depth) =
+                    (error.path().expect("an error without a path").to_owned(), error.depth());
                 let is_link = items.last().is_none_or(|last| last.path != path); // its entry has not come
                 if is_link {
                     items.push(Item { path: path.clone(), depth, what: What::Entry(Kind::Link) });
@@ -207,7 +219,10 @@ fn by_walkdir(root: &Path, way: Way) -> Vec<Item> {
                     Some(_) => Some(LOOP),
                     None => error.io_error().and_then(std::io::Error::raw_os_error),
                 };
-                if !is_link || (depth < way.max_depth && !errno.is_some_and(|errno| DANGLING.contains(&errno))) {
+                if !is_link
+                    || (depth < way.max_depth
+                        && !errno.is_some_and(|errno| DANGLING.contains(&errno)))
+                {
                     items.push(Item { path, depth, what: What::Error(errno) });
                 }
             }
@@ -227,12 +242,14 @@ fn is_in_itself(root: &Path, path: &Path) -> bool {
 fn make(root: &Path, mut random: Random) -> (usize, Locked) {
     let may_lock = random.below(2) == 0;
     let is_deep = random.below(3) == 0;
-    let (mut dirs, mut locked, mut links, mut deepest) = (vec![(root.to_owned(), 1)], Vec::new(), 0, 1);
+    let (mut dirs, mut locked, mut links, mut deepest) =
+        (vec![(root.to_owned(), 1)], Vec::new(), 0, 1);
     // Those that a link may lead to: the errors of `WalkDir` have no path for a link to a directory that may not be read.
     let mut open = vec![root.to_owned()];
     for _ in 0..ENTRIES {
         let last = dirs.len() - 1;
-        let (dir, depth) = &dirs[if is_deep && random.below(4) > 0 { last } else { random.below(dirs.len()) }];
+        let (dir, depth) =
+            &dirs[if is_deep && random.below(4) > 0 { last } else { random.below(dirs.len()) }];
         let (path, depth) = (dir.join(random.name()), *depth);
         let link = |to: &Path| drop(symlink(to, &path)); // a name that is taken is left out, here and below
         match random.below(12) {
@@ -248,8 +265,14 @@ fn make(root: &Path, mut random: Random) -> (usize, Locked) {
             }
             5 | 6 if links < LINKS => {
                 links += 1;
-                let above = dir.parent().filter(|above| open.iter().any(|it| it == above) && random.below(3) == 0);
-                link(if above.is_some() { Path::new("..") } else { &open[random.below(open.len())] });
+                let above = dir
+                    .parent()
+                    .filter(|above| open.iter().any(|it| it == above) && random.below(3) == 0);
+                link(if above.is_some() {
+                    Path::new("..")
+                } else {
+                    &open[random.below(open.len())]
+                });
             }
             7 => link([Path::new("nothing"), Path::new("nothing/below"), &path][random.below(3)]),
             _ => drop(File::create_new(&path)),

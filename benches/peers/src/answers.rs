@@ -37,10 +37,14 @@ pub fn threads_by_walkdir(proc: &Path, lines: &mut Vec<u8>) {
     for thread in walk.flatten().filter(|entry| entry.depth() == 3) {
         let path = thread.path();
         let Ok(stat) = fs::read_to_string(path.join("stat")) else { continue };
-        let name = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map(|(name, _)| name);
+        let name =
+            stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map(|(name, _)| name);
         if name == Some(WANTED) {
             let mut above = path.iter().rev();
-            let (tid, pid) = (above.next().expect("BUG: above depth 3"), above.nth(1).expect("BUG: above depth 3"));
+            let (tid, pid) = (
+                above.next().expect("BUG: above depth 3"),
+                above.nth(1).expect("BUG: above depth 3"),
+            );
             write_line(lines, format_args!("{} {}", pid.display(), tid.display()));
         }
     }
@@ -63,7 +67,10 @@ pub fn threads_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
         let Ok(tasks) = lendir::openat(&proc, joined(&mut path, name, b"/task")) else { return };
         let mut threads = Entries::new(&tasks, &mut buffer);
         while let Ok(Some(thread)) = threads.next() {
-            let Ok(comm) = read_at(&tasks, joined(&mut path, thread.name(), b"/comm"), &mut comm) else { continue };
+            let Ok(comm) = read_at(&tasks, joined(&mut path, thread.name(), b"/comm"), &mut comm)
+            else {
+                continue;
+            };
             if comm.strip_suffix(b"\n") == Some(WANTED.as_bytes()) {
                 write_line(lines, format_args!("{pid} {}", thread.name_os().display()));
             }
@@ -86,8 +93,12 @@ pub fn descriptors_by_procfs(_: &Path, lines: &mut Vec<u8>) {
         for descriptor in process.fd().into_iter().flatten().flatten() {
             let fd = descriptor.fd;
             match descriptor.target {
-                FDTarget::Path(path) => write_line(lines, format_args!("{pid} {fd} {}", path.display())),
-                FDTarget::Pipe(inode) => write_line(lines, format_args!("{pid} {fd} pipe:[{inode}]")),
+                FDTarget::Path(path) => {
+                    write_line(lines, format_args!("{pid} {fd} {}", path.display()))
+                }
+                FDTarget::Pipe(inode) => {
+                    write_line(lines, format_args!("{pid} {fd} pipe:[{inode}]"))
+                }
                 other => write_line(lines, format_args!("{pid} {fd} {other:?}")),
             }
         }
@@ -101,8 +112,11 @@ pub fn descriptors_by_lendir(proc: &Path, lines: &mut Vec<u8>) {
         let Ok(dir) = lendir::openat(&proc, joined(&mut path, name, b"/fd")) else { return };
         let mut descriptors = Entries::new(&dir, &mut buffer);
         while let Ok(Some(fd)) = descriptors.next() {
-            let Ok(len) = readlinkat_raw(fd.dir_fd(), fd.name_cstr(), &mut target) else { continue };
-            write!(lines, "{pid} {} ", fd.name_os().display()).expect("BUG: writing to a `Vec` failed");
+            let Ok(len) = readlinkat_raw(fd.dir_fd(), fd.name_cstr(), &mut target) else {
+                continue;
+            };
+            write!(lines, "{pid} {} ", fd.name_os().display())
+                .expect("BUG: writing to a `Vec` failed");
             lines.extend_from_slice(&target[..len]);
             lines.push(b'\n');
         }
@@ -164,7 +178,8 @@ pub fn cgroups_by_std(cgroup: &Path, lines: &mut Vec<u8>) {
 }
 
 pub fn cgroups_by_walkdir(root: &Path, lines: &mut Vec<u8>) {
-    for entry in WalkDir::new(root).into_iter().flatten().filter(|entry| entry.file_type().is_dir()) {
+    for entry in WalkDir::new(root).into_iter().flatten().filter(|entry| entry.file_type().is_dir())
+    {
         if let Ok(pids) = fs::read_to_string(entry.path().join(PROCS)) {
             lines.extend_from_slice(pids.as_bytes());
         }
@@ -175,7 +190,10 @@ pub fn cgroups_by_lendir(root: &Path, lines: &mut Vec<u8>) {
     let mut walk = lendir::walk_dirs(root).expect("cannot open the root");
     while let Some(cgroup) = walk.next().transpose() {
         let Ok(cgroup) = cgroup else { continue };
-        let Ok(procs) = openat(cgroup.fd(), PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { continue };
+        let Ok(procs) = openat(cgroup.fd(), PROCS, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        else {
+            continue;
+        };
         // To the end: the kernel returns some PIDs at a time.
         while {
             lines.reserve(4096);

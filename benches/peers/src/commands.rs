@@ -90,7 +90,9 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         let warm = task.on_warm_caches(bench, &tree);
         let cold = task.on_cold_caches(&tree, is_test);
         // The namespace of the mount is that of one thread, and ends with it.
-        let slow = thread::spawn(move || task.on_slow(shape)).join().expect("the thread that measures panicked");
+        let slow = thread::spawn(move || task.on_slow(shape))
+            .join()
+            .expect("the thread that measures panicked");
         let (place, directories, files) = (&tree.label, shape.directories(), shape.files());
         write!(
             all,
@@ -102,7 +104,8 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         )
         .expect(TO_STRING);
         for (((name, warm), cold), slow) in task.commands.iter().zip(warm).zip(cold).zip(slow) {
-            writeln!(all, "| `{name}` | {} | {cold} | {} |", warm.join(" | "), slow.join(" | ")).expect(TO_STRING);
+            writeln!(all, "| `{name}` | {} | {cold} | {} |", warm.join(" | "), slow.join(" | "))
+                .expect(TO_STRING);
         }
     }
     all
@@ -117,7 +120,9 @@ const TO_STRING: &str = "BUG: writing to a `String` failed";
 fn build_examples() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--example=find", "--example=du", "--manifest-path"]).arg(manifest);
+    cargo
+        .args(["build", "--release", "--example=find", "--example=du", "--manifest-path"])
+        .arg(manifest);
     run(cargo.arg("--target-dir").arg(directory().join(".."))).expect("cannot build the examples");
 }
 
@@ -143,9 +148,14 @@ impl Output {
         match self {
             Self::Paths => tree.oracle(Answer::Bytes),
             Self::Usage => Oracle::new(&tree.label, false, || {
-                number(&run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout, "")
+                number(
+                    &run(&mut command("du -sk", tree.path())).expect("`du -sk` failed").stdout,
+                    "",
+                )
             }),
-            Self::UsageOfFiles => Oracle::new(&tree.label, false, || blocks_of_files(tree.path()) / 2),
+            Self::UsageOfFiles => {
+                Oracle::new(&tree.label, false, || blocks_of_files(tree.path()) / 2)
+            }
         }
     }
 
@@ -168,7 +178,11 @@ fn blocks_of_files(dir: &Path) -> u64 {
         if file_type.is_dir() {
             return blocks_of_files(&entry.path());
         }
-        if file_type.is_file() { entry.metadata().expect("cannot stat the file").blocks() } else { 0 }
+        if file_type.is_file() {
+            entry.metadata().expect("cannot stat the file").blocks()
+        } else {
+            0
+        }
     };
     entries.map(blocks).sum()
 }
@@ -179,8 +193,12 @@ impl Task {
     /// The error says which rows are missing, and why.
     fn build_peer(&self) -> Result<(), String> {
         let mut cargo = Command::new("cargo");
-        cargo.env_remove("CARGO_PROFILE_RELEASE_LTO").env_remove("CARGO_PROFILE_RELEASE_CODEGEN_UNITS");
-        cargo.args(["install", "--quiet", "--locked", self.peer, "--root"]).arg(directory().join(PEERS));
+        cargo
+            .env_remove("CARGO_PROFILE_RELEASE_LTO")
+            .env_remove("CARGO_PROFILE_RELEASE_CODEGEN_UNITS");
+        cargo
+            .args(["install", "--quiet", "--locked", self.peer, "--root"])
+            .arg(directory().join(PEERS));
         run(&mut cargo)
             .map(drop)
             .map_err(|failure| format!("Without {} its rows are SKIPPED: {failure}\n\n", self.peer))
@@ -197,20 +215,27 @@ impl Task {
 
     /// For each command: its time, as a ratio to that of the first one, its system calls, and its peak memory.
     fn on_warm_caches(&self, bench: &mut Bench, tree: &Tree) -> Vec<[String; 3]> {
-        let contender = |name: &&'static str| Contender::new(name, Output::of(name).oracle(tree), Whole { name, tree });
+        let contender = |name: &&'static str| {
+            Contender::new(name, Output::of(name).oracle(tree), Whole { name, tree })
+        };
         let installed = self.installed(tree.path());
         let row = bench.measure(TITLE, self.name, installed.iter().map(contender).collect());
         let cells = |name: &&'static str| {
             let time = if *name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
             // The last line of `strace -c` is the total: percent, seconds, microseconds a call, calls.
-            let calls =
-                last_line("strace -fc", name, tree).and_then(|line| line.split_whitespace().nth(3).map(String::from));
-            let memory = last_line("/usr/bin/time -f %M", name, tree).and_then(|line| line.trim().parse::<f64>().ok());
-            let memory = memory.map_or_else(|| SKIPPED.into(), |kib| format!("{:.1} MiB", kib / 1024.0));
+            let calls = last_line("strace -fc", name, tree)
+                .and_then(|line| line.split_whitespace().nth(3).map(String::from));
+            let memory = last_line("/usr/bin/time -f %M", name, tree)
+                .and_then(|line| line.trim().parse::<f64>().ok());
+            let memory =
+                memory.map_or_else(|| SKIPPED.into(), |kib| format!("{:.1} MiB", kib / 1024.0));
             [time, calls.unwrap_or_else(|| SKIPPED.into()), memory]
         };
         let skipped = || [SKIPPED; 3].map(String::from);
-        self.commands.iter().map(|name| if installed.contains(name) { cells(name) } else { skipped() }).collect()
+        self.commands
+            .iter()
+            .map(|name| if installed.contains(name) { cells(name) } else { skipped() })
+            .collect()
     }
 
     /// The median of five runs, in turns. SKIPPED if this process may not drop the caches.
@@ -245,7 +270,10 @@ impl Task {
             assert_eq!(answer, printed.on_slow(shape), "{name} gives a wrong answer");
             Some([time(seen.seconds), seen.requests.to_string(), format!("{:.1}", seen.at_once)])
         };
-        self.commands.iter().map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from))).collect()
+        self.commands
+            .iter()
+            .map(|name| cells(name).unwrap_or_else(|| [SKIPPED; 3].map(String::from)))
+            .collect()
     }
 }
 
@@ -283,7 +311,8 @@ impl Work for Whole<'_> {
         let begin = Instant::now();
         for _ in 0..times {
             let mut command = command(self.name, self.tree.path());
-            let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let status =
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
             status.expect("cannot run the command again");
         }
         begin.elapsed()
@@ -298,14 +327,19 @@ impl Work for Whole<'_> {
 
 /// The bytes of the names in a list of paths. Some programs list the root too, and some write `/` after directories.
 pub fn bytes_of_names(output: &[u8], root: &Path) -> u64 {
-    let paths = output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
+    let paths =
+        output.split(|byte| *byte == b'\n').map(|path| path.strip_suffix(b"/").unwrap_or(path));
     let below = paths.filter(|path| *path != root.as_os_str().as_bytes());
-    below.map(|path| path.rsplit(|byte| *byte == b'/').next().map_or(0, |name| name.len() as u64)).sum()
+    below
+        .map(|path| path.rsplit(|byte| *byte == b'/').next().map_or(0, |name| name.len() as u64))
+        .sum()
 }
 
 /// The number that stands after the first `label`.
 fn number(output: &[u8], label: &str) -> u64 {
     let text = String::from_utf8_lossy(output);
-    let digits = text.split_once(label).and_then(|(_, after)| after.split(|it: char| !it.is_ascii_digit()).next());
+    let digits = text
+        .split_once(label)
+        .and_then(|(_, after)| after.split(|it: char| !it.is_ascii_digit()).next());
     digits.and_then(|digits| digits.parse().ok()).expect("the command printed no number")
 }

@@ -2,11 +2,13 @@
 //! `/dev/fuse`.
 
 use crate::protocol::{
-    self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR, RELEASEDIR, STATFS, init,
-    longs, send, statfs, u32_at, u64_at, words,
+    self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
+    RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at, words,
 };
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
 use rustix::thread::{UnshareFlags, set_current_timer_slack, unshare_unsafe};
 use std::ffi::CString;
 use std::fs::File;
@@ -89,7 +91,9 @@ impl Shape {
     }
 
     fn look_up(self, directory: Node, name: &[u8]) -> Option<Node> {
-        self.indices(directory).find(|&index| name_of(index) == name).map(|index| directory.below(index))
+        self.indices(directory)
+            .find(|&index| name_of(index) == name)
+            .map(|index| directory.below(index))
     }
 }
 
@@ -124,7 +128,13 @@ impl Server {
         unsafe { unshare_unsafe(UnshareFlags::NEWNS)? };
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
-        mount("lendir", POINT, "fuse", MountFlags::empty(), &*CString::new(options).expect("BUG: an inner NUL"))?;
+        mount(
+            "lendir",
+            POINT,
+            "fuse",
+            MountFlags::empty(),
+            &*CString::new(options).expect("BUG: an inner NUL"),
+        )?;
 
         let (device, waited_for) = (Arc::new(device), Arc::<AtomicU64>::default());
         let (waiting, due) = mpsc::channel();
@@ -134,7 +144,8 @@ impl Server {
         };
         let sender = thread::spawn(move || {
             // A sleep takes up to 50 µs longer by default.
-            set_current_timer_slack(NonZeroU64::new(1)).expect("cannot set the precision of sleeps");
+            set_current_timer_slack(NonZeroU64::new(1))
+                .expect("cannot set the precision of sleeps");
             for answer in due {
                 Answer::send_when_due(answer, &device);
             }
@@ -146,7 +157,8 @@ impl Server {
     pub fn observe<T>(&self, run: impl FnOnce() -> T) -> (T, Observed) {
         let (before, begin) = (self.waited_for.load(Relaxed), Instant::now());
         let result = run();
-        let (seconds, requests) = (begin.elapsed().as_secs_f64(), self.waited_for.load(Relaxed) - before);
+        let (seconds, requests) =
+            (begin.elapsed().as_secs_f64(), self.waited_for.load(Relaxed) - before);
         #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
         let at_once = requests as f64 * self.latency.as_secs_f64() / seconds;
         (result, Observed { seconds, requests, at_once })
@@ -158,7 +170,9 @@ impl Drop for Server {
         let unmounted = unmount(POINT, UnmountFlags::DETACH);
         if !thread::panicking() {
             unmounted.expect("cannot unmount the file system");
-            self.threads.drain(..).for_each(|thread| thread.join().expect("a thread of the server panicked"));
+            self.threads
+                .drain(..)
+                .for_each(|thread| thread.join().expect("a thread of the server panicked"));
         }
     }
 }
@@ -181,17 +195,24 @@ impl Answer {
     }
 }
 
-fn receive(shape: Shape, latency: Duration, mut device: &File, waited_for: &AtomicU64, waiting: &mpsc::Sender<Answer>) {
+fn receive(
+    shape: Shape,
+    latency: Duration,
+    mut device: &File,
+    waited_for: &AtomicU64,
+    waiting: &mpsc::Sender<Answer>,
+) {
     let mut request = vec![0; 64 * 1024];
     loop {
         let len = match device.read(&mut request) {
             Ok(len) => len,
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NODEV) => return, // unmounted
-            Err(_) => continue,                                                         // the request was taken back
+            Err(_) => continue, // the request was taken back
         };
         let due = Instant::now() + latency;
         let (header, body) = request[..len].split_at(40);
-        let (operation, unique, node) = (u32_at(header, 4), u64_at(header, 8), Node(u64_at(header, 16)));
+        let (operation, unique, node) =
+            (u32_at(header, 4), u64_at(header, 8), Node(u64_at(header, 16)));
         let answer = || shape.answer(operation, node, body).map_err(Errno::raw_os_error);
         match operation {
             FORGET | BATCH_FORGET | INTERRUPT => {} // no answer is expected

@@ -37,7 +37,9 @@ use std::path::Path;
 fn main() {
     match &*std::env::args().skip(1).collect::<Vec<_>>() {
         [option] if option == sleepers::SLEEP => return sleepers::sleep(),
-        [option, way, threads, root] if option == network::RUN => return network::run_way(way, threads, root),
+        [option, way, threads, root] if option == network::RUN => {
+            return network::run_way(way, threads, root);
+        }
         [option, question, way, times, root] if option == monitors::ANSWER => {
             return monitors::answer(question, way, times, root);
         }
@@ -96,7 +98,11 @@ fn measure(
             read.measure(bench, &label, reading(&dir));
         }
         if pids_asked {
-            pids.measure(bench, &label, [own::bare_loop(&dir)].into_iter().chain(processes::pids()).collect());
+            pids.measure(
+                bench,
+                &label,
+                [own::bare_loop(&dir)].into_iter().chain(processes::pids()).collect(),
+            );
         }
     }
 
@@ -129,7 +135,10 @@ fn measure(
     }
     let figures_of_readme = figures_of_readme(&walk);
     let work = work::table(arguments, bench);
-    let pictures = [("readers.svg", picture_of_readers(&read, &sort)), ("walkers.svg", picture_of_walkers(&walk))];
+    let pictures = [
+        ("readers.svg", picture_of_readers(&read, &sort)),
+        ("walkers.svg", picture_of_walkers(&walk)),
+    ];
     let mut text = [read, pids, sort, walk, work].map(|table| table.to_string()).concat();
     text += &monitors::tables(arguments, bench);
     text += &commands::tables(arguments, bench);
@@ -141,8 +150,10 @@ fn measure(
 /// The two figures in the first sentence of README.md.
 fn figures_of_readme(walk: &Table) -> Option<String> {
     let row = walk.row("/usr")?;
-    let percent = |ours, other| Some(format!("{:.0} %", 100.0 * row.ratio(ours)? / row.ratio(other)?));
-    let [one, all] = [percent("lendir", "walkdir")?, percent("lendir, all cores", "ignore, all cores")?];
+    let percent =
+        |ours, other| Some(format!("{:.0} %", 100.0 * row.ratio(ours)? / row.ratio(other)?));
+    let [one, all] =
+        [percent("lendir", "walkdir")?, percent("lendir, all cores", "ignore, all cores")?];
     let threads = own_walkers::cores();
     Some(format!(
         "\n### The figures of README.md\n\n/usr in {one} of walkdir's time, and on {threads} threads in {all} of ignore's.\n"
@@ -196,8 +207,9 @@ fn picture_of_walkers(walk: &Table) -> Option<Picture> {
     let ratios = &walk.row(&tree.label())?.ratios;
     // Their headings say it too.
     let suffixes = [", sorted", ", paths", ", all cores"];
-    let without =
-        |suffix: &str| ratios.iter().filter_map(|it| Some((it.0.strip_suffix(suffix)?, it.1))).collect::<Vec<_>>();
+    let without = |suffix: &str| {
+        ratios.iter().filter_map(|it| Some((it.0.strip_suffix(suffix)?, it.1))).collect::<Vec<_>>()
+    };
     let [sorted, paths, on_all_cores] = suffixes.map(without);
     let mut on_one = ratios.clone();
     on_one.retain(|it| !suffixes.iter().any(|suffix| it.0.ends_with(suffix)));

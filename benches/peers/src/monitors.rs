@@ -67,7 +67,8 @@ const QUESTIONS: [Question; 4] = [
 
 /// A table in Markdown.
 pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
-    let asked: Vec<_> = QUESTIONS.iter().filter(|question| arguments.ask_for(TITLE, question.title)).collect();
+    let asked: Vec<_> =
+        QUESTIONS.iter().filter(|question| arguments.ask_for(TITLE, question.title)).collect();
     if asked.is_empty() {
         return String::new();
     }
@@ -80,10 +81,13 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         "---|".repeat(WAYS.len())
     );
     for question in asked {
-        let root = if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
+        let root =
+            if question.is_of_cgroups() { sleepers.cgroups() } else { Ok(Path::new("/proc")) };
         match root {
             Ok(root) => text += &question.row(bench, root, &pids),
-            Err(error) => writeln!(text, "| {} | SKIPPED: {error} | | | |", question.title).expect(TO_STRING),
+            Err(error) => {
+                writeln!(text, "| {} | SKIPPED: {error} | | | |", question.title).expect(TO_STRING)
+            }
         }
     }
     text
@@ -94,8 +98,12 @@ const TO_STRING: &str = "BUG: writing to a `String` failed";
 
 /// Answers as the arguments after [`ANSWER`] say.
 pub fn answer(title: &str, name: &str, times: &str, root: &str) {
-    let question = QUESTIONS.iter().find(|question| question.title == title).expect("no question has this title");
-    let way = question.ways.iter().find(|way| way.name == name).expect("no way to answer has this name");
+    let question = QUESTIONS
+        .iter()
+        .find(|question| question.title == title)
+        .expect("no question has this title");
+    let way =
+        question.ways.iter().find(|way| way.name == name).expect("no way to answer has this name");
     for _ in 0..times.parse().expect("the argument is not a number of times") {
         (way.write)(Path::new(root), &mut Vec::with_capacity(1 << 20));
     }
@@ -109,9 +117,16 @@ impl Question {
     /// Other processes come and go, so only the lines of `pids`, which stay, are compared with those of the first way.
     fn row(&self, bench: &mut Bench, root: &Path, pids: &HashSet<Vec<u8>>) -> String {
         let answer = |lines: &Vec<u8>| {
-            let mut lines: Vec<_> =
-                lines.split(|byte| *byte == b'\n').filter(|line| pids.contains(pid(line))).collect();
-            assert!(lines.len() >= pids.len(), "only {} lines for {} processes", lines.len(), pids.len());
+            let mut lines: Vec<_> = lines
+                .split(|byte| *byte == b'\n')
+                .filter(|line| pids.contains(pid(line)))
+                .collect();
+            assert!(
+                lines.len() >= pids.len(),
+                "only {} lines for {} processes",
+                lines.len(),
+                pids.len()
+            );
             lines.sort_unstable();
             hash(lines)
         };
@@ -136,7 +151,9 @@ impl Question {
                 return cell(None);
             }
             let time = if name == row.base.0 { time(row.base.1) } else { cell(row.ratio(name)) };
-            let calls = self.system_calls(name, root).map_or_else(|| "not counted".into(), |calls| calls.to_string());
+            let calls = self
+                .system_calls(name, root)
+                .map_or_else(|| "not counted".into(), |calls| calls.to_string());
             format!("{time}, {calls}")
         });
         format!("| {} | {} |\n", self.title, cells.join(" | "))
@@ -146,7 +163,9 @@ impl Question {
     fn system_calls(&self, name: &str, root: &Path) -> Option<usize> {
         let traced = |times| {
             let mut strace = Command::new("strace");
-            strace.args(["-qq", "-o", "/dev/stdout"]).arg(std::env::current_exe().expect("cannot find this program"));
+            strace
+                .args(["-qq", "-o", "/dev/stdout"])
+                .arg(std::env::current_exe().expect("cannot find this program"));
             let output = strace.args([ANSWER, self.title, name, times]).arg(root).output().ok()?;
             output.status.success().then(|| output.stdout.split(|byte| *byte == b'\n').count())
         };

@@ -32,7 +32,8 @@ enum Way {
     Ahead,
 }
 
-const WAYS: [Way; 7] = [Way::Calls, Way::Ignore, Way::Fd, Way::Dua, Way::Lendir, Way::Jwalk, Way::Ahead];
+const WAYS: [Way; 7] =
+    [Way::Calls, Way::Ignore, Way::Fd, Way::Dua, Way::Lendir, Way::Jwalk, Way::Ahead];
 
 /// By each thread.
 const CALLS: u64 = 64;
@@ -62,7 +63,9 @@ impl Way {
     }
 
     fn answer(self, output: &[u8], root: &str) -> u64 {
-        let printed = || String::from_utf8_lossy(output).trim().parse().expect("this program printed no number");
+        let printed = || {
+            String::from_utf8_lossy(output).trim().parse().expect("this program printed no number")
+        };
         if self == Self::Fd { bytes_of_names(output, root.as_ref()) } else { printed() }
     }
 
@@ -87,7 +90,8 @@ impl Way {
 /// Is the contender that the arguments after [`RUN`] say.
 pub fn run_way(name: &str, threads: &str, root: &str) {
     let way = WAYS.into_iter().find(|way| way.name() == name).expect("no contender has this name");
-    let (threads, root) = (threads.parse().expect("the argument is not a number of threads"), Path::new(root));
+    let (threads, root) =
+        (threads.parse().expect("the argument is not a number of threads"), Path::new(root));
     let answer = match way {
         Way::Calls => calls(root, threads),
         Way::Ignore => ignore_parallel(root, threads),
@@ -103,7 +107,8 @@ pub fn run_way(name: &str, threads: &str, root: &str) {
 /// How many calls said that the root is a directory.
 fn calls(root: &Path, threads: usize) -> u64 {
     let root = File::open(root).expect("cannot open the root");
-    let is_directory = || fstat(&root).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
+    let is_directory =
+        || fstat(&root).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
     let work = || (0..CALLS).filter(|_| is_directory()).count() as u64;
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
@@ -114,12 +119,16 @@ fn calls(root: &Path, threads: usize) -> u64 {
 /// A table in Markdown. Few threads take minutes, so their rows are measured only if asked for.
 pub fn tables(arguments: &Arguments) -> String {
     let is_test = arguments.has("--test");
-    let sizes: &[(u32, &[usize], &[usize])] =
-        if is_test { &[(1, &[8], &[])] } else { &[(3, &[32, 64, 128, 256], &[8]), (4, &[256], &[128])] };
+    let sizes: &[(u32, &[usize], &[usize])] = if is_test {
+        &[(1, &[8], &[])]
+    } else {
+        &[(3, &[32, 64, 128, 256], &[8]), (4, &[256], &[128])]
+    };
     let mut rows = String::new();
     for &(levels, short, long) in sizes {
         let shape = Shape { levels };
-        let label = |threads: usize| format!("{threads} threads, {} directories", shape.directories());
+        let label =
+            |threads: usize| format!("{threads} threads, {} directories", shape.directories());
         let long = if arguments.is_long() { long } else { &[] };
         let mut all = [long, short].concat();
         all.retain(|&threads| arguments.ask_for(TITLE, &label(threads)));
@@ -129,10 +138,16 @@ pub fn tables(arguments: &Arguments) -> String {
         }
         // The namespace of the mount is that of one thread, and ends with it.
         let measure = || match Server::mount(shape, LATENCY) {
-            Ok(server) => all.iter().map(|&threads| row(&server, shape, &label(threads), threads, is_test)).collect(),
-            Err(error) => format!("| {} directories | SKIPPED: {error} | | | |\n", shape.directories()),
+            Ok(server) => all
+                .iter()
+                .map(|&threads| row(&server, shape, &label(threads), threads, is_test))
+                .collect(),
+            Err(error) => {
+                format!("| {} directories | SKIPPED: {error} | | | |\n", shape.directories())
+            }
         };
-        rows += &thread::scope(|scope| scope.spawn(measure).join()).expect("the thread that measures panicked");
+        rows += &thread::scope(|scope| scope.spawn(measure).join())
+            .expect("the thread that measures panicked");
     }
     for threads in if is_test { &[2][..] } else { &[1, 4, 16] } {
         let label = format!("{threads} threads, /usr with cold caches");
@@ -165,12 +180,17 @@ fn row(server: &Server, shape: Shape, label: &str, threads: usize, is_test: bool
             break;
         }
     }
-    println!("{TITLE}: {label}: all {} answers are right", seen.iter().filter(|seen| !seen.is_empty()).count());
+    println!(
+        "{TITLE}: {label}: all {} answers are right",
+        seen.iter().filter(|seen| !seen.is_empty()).count()
+    );
     let cells = seen.map(|mut seen| {
         seen.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         seen.get(seen.len() / 2).map_or_else(
             || "SKIPPED".into(),
-            |Observed { seconds, requests, at_once }| format!("{}, {requests}, {at_once:.1}", time(*seconds)),
+            |Observed { seconds, requests, at_once }| {
+                format!("{}, {requests}, {at_once:.1}", time(*seconds))
+            },
         )
     });
     format!("| {label} | {} |\n", cells.join(" | "))
@@ -192,7 +212,10 @@ fn cold_row(label: &str, threads: usize, is_test: bool) -> String {
             seconds.push(begin.elapsed().as_secs_f64());
             answers.push(way.answer(&output.stdout, ROOT));
         }
-        assert!(answers.iter().all(|answer| *answer == answers[0]), "the answers differ: {answers:?}");
+        assert!(
+            answers.iter().all(|answer| *answer == answers[0]),
+            "the answers differ: {answers:?}"
+        );
     }
     println!("{TITLE}: {label}: all answers are the same");
     let cells = seconds.map(|mut seconds| {

@@ -56,13 +56,19 @@ impl Picture {
         let rows = self.groups.iter().map(|group| group.bars.len() + 2).sum::<usize>() - 1;
         let rows = u32::try_from(rows)?;
         let mut svg = String::new();
-        let root = SVGBackend::with_string(&mut svg, (WIDTH, HEAD + ROW * rows + FOOT)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, (WIDTH, HEAD + ROW * rows + FOOT))
+            .into_drawing_area();
         let write = |text: &str, at, color: RGBColor, size: u32, style, h_pos| {
-            let font = ("sans-serif", size).into_font().style(style).color(&color).pos(Pos::new(h_pos, VPos::Center));
+            let font = ("sans-serif", size)
+                .into_font()
+                .style(style)
+                .color(&color)
+                .pos(Pos::new(h_pos, VPos::Center));
             root.draw_text(text, &font, at)
         };
 
-        let longest = self.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.1).fold(1.0, f64::max);
+        let longest =
+            self.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.1).fold(1.0, f64::max);
         let mut chart = ChartBuilder::on(&root)
             .margin_top(HEAD)
             .margin_left(NAMES)
@@ -88,10 +94,14 @@ impl Picture {
             for (name, ratio) in bars {
                 y += 1.0;
                 let ours = is_ours(name);
-                let (kernel, color, style) =
-                    if ours { (OURS, OURS, FontStyle::Bold) } else { (KERNEL, TEXT, FontStyle::Normal) };
-                let bar =
-                    |from, to, color: RGBColor| Rectangle::new([(from, y - 0.36), (to, y + 0.36)], color.filled());
+                let (kernel, color, style) = if ours {
+                    (OURS, OURS, FontStyle::Bold)
+                } else {
+                    (KERNEL, TEXT, FontStyle::Normal)
+                };
+                let bar = |from, to, color: RGBColor| {
+                    Rectangle::new([(from, y - 0.36), (to, y + 0.36)], color.filled())
+                };
                 chart.draw_series([bar(0.0, ratio.min(1.0), kernel)])?;
                 if *ratio > 1.0 {
                     chart.draw_series([bar(1.0, *ratio, ADDED)])?;
@@ -103,9 +113,21 @@ impl Picture {
             y += 2.0;
         }
 
-        chart.draw_series(DashedLineSeries::new([(1.0, 0.0), (1.0, f64::from(rows))], 4, 4, TEXT.stroke_width(2)))?;
+        chart.draw_series(DashedLineSeries::new(
+            [(1.0, 0.0), (1.0, f64::from(rows))],
+            4,
+            4,
+            TEXT.stroke_width(2),
+        ))?;
         let line = chart.backend_coord(&(1.0, 0.0));
-        write(&format!("1.0 = the {}", self.base), (line.0, line.1 - 10), TEXT, 15, FontStyle::Normal, HPos::Center)?;
+        write(
+            &format!("1.0 = the {}", self.base),
+            (line.0, line.1 - 10),
+            TEXT,
+            15,
+            FontStyle::Normal,
+            HPos::Center,
+        )?;
         write(self.title, (MARGIN, 20), TEXT, 24, FontStyle::Bold, HPos::Left)?;
         write(&self.place, (MARGIN, 46), TEXT, 15, FontStyle::Normal, HPos::Left)?;
         write(self.legend, (MARGIN, 68), TEXT, 15, FontStyle::Normal, HPos::Left)?;

@@ -23,16 +23,20 @@ pub struct Program {
 /// They are next to this program, because the directory for temporary files may be mounted `noexec`.
 pub fn build() -> (Vec<Program>, Vec<String>) {
     let (mut programs, mut missing) = (Vec::new(), Vec::new());
-    let sources =
-        [("Go os.ReadDir", "peers.go", "go build -o"), ("C++, gitstatus v5", "gitstatus.cc", "g++ -std=c++17 -O3 -o")];
+    let sources = [
+        ("Go os.ReadDir", "peers.go", "go build -o"),
+        ("C++, gitstatus v5", "gitstatus.cc", "g++ -std=c++17 -O3 -o"),
+    ];
     for (name, source, compiler) in sources {
         let path = directory().join(source).with_extension("built");
         let mut words = compiler.split(' ');
         let mut command = Command::new(words.next().expect("BUG: `split` gave nothing"));
-        let command = command.args(words).arg(&path).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(source));
+        let command =
+            command.args(words).arg(&path).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(source));
         match run(command) {
             Ok(_) => programs.push(Program { name, path }),
-            Err(failure) => missing.push(format!("Without `{compiler}` the rows of {name} are missing: {failure}")),
+            Err(failure) => missing
+                .push(format!("Without `{compiler}` the rows of {name} are missing: {failure}")),
         }
     }
     (programs, missing)
@@ -47,7 +51,11 @@ pub fn directory() -> PathBuf {
 /// Runs it to its end. The error is what it wrote to standard error.
 pub fn run(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| error.to_string())?;
-    if output.status.success() { Ok(output) } else { Err(String::from_utf8_lossy(&output.stderr).trim().into()) }
+    if output.status.success() {
+        Ok(output)
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().into())
+    }
 }
 
 impl Program {
@@ -68,8 +76,10 @@ struct Running<'a> {
 impl<'a> Running<'a> {
     fn start(program: &Path, dir: &'a Directory) -> io::Result<Self> {
         let mut command = Command::new(program);
-        let mut child = command.args(dir.paths()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let stdout = BufReader::new(child.stdout.take().expect("BUG: standard output is not piped"));
+        let mut child =
+            command.args(dir.paths()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdout =
+            BufReader::new(child.stdout.take().expect("BUG: standard output is not piped"));
         Ok(Self { dir, stdin: child.stdin.take(), stdout, child })
     }
 
@@ -79,7 +89,9 @@ impl<'a> Running<'a> {
         stdin.write_all(format!("{times} {first}\n").as_bytes())?;
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
-        line.split_ascii_whitespace().map(|number| number.parse().map_err(io::Error::other)).collect()
+        line.split_ascii_whitespace()
+            .map(|number| number.parse().map_err(io::Error::other))
+            .collect()
     }
 
     fn names(&mut self) -> io::Result<u64> {
@@ -90,7 +102,9 @@ impl<'a> Running<'a> {
     }
 
     fn read(&mut self, times: u64) -> io::Result<Duration> {
-        let &[nanoseconds, _bytes] = &*self.ask(times)? else { return Err(io::ErrorKind::InvalidData.into()) };
+        let &[nanoseconds, _bytes] = &*self.ask(times)? else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
         Ok(Duration::from_nanos(nanoseconds))
     }
 }

@@ -54,7 +54,8 @@ impl Reader for Nix<'_> {
     #[inline]
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let mut dir = nix::dir::Dir::open(self.0.turn(), flags, Mode::empty()).expect("cannot open the directory");
+        let mut dir = nix::dir::Dir::open(self.0.turn(), flags, Mode::empty())
+            .expect("cannot open the directory");
         for entry in dir.iter() {
             let entry = entry.expect("cannot read the directory");
             let name = entry.file_name().to_bytes();

@@ -27,14 +27,20 @@ impl Sleepers {
         let this = std::env::current_exe().expect("cannot find this program");
         let start = |_| {
             let mut command = Command::new(&this);
-            let command = command.arg(SLEEP).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let command = command
+                .arg(SLEEP)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null());
             command.spawn().expect("cannot start a process")
         };
         let children = (0..PROCESSES).map(start).collect();
         let mut all = Self { children, cgroups: Err(ErrorKind::NotFound.into()) };
         for child in &mut all.children {
             let stdout = child.stdout.as_mut().expect("BUG: standard output is not piped");
-            BufReader::new(stdout).read_line(&mut String::new()).expect("a process did not say that it sleeps");
+            BufReader::new(stdout)
+                .read_line(&mut String::new())
+                .expect("a process did not say that it sleeps");
         }
         all.cgroups = Cgroups::make(&all.children);
         all
@@ -62,7 +68,8 @@ impl Drop for Sleepers {
 
 /// What such a process does.
 pub fn sleep() {
-    let _open: Vec<_> = (0..DESCRIPTORS).map(|_| File::open("/dev/null").expect("cannot open /dev/null")).collect();
+    let _open: Vec<_> =
+        (0..DESCRIPTORS).map(|_| File::open("/dev/null").expect("cannot open /dev/null")).collect();
     for index in 0..THREADS {
         let thread = thread::Builder::new().name(format!("idle-{index}")).stack_size(1 << 16);
         thread
@@ -92,8 +99,9 @@ impl Cgroups {
         let tree = Self(Path::new(parent).join("lendir-peers"));
         let _ = remove(&tree.0); // of a run that was killed
         let branches = (0..WIDTH).map(|index| tree.0.join(format!("branch-{index}")));
-        let leaves: Vec<_> =
-            branches.flat_map(|branch| (0..WIDTH).map(move |index| branch.join(format!("leaf-{index}")))).collect();
+        let leaves: Vec<_> = branches
+            .flat_map(|branch| (0..WIDTH).map(move |index| branch.join(format!("leaf-{index}"))))
+            .collect();
         leaves.iter().try_for_each(fs::create_dir_all)?;
         for (child, leaf) in children.iter().zip(leaves.iter().cycle()) {
             fs::write(leaf.join("cgroup.procs"), child.id().to_string())?;

@@ -25,13 +25,25 @@ pub fn all(tree: &Tree) -> Vec<Contender<'_>> {
         Contender::reading("walkdir, sorted", sorted, Walkdir { root, sorted: true }),
         Contender::reading("walkdir, paths", tree.oracle(Answer::Paths), WalkdirPaths(root)),
         Contender::reading("ignore", unsorted(), Ignore(root)),
-        Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || ignore_parallel(root, threads)),
+        Contender::counting("ignore, all cores", tree.oracle(Answer::Bytes), move || {
+            ignore_parallel(root, threads)
+        }),
         Contender::reading("jwalk", unsorted(), Jwalk { root, threads: Parallelism::Serial }),
-        Contender::reading("jwalk, all cores", unsorted(), Jwalk { root, threads: Parallelism::RayonNewPool(threads) }),
-        Contender::counting("dua-core, 1 + 1 threads", tree.oracle(Answer::Bytes), move || dua(root, 1)),
-        Contender::counting("dua-core, all cores", tree.oracle(Answer::Bytes), move || dua(root, threads)),
+        Contender::reading(
+            "jwalk, all cores",
+            unsorted(),
+            Jwalk { root, threads: Parallelism::RayonNewPool(threads) },
+        ),
+        Contender::counting("dua-core, 1 + 1 threads", tree.oracle(Answer::Bytes), move || {
+            dua(root, 1)
+        }),
+        Contender::counting("dua-core, all cores", tree.oracle(Answer::Bytes), move || {
+            dua(root, threads)
+        }),
         Contender::counting("fdf, 1 + 1 threads", tree.oracle(Answer::Bytes), move || fdf(root, 1)),
-        Contender::counting("fdf, all cores", tree.oracle(Answer::Bytes), move || fdf(root, threads)),
+        Contender::counting("fdf, all cores", tree.oracle(Answer::Bytes), move || {
+            fdf(root, threads)
+        }),
     ]
 }
 
@@ -110,7 +122,10 @@ struct Jwalk<'a> {
 
 impl Reader for Jwalk<'_> {
     fn read(&mut self, mut take: impl FnMut(&[u8])) {
-        let walk = jwalk::WalkDir::new(self.root).min_depth(1).skip_hidden(false).parallelism(self.threads.clone());
+        let walk = jwalk::WalkDir::new(self.root)
+            .min_depth(1)
+            .skip_hidden(false)
+            .parallelism(self.threads.clone());
         for entry in walk {
             take(entry.expect("cannot read the directory").file_name().as_bytes());
         }
@@ -138,7 +153,9 @@ pub fn jwalk_sorted(root: &Path, threads: usize) -> u64 {
 pub fn dua(root: &Path, threads: usize) -> u64 {
     let options = dua_core::Options::default().skip_metadata();
     let entries = dua_core::walk(root, threads, dua_core::Order::ParentFirst, options, |_| true);
-    let names = entries.map(|entry| entry.expect("cannot read the directory")).filter(|entry| entry.depth > 0);
+    let names = entries
+        .map(|entry| entry.expect("cannot read the directory"))
+        .filter(|entry| entry.depth > 0);
     names.map(|entry| entry.file_name.len() as u64).sum()
 }
 
@@ -146,6 +163,7 @@ pub fn dua(root: &Path, threads: usize) -> u64 {
 fn fdf(root: &Path, threads: usize) -> u64 {
     let all = Finder::init(root).keep_hidden(false); // whose argument is whether to hide them
     let all = all.respect_gitignore(false).thread_count(NonZero::new(threads));
-    let entries = all.build().expect("cannot prepare the walk").traverse().expect("cannot open the root");
+    let entries =
+        all.build().expect("cannot prepare the walk").traverse().expect("cannot open the root");
     entries.map(|entry| entry.file_name().len() as u64).sum()
 }

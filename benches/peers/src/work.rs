@@ -47,7 +47,8 @@ impl Work {
 }
 
 pub fn table(arguments: &Arguments, bench: &mut Bench) -> Table {
-    let (wait, compute) = (Work::Wait(Duration::from_micros(500)), Work::Compute(Duration::from_micros(5)));
+    let (wait, compute) =
+        (Work::Wait(Duration::from_micros(500)), Work::Compute(Duration::from_micros(5)));
     let wait_long = Work::Wait(Duration::from_millis(20));
     let mut table = Table::new("Work on each file");
     for (fixture, work, threads) in [
@@ -67,17 +68,27 @@ pub fn table(arguments: &Arguments, bench: &mut Bench) -> Table {
             continue;
         }
         let tree = fixture.make();
-        let roots = if is_many { directories_in(tree.path().into()) } else { vec![tree.path().into()] };
+        let roots =
+            if is_many { directories_in(tree.path().into()) } else { vec![tree.path().into()] };
         let oracle = || Oracle::new(&label, false, || by_ignore(&roots, 1, Work::Nothing));
-        let mut contenders = vec![Contender::counting("ignore", oracle(), || by_ignore(&roots, threads, work))];
+        let mut contenders =
+            vec![Contender::counting("ignore", oracle(), || by_ignore(&roots, threads, work))];
         if let Work::Nothing = work {
-            contenders.push(Contender::counting("lendir, the walk", oracle(), || by_walk(&roots, threads, work)));
+            contenders.push(Contender::counting("lendir, the walk", oracle(), || {
+                by_walk(&roots, threads, work)
+            }));
         } else {
-            contenders.push(Contender::counting("lendir, a channel", oracle(), || by_channel(&roots, threads, work)));
-            contenders.push(Contender::counting("lendir, rayon", oracle(), || by_rayon(&roots, threads, work)));
+            contenders.push(Contender::counting("lendir, a channel", oracle(), || {
+                by_channel(&roots, threads, work)
+            }));
+            contenders.push(Contender::counting("lendir, rayon", oracle(), || {
+                by_rayon(&roots, threads, work)
+            }));
         }
         if !matches!(work, Work::Wait(_)) {
-            contenders.push(Contender::counting("lendir, one thread", oracle(), || by_walk(&roots, 1, work)));
+            contenders.push(Contender::counting("lendir, one thread", oracle(), || {
+                by_walk(&roots, 1, work)
+            }));
         }
         table.measure(bench, &label, contenders);
     }
@@ -110,7 +121,11 @@ fn by_ignore(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
 }
 
 /// Calls `send` for up to 16 files of a directory at a time. Returns how many files there are.
-fn walk(roots: &[PathBuf], threads: usize, send: impl Fn(BorrowedFd<'_>, Vec<CString>) + Sync) -> u64 {
+fn walk(
+    roots: &[PathBuf],
+    threads: usize,
+    send: impl Fn(BorrowedFd<'_>, Vec<CString>) + Sync,
+) -> u64 {
     let parts = WalkDirs::options().open_all(roots).run_parallel(threads, |worker| {
         let mut files = 0;
         while let Some(mut dir) = worker.next().expect("cannot open a directory of the tree") {
@@ -151,13 +166,16 @@ fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
             });
         }
         drop(receiver);
-        walk(roots, threads, |dir, names| sender.send((duplicate(dir), names)).expect("a thread has panicked"))
+        walk(roots, threads, |dir, names| {
+            sender.send((duplicate(dir), names)).expect("a thread has panicked")
+        })
     })
 }
 
 /// A task for each file. The pool is made each time, as the threads of the others are.
 fn by_rayon(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("cannot start threads");
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("cannot start threads");
     pool.in_place_scope(|scope| {
         walk(roots, threads, |dir, names| {
             let dir = Arc::new(duplicate(dir));

@@ -76,7 +76,11 @@ impl<S: Clone> WalkDirs<S> {
     /// | a part, once a link was followed | a copy of what is known of the directories above; what is not known yet, each thread queries again |
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "what the closures return can be the error of a `?` in them"]
-    pub fn run_parallel<R: Send>(self, threads: usize, work: impl Fn(&mut Worker<'_, S>) -> R + Sync) -> Vec<R>
+    pub fn run_parallel<R: Send>(
+        self,
+        threads: usize,
+        work: impl Fn(&mut Worker<'_, S>) -> R + Sync,
+    ) -> Vec<R>
     where
         S: Send,
     {
@@ -93,7 +97,10 @@ impl<S: Clone> WalkDirs<S> {
         });
         let mut results = all.results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(index, _)| *index);
-        results.into_iter().map(|(_, result)| result.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        results
+            .into_iter()
+            .map(|(_, result)| result.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     }
 }
 

@@ -51,7 +51,11 @@ impl<S: Clone> Traversal<S> {
 
     /// A part of the names at the `shallowest` level that has some, or at the shallowest open one. Duplicates the level's
     /// descriptor.
-    fn split_off_names(&mut self, shallowest: (usize, Range<usize>), threads: usize) -> Option<Self> {
+    fn split_off_names(
+        &mut self,
+        shallowest: (usize, Range<usize>),
+        threads: usize,
+    ) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
         let levels = self.descent.levels();
         let is_closed = levels[shallowest.0].open_dir().is_none();
@@ -77,7 +81,8 @@ impl<S: Clone> Traversal<S> {
             }
             return None;
         }
-        let (visit, state, root_state) = (level.left.visit, level.left.state.clone(), self.root_state.clone());
+        let (visit, state, root_state) =
+            (level.left.visit, level.left.state.clone(), self.root_state.clone());
         let left = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
         let mut descent = self.descent.split_off_level(index, left)?;
         // From now on the second visit belongs to whoever is done last, here or there.
@@ -96,7 +101,8 @@ impl<S: Clone> Traversal<S> {
         let levels = self.descent.levels();
         while at < self.choices.pending.len() {
             let below = levels.partition_point(|level| level.left.names_at <= at);
-            let end = levels.get(below).map_or(self.choices.pending.len(), |level| level.left.names_at);
+            let end =
+                levels.get(below).map_or(self.choices.pending.len(), |level| level.left.names_at);
             let next_at = levels[below - 1].left.next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
@@ -110,16 +116,23 @@ impl<S: Clone> Traversal<S> {
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
         // The levels above a shared one are shared too. Each must be shared before anything below it is split off: the other
         // thread may be done with that at once.
-        let first = self.descent.levels()[..=index].partition_point(|level| level.left.shared.is_some());
+        let first =
+            self.descent.levels()[..=index].partition_point(|level| level.left.shared.is_some());
         for at in first..=index {
             let levels = self.descent.levels();
             let above = at.checked_sub(1).and_then(|above| levels[above].left.shared.clone());
             let level = &levels[at];
-            let (closed, state) =
-                (Closed { bounds: level.bounds, identity: level.identity()? }, level.left.state.clone());
+            let (closed, state) = (
+                Closed { bounds: level.bounds, identity: level.identity()? },
+                level.left.state.clone(),
+            );
             self.descent.left_at_mut(at).shared = Some(match above {
                 Some(above) => SharedLevel::below(above, closed, state),
-                None => SharedLevel::root(fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?, closed, state),
+                None => SharedLevel::root(
+                    fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?,
+                    closed,
+                    state,
+                ),
             });
         }
         self.descent.levels()[index].left.shared.clone()
@@ -143,7 +156,12 @@ mod tests {
 
     /// Goes down a comb, so many levels with a directory beside each, and a chain of as many below. In the chain all is split off
     /// that can be.
-    fn split_comb(levels: usize, name: &str, second_visits: bool, check: impl Fn(&Traversal<()>)) -> Parts {
+    fn split_comb(
+        levels: usize,
+        name: &str,
+        second_visits: bool,
+        check: impl Fn(&Traversal<()>),
+    ) -> Parts {
         let tree = tempfile::tempdir().unwrap();
         let mut level = crate::open(tree.path()).unwrap();
         for depth in 0..2 * levels {
@@ -153,7 +171,11 @@ mod tests {
             mkdirat(&level, name, Mode::RWXU).unwrap();
             level = crate::openat(&level, name).unwrap();
         }
-        let mut walk = WalkDirs::options().max_open(2 * levels).second_visits(second_visits).open(tree.path()).unwrap();
+        let mut walk = WalkDirs::options()
+            .max_open(2 * levels)
+            .second_visits(second_visits)
+            .open(tree.path())
+            .unwrap();
         let (mut listing, mut parts) = (Listing::new(), Parts::default());
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();
@@ -176,9 +198,15 @@ mod tests {
     fn what_is_split_off_is_not_searched_again() {
         const LEVELS: usize = 100;
         let parts = split_comb(LEVELS, "m", false, |traversal| {
-            let (searched_from, levels) = (traversal.choices.pending.split_until, traversal.descent.levels());
-            let searched = levels.iter().filter(|level| level.left.names_at >= searched_from).count();
-            assert!(levels.len() > LEVELS && searched <= 1, "{searched} of {} levels", levels.len());
+            let (searched_from, levels) =
+                (traversal.choices.pending.split_until, traversal.descent.levels());
+            let searched =
+                levels.iter().filter(|level| level.left.names_at >= searched_from).count();
+            assert!(
+                levels.len() > LEVELS && searched <= 1,
+                "{searched} of {} levels",
+                levels.len()
+            );
         });
         assert_eq!(parts.count, LEVELS);
     }
@@ -190,7 +218,11 @@ mod tests {
         for second_visits in [false, true] {
             let parts = split_comb(60, &"m".repeat(NAME), second_visits, |_| ());
             assert!(parts.count >= MAX_PATH / NAME - 1, "only {} of 60 levels", parts.count);
-            assert!((MAX_PATH - NAME..=MAX_PATH).contains(&parts.longest), "{} bytes", parts.longest);
+            assert!(
+                (MAX_PATH - NAME..=MAX_PATH).contains(&parts.longest),
+                "{} bytes",
+                parts.longest
+            );
         }
     }
 }

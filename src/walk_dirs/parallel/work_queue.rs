@@ -32,7 +32,8 @@ struct State<W> {
 impl<W> State<W> {
     /// Whether the caller is to start a thread.
     fn starts(&mut self) -> bool {
-        let starts = self.idle < self.parts.len() && self.starting < self.busy && self.unstarted > 0;
+        let starts =
+            self.idle < self.parts.len() && self.starting < self.busy && self.unstarted > 0;
         if starts {
             self.unstarted -= 1;
             self.starting += 1;
@@ -67,8 +68,14 @@ impl<W> Others<'_, W> {
 impl<W> WorkQueue<W> {
     /// For one thread, which is busy.
     pub(crate) fn new() -> Self {
-        let state = Mutex::new(State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted: 0 });
-        Self { wanted: AtomicUsize::new(0), is_over: AtomicBool::new(false), state, changed: Condvar::new() }
+        let state =
+            Mutex::new(State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted: 0 });
+        Self {
+            wanted: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+            state,
+            changed: Condvar::new(),
+        }
     }
 
     /// For a busy thread: how many parts of its work to [`push`](Self::push). Not 0 if [it is over](Self::is_over).
@@ -158,7 +165,8 @@ impl<W> WorkQueue<W> {
     /// Call this after each change.
     fn recount(&self, state: &State<W>) {
         if !self.is_over() {
-            self.wanted.store((state.idle + state.unstarted).saturating_sub(state.parts.len()), Relaxed);
+            self.wanted
+                .store((state.idle + state.unstarted).saturating_sub(state.parts.len()), Relaxed);
             if state.parts.is_empty() && state.busy == 0 {
                 self.end();
             }
@@ -235,7 +243,10 @@ mod tests {
             assert_eq!(queue.begin(), Some(()));
             [(); 3].map(|()| queue.lock().starts())
         };
-        assert_eq!([(); 4].map(|()| begin()), [[true, true, false], [true, false, false], [false; 3], [false; 3]]);
+        assert_eq!(
+            [(); 4].map(|()| begin()),
+            [[true, true, false], [true, false, false], [false; 3], [false; 3]]
+        );
         assert_eq!(queue.wanted(), 2);
     }
 

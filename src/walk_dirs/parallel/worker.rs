@@ -24,7 +24,11 @@ pub struct Worker<'scope, S = ()> {
 }
 
 impl<'scope, S: Clone + Send> Worker<'scope, S> {
-    pub(crate) fn new(lender: Lender<S>, others: Others<'scope, Traversal<S>>, index: usize) -> Self {
+    pub(crate) fn new(
+        lender: Lender<S>,
+        others: Others<'scope, Traversal<S>>,
+        index: usize,
+    ) -> Self {
         Self { lender, others, index, on_its_thread: PhantomData }
     }
 

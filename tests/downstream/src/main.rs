@@ -46,7 +46,8 @@ fn measured(read: Loop, input: &mut Input) -> io::Result<u64> {
 }
 
 fn main() -> io::Result<()> {
-    let [dir, tree] = [1, 2].map(|at| std::env::args_os().nth(at).expect("usage: lendir-downstream DIRECTORY TREE"));
+    let [dir, tree] = [1, 2]
+        .map(|at| std::env::args_os().nth(at).expect("usage: lendir-downstream DIRECTORY TREE"));
     let mut input = Input {
         dir: lendir::open(&dir)?,
         buffer: Buffer::new(),

@@ -38,7 +38,9 @@ fn check(data: &[u8]) {
     match case {
         Case::Sensitive => expected.sort_by_key(|(name, _)| *name),
         // Cached, because the comparisons would take most of the time.
-        Case::AsciiInsensitive => expected.sort_by_cached_key(|(name, _)| (name.to_ascii_lowercase(), *name)),
+        Case::AsciiInsensitive => {
+            expected.sort_by_cached_key(|(name, _)| (name.to_ascii_lowercase(), *name))
+        }
     }
     let mut keys = vec![0; spans.len()];
     sort(&mut spans, &mut keys, &arena, case);

@@ -10,7 +10,13 @@ type Delay<'a> = &'a (dyn Fn(usize, &AtomicUsize) + Sync);
 
 /// One thread stops the walk at a visit, and `returns` then or goes on to the end. Returns how many threads and how many visits
 /// there were.
-pub fn stop(walk: WalkDirs, threads: usize, stop_at: usize, returns: bool, delay: Delay<'_>) -> [usize; 2] {
+pub fn stop(
+    walk: WalkDirs,
+    threads: usize,
+    stop_at: usize,
+    returns: bool,
+    delay: Delay<'_>,
+) -> [usize; 2] {
     let [begun, visits, late] = [(); 3].map(|()| AtomicUsize::new(0));
     let is_over = AtomicBool::new(false);
     let parts = walk.run_parallel(threads, |worker| {
@@ -31,12 +37,20 @@ pub fn stop(walk: WalkDirs, threads: usize, stop_at: usize, returns: bool, delay
         is_over.fetch_or(stops, SeqCst);
         (0..3).for_each(|_| assert!(worker.next().unwrap().is_none()));
     });
-    assert!(late.into_inner() < parts.len(), "another thread was lent two directories after the stop");
+    assert!(
+        late.into_inner() < parts.len(),
+        "another thread was lent two directories after the stop"
+    );
     [parts.len(), visits.into_inner()]
 }
 
 /// The closure panics at these visits. The caller gets one of the panics when all closures have ended. Returns what [`stop`] does.
-pub fn panic(walk: WalkDirs, threads: usize, panic_at: Range<usize>, delay: Delay<'_>) -> [usize; 2] {
+pub fn panic(
+    walk: WalkDirs,
+    threads: usize,
+    panic_at: Range<usize>,
+    delay: Delay<'_>,
+) -> [usize; 2] {
     let [begun, ended, visits] = [(); 3].map(|()| AtomicUsize::new(0));
     let parallel = AssertUnwindSafe(|| {
         let _ = walk.run_parallel(threads, |worker| {

@@ -60,9 +60,9 @@ fn all_return_early() {
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for steps in [0, 1, 5] {
-                let parts = way
-                    .begin(tree.path())
-                    .run_parallel(threads, |worker| (0..steps).filter(|_| worker.next().unwrap().is_some()).count());
+                let parts = way.begin(tree.path()).run_parallel(threads, |worker| {
+                    (0..steps).filter(|_| worker.next().unwrap().is_some()).count()
+                });
                 assert_eq!(parts, vec![steps; threads], "{way:?}");
             }
         }
@@ -72,7 +72,8 @@ fn all_return_early() {
 /// Whoever returns with nothing left starts nobody.
 #[test]
 fn no_thread_starts_for_nothing() {
-    let parts = WalkDirs::options().open_all(["/missing"]).run_parallel(2, |worker| worker.next().is_err());
+    let parts =
+        WalkDirs::options().open_all(["/missing"]).run_parallel(2, |worker| worker.next().is_err());
     assert_eq!(parts, [true]);
 }
 
@@ -82,7 +83,8 @@ const ALL_HAVE_WORK: usize = 100;
 /// Who ends the walk at one of these visits waits until all threads have begun, if they all have work. The others slow down, because
 /// it may also have to wait for a core.
 fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: usize) {
-    let waits = || ends.contains(&visit) && ends.start == ALL_HAVE_WORK && begun.load(SeqCst) < threads;
+    let waits =
+        || ends.contains(&visit) && ends.start == ALL_HAVE_WORK && begun.load(SeqCst) < threads;
     while waits() {
         thread::sleep(Duration::from_millis(1));
     }
@@ -99,9 +101,15 @@ fn stop_ends_the_walk_for_all_threads() {
         for threads in THREADS {
             for stop_at in [0, 1, ALL_HAVE_WORK] {
                 for returns in [false, true] {
-                    let delay = |visit, begun: &_| slow_down(visit, begun, &(stop_at..stop_at + 1), threads);
-                    let [begun, visits] = endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);
-                    assert!(begun == threads || begun < threads && stop_at < ALL_HAVE_WORK, "{begun} threads");
+                    let delay = |visit, begun: &_| {
+                        slow_down(visit, begun, &(stop_at..stop_at + 1), threads)
+                    };
+                    let [begun, visits] =
+                        endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);
+                    assert!(
+                        begun == threads || begun < threads && stop_at < ALL_HAVE_WORK,
+                        "{begun} threads"
+                    );
                     assert!(visits < 3000, "{visits} visits");
                 }
             }
@@ -115,10 +123,16 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
     for way in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
-            for panics in [0..1, 1..2, ALL_HAVE_WORK..ALL_HAVE_WORK + 1, ALL_HAVE_WORK..ALL_HAVE_WORK + 5] {
+            for panics in
+                [0..1, 1..2, ALL_HAVE_WORK..ALL_HAVE_WORK + 1, ALL_HAVE_WORK..ALL_HAVE_WORK + 5]
+            {
                 let delay = |visit, begun: &_| slow_down(visit, begun, &panics, threads);
-                let [begun, visits] = endings::panic(way.begin(tree.path()), threads, panics.clone(), &delay);
-                assert!(begun == threads || begun < threads && panics.start < ALL_HAVE_WORK, "{begun} threads");
+                let [begun, visits] =
+                    endings::panic(way.begin(tree.path()), threads, panics.clone(), &delay);
+                assert!(
+                    begun == threads || begun < threads && panics.start < ALL_HAVE_WORK,
+                    "{begun} threads"
+                );
                 assert!(visits < 3000, "{visits} visits");
             }
         }

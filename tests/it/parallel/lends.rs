@@ -46,7 +46,8 @@ fn any_mix_of_calls_does_what_each_of_them_says() {
         for way in [PLAIN, TIGHT] {
             let expected = in_one_order(by_std(tree.path(), way.second_visits, plan));
             for threads in [2, 8] {
-                let parts = way.begin(tree.path()).run_parallel(threads, |worker| walked(worker, plan));
+                let parts =
+                    way.begin(tree.path()).run_parallel(threads, |worker| walked(worker, plan));
                 let visits = in_one_order(parts.into_iter().flatten());
                 assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
             }
@@ -74,7 +75,10 @@ fn work_reaches_every_thread() {
             }
             lent
         });
-        assert!(parts.len() == threads && parts.iter().all(|lent| *lent > 0), "{threads} threads: {parts:?}");
+        assert!(
+            parts.len() == threads && parts.iter().all(|lent| *lent > 0),
+            "{threads} threads: {parts:?}"
+        );
         assert_eq!(parts.iter().sum::<usize>(), 2001);
     }
 }
@@ -85,7 +89,8 @@ fn each_thread_gets_a_part_at_once() {
     const THREADS: usize = 9;
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::wide(at, THREADS, 0));
-    let roots: Vec<_> = fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let roots: Vec<_> =
+        fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     for walk in [PLAIN.options().open_all(&roots), PLAIN.begin(tree.path())] {
         let having = AtomicUsize::new(0);
         let _ = walk.run_parallel(THREADS, |worker| {

@@ -24,8 +24,9 @@ fn no_more_descriptors_are_open_than_stated() {
                 let most = Mutex::new(0);
                 let parallel = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
                     let walk = way.begin(tree.path());
-                    let work =
-                        |worker: &mut Worker<'_>| (0..until).find(|_| worker.next().unwrap().map(look).is_none());
+                    let work = |worker: &mut Worker<'_>| {
+                        (0..until).find(|_| worker.next().unwrap().map(look).is_none())
+                    };
                     let _ = catch_unwind(AssertUnwindSafe(|| walk.run_parallel(threads, work)));
                     assert_eq!(open_descriptors(), before, "a descriptor was left open");
                 };
@@ -34,7 +35,10 @@ fn no_more_descriptors_are_open_than_stated() {
                     *most = open_descriptors().max(*most);
                 });
                 let most = most.into_inner().unwrap() - before;
-                assert!(most <= threads * (way.max_open + 1) + 1, "{way:?}, {threads} threads: {most} open");
+                assert!(
+                    most <= threads * (way.max_open + 1) + 1,
+                    "{way:?}, {threads} threads: {most} open"
+                );
                 for until in [0, 1, 10] {
                     parallel(until, &|_| ());
                 }
@@ -51,21 +55,34 @@ fn no_more_descriptors_are_open_than_stated() {
 /// Whatever cannot be opened or duplicated: each directory comes, or there is an error for it or for one above it.
 #[test]
 fn process_with_few_descriptors_loses_nothing_silently() {
-    process::run("parallel::limits::process_with_few_descriptors_loses_nothing_silently", 120, || {
-        let tree = Tree::new(|at| tree::bushy(at, 30));
-        for way in [PLAIN, POST, TIGHT] {
-            let expected = way.by_std(tree.path());
-            for descriptors in [2, 3, 5, 8, 12, 40] {
-                let _others = leave_room(descriptors);
-                for _ in 0..if runs_long() { 100 } else { 1 } {
-                    let parts = way.begin(tree.path()).run_parallel(8, |worker| walked(worker, |_| Plan::ALL));
-                    let visits = parts.concat();
-                    assert!(errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE), "{visits:?}");
-                    assert_nothing_is_lost_silently(&visits, &expected, &format!("{way:?}, {descriptors} descriptors"));
+    process::run(
+        "parallel::limits::process_with_few_descriptors_loses_nothing_silently",
+        120,
+        || {
+            let tree = Tree::new(|at| tree::bushy(at, 30));
+            for way in [PLAIN, POST, TIGHT] {
+                let expected = way.by_std(tree.path());
+                for descriptors in [2, 3, 5, 8, 12, 40] {
+                    let _others = leave_room(descriptors);
+                    for _ in 0..if runs_long() { 100 } else { 1 } {
+                        let parts = way
+                            .begin(tree.path())
+                            .run_parallel(8, |worker| walked(worker, |_| Plan::ALL));
+                        let visits = parts.concat();
+                        assert!(
+                            errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE),
+                            "{visits:?}"
+                        );
+                        assert_nothing_is_lost_silently(
+                            &visits,
+                            &expected,
+                            &format!("{way:?}, {descriptors} descriptors"),
+                        );
+                    }
                 }
             }
-        }
-    });
+        },
+    );
 }
 
 #[test]
@@ -73,10 +90,13 @@ fn fewer_threads_walk_where_the_system_refuses_them() {
     process::run("parallel::limits::fewer_threads_walk_where_the_system_refuses_them", 60, || {
         let tree = Tree::new(|at| tree::comb(at, 30));
         as_nobody(|| {
-            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) }).unwrap();
+            setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) })
+                .unwrap();
             for way in [PLAIN, POST] {
                 for threads in [2, usize::MAX] {
-                    let parts = way.begin(tree.path()).run_parallel(threads, |worker| walked(worker, |_| way.plan()));
+                    let parts = way
+                        .begin(tree.path())
+                        .run_parallel(threads, |worker| walked(worker, |_| way.plan()));
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
                     assert_eq!(in_one_order(visits), way.by_std(tree.path()));
                 }

@@ -25,7 +25,8 @@ use std::time::Duration;
 fn errors_are_the_same_whatever_the_number_of_threads() {
     let _watchdog = Watchdog::new(300);
     as_nobody(|| {
-        let chmod = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let chmod =
+            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         let tree = Tree::new(|at| {
             for mode in 0..8 {
                 for number in 0..4 {
@@ -37,7 +38,10 @@ fn errors_are_the_same_whatever_the_number_of_threads() {
         });
         for way in [PLAIN, POST, TIGHT] {
             let expected = way.by_std(tree.path());
-            assert!(expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count() > 20);
+            assert!(
+                expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count()
+                    > 20
+            );
             for threads in THREADS {
                 for _ in 0..if runs_long() { 100 } else { 2 } {
                     let visits = way.run_parallel(tree.path(), threads);
@@ -67,7 +71,11 @@ fn second_visit_needs_no_permission_to_read() {
                     }
                     second_visits
                 });
-                assert_eq!(parts.into_iter().sum::<u32>(), 1 + 3 * 40, "{way:?}, {threads} threads");
+                assert_eq!(
+                    parts.into_iter().sum::<u32>(),
+                    1 + 3 * 40,
+                    "{way:?}, {threads} threads"
+                );
             }
         }
     });
@@ -83,7 +91,10 @@ fn tree_changes_meanwhile() {
     let outside = Tree::of(&["OUTSIDE/OUTSIDE/"]);
     let tree = Tree::new(|at| {
         for place in 0..PLACES {
-            tree::make(at, &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")]);
+            tree::make(
+                at,
+                &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")],
+            );
             symlink(outside.path(), at.join(format!("{place}/link"))).unwrap();
         }
     });
@@ -113,7 +124,8 @@ fn change(root: &Path, seed: u64, is_over: &AtomicBool) -> usize {
     let mut changes = 0;
     while !is_over.load(SeqCst) {
         let [from, to] = [(); 2].map(|()| root.join(random.below(PLACES).to_string()));
-        let (made, moved) = (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
+        let (made, moved) =
+            (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
         let rename = |to, flags| renameat_with(CWD, from.join(&moved), CWD, to, flags).is_ok();
         changes += usize::from(match random.below(5) {
             0 => fs::create_dir_all(made.join("a/b")).is_ok(),
@@ -159,7 +171,9 @@ fn check_what_stays(way: Way, root: &Path, threads: usize) {
     let visits = if way.second_visits { &[false, true][..] } else { &[false] };
     let mut expected: Vec<_> = iter::once(root.to_owned())
         .chain(all)
-        .flat_map(|path| visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit)))
+        .flat_map(|path| {
+            visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit))
+        })
         .collect();
     expected.sort();
     assert_eq!(paths, expected, "{way:?}, {threads} threads");
@@ -210,7 +224,9 @@ impl Loss {
     /// Walks. Returns the visits and the paths of the errors, relative to the root.
     fn happen(&self) -> (Vec<PathOf>, Vec<PathBuf>) {
         let (tree, aside) = (Tree::of(self.tree), Tree::of(&[]));
-        let places = |(number, path): (usize, &&str)| (tree.path().join(path), aside.path().join(number.to_string()));
+        let places = |(number, path): (usize, &&str)| {
+            (tree.path().join(path), aside.path().join(number.to_string()))
+        };
         let places: Vec<_> = self.moved.iter().enumerate().map(places).collect();
         let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
         let visit = |dir: &Dir<'_>| (relative(dir.path()).into_os_string(), dir.is_second_visit());
@@ -234,14 +250,20 @@ impl Loss {
                         assert_eq!(errno(&error), libc::ENOENT);
                         errors.push(relative(error.path()));
                         if self.moves_back && !is_told.load(SeqCst) {
-                            places.iter().rev().for_each(|(at, aside)| fs::rename(aside, at).unwrap());
+                            places
+                                .iter()
+                                .rev()
+                                .for_each(|(at, aside)| fs::rename(aside, at).unwrap());
                         }
                         is_told.store(true, SeqCst);
                         continue;
                     }
                 };
                 visits.push(visit(&dir));
-                if dir.is_second_visit() || is_first_thread && dir.depth() != self.moves_at || !is_next {
+                if dir.is_second_visit()
+                    || is_first_thread && dir.depth() != self.moves_at
+                    || !is_next
+                {
                     continue;
                 }
                 is_next = false;
@@ -290,15 +312,19 @@ fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again
     let _watchdog = Watchdog::new(60);
     let happen = || {
         let (tree, aside) = (Tree::of(&["L/M/x/", "L/M/y/", "L/M/z/"]), Tree::of(&[]));
-        let away = |from: &str, name: &str| fs::rename(tree.path().join(from), aside.path().join(name)).unwrap();
+        let away = |from: &str, name: &str| {
+            fs::rename(tree.path().join(from), aside.path().join(name)).unwrap()
+        };
         let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
-        let mut walk = WalkDirs::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
+        let mut walk =
+            WalkDirs::options().max_open(4).second_visits(true).open(tree.path()).unwrap();
         while walk.next().unwrap().is_some_and(|mut dir| dir.count().unwrap() == 1) {}
         let [has_part, is_done, is_moved] = [(); 3].map(|()| AtomicBool::new(false));
         let (visits, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let _ = walk.run_parallel(2, |worker| {
             let is_first = worker.index() == 0;
-            let on_error = |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
+            let on_error =
+                |error: Error| errors.lock().unwrap().push((relative(error.path()), errno(&error)));
             while let Some(dir) = worker.next_ok(on_error) {
                 visits.lock().unwrap().push((relative(dir.path()), dir.is_second_visit()));
                 // The first thread goes up past `L` before the second one goes on.
@@ -316,9 +342,11 @@ fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again
         });
         let errors = errors.into_inner().unwrap();
         // Otherwise the first thread still had `L` open.
-        (is_moved.into_inner() && !errors.is_empty()).then(|| (visits.into_inner().unwrap(), errors))
+        (is_moved.into_inner() && !errors.is_empty())
+            .then(|| (visits.into_inner().unwrap(), errors))
     };
-    let (visits, errors) = (0..100).find_map(|_| happen()).expect("the second thread was never the last");
+    let (visits, errors) =
+        (0..100).find_map(|_| happen()).expect("the second thread was never the last");
     assert_eq!(errors, [("L".into(), libc::ENOENT)]);
     assert!(!visits.contains(&("L".into(), true)), "a lost level has a second visit");
     assert_eq!(visits.last(), Some(&("".into(), true)));

@@ -32,7 +32,8 @@ fn nothing_is_allocated_once_warm() {
         Tree::new(|at| tree::bushy(at, 5)),
         Tree::of(&["only/f", "g"]),
     ];
-    let count: usize = trees.iter().map(|tree| read(&mut lendir::walk(tree.path()).unwrap(), usize::MAX)).sum();
+    let count: usize =
+        trees.iter().map(|tree| read(&mut lendir::walk(tree.path()).unwrap(), usize::MAX)).sum();
     for order in ORDERS {
         let roots = trees.iter().map(Tree::path).cycle().take(4 * trees.len());
         let mut tree = Walk::options().max_open(4).order(order).open_all(roots);
@@ -57,33 +58,45 @@ fn memory_grows_with_what_is_left() {
         ("a comb, 1000 open", tree::comb, 1000, 3 * levels, begin + path + stack + entries),
     ] {
         let tree = Tree::new(|at| make(at, levels));
-        let mut tree = Walk::options().max_open(max_open).from_fd(lendir::open(tree.path()).unwrap(), "");
+        let mut tree =
+            Walk::options().max_open(max_open).from_fd(lendir::open(tree.path()).unwrap(), "");
         let costs = allocated(|| assert_eq!(read(&mut tree, usize::MAX), count, "{shape}"));
         let taken = costs.bytes - costs.freed;
-        assert!(taken <= promised && costs.bytes <= 3 * promised, "{shape}: {taken} of {costs:?}, {promised} promised");
+        assert!(
+            taken <= promised && costs.bytes <= 3 * promised,
+            "{shape}: {taken} of {costs:?}, {promised} promised"
+        );
     }
 }
 
 /// A process with three descriptors cannot do without the level right above the current one, though it has no entries left.
 #[test]
 fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
-    process::run("walk::costs::level_that_stays_without_entries_takes_no_memory_for_those_it_had", 60, || {
-        const LEVELS: usize = 300;
-        const FILES: usize = 100;
-        let tree = Tree::new(|at| {
-            tree::nest_with(at, LEVELS, |dir, _| {
-                let make = |name: String| mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
-                (0..FILES).for_each(|number| make(format!("{number:03}")));
-                mkdirat(dir, "m", Mode::RWXU).unwrap();
+    process::run(
+        "walk::costs::level_that_stays_without_entries_takes_no_memory_for_those_it_had",
+        60,
+        || {
+            const LEVELS: usize = 300;
+            const FILES: usize = 100;
+            let tree = Tree::new(|at| {
+                tree::nest_with(at, LEVELS, |dir, _| {
+                    let make = |name: String| {
+                        mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap()
+                    };
+                    (0..FILES).for_each(|number| make(format!("{number:03}")));
+                    mkdirat(dir, "m", Mode::RWXU).unwrap();
+                });
             });
-        });
-        let mut read_all = Walk::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
-        let others = leave_room(2); // the root is open
-        let costs = allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
-        drop(others);
-        let promised = (37 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
-        assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
-    });
+            let mut read_all =
+                Walk::options().order(Order::Bytes).from_fd(lendir::open(tree.path()).unwrap(), "");
+            let others = leave_room(2); // the root is open
+            let costs =
+                allocated(|| assert_eq!(read(&mut read_all, usize::MAX), LEVELS * (FILES + 1)));
+            drop(others);
+            let promised = (37 + 64) * 1024 + grown(LEVELS * "m/".len(), 1) + grown(LEVELS, 136);
+            assert!(costs.bytes - costs.freed <= promised, "{costs:?}, {promised} promised");
+        },
+    );
 }
 
 /// The calls of a `WalkDirs` that reads each directory into a listing, where nothing but directories is in it; those of twice as many
@@ -94,20 +107,26 @@ fn system_calls_are_those_of_a_walk_and_grow_with_the_tree() {
     const LEVELS: usize = 60;
     let parts = totals(TEST, || {
         const ALL: usize = usize::MAX;
-        let shapes =
-            [(tree::chain as Make, 32, ALL), (tree::comb, 1000, ALL), (tree::comb, 4, ALL), (tree::comb, 32, 5)];
+        let shapes = [
+            (tree::chain as Make, 32, ALL),
+            (tree::comb, 1000, ALL),
+            (tree::comb, 4, ALL),
+            (tree::comb, 32, 5),
+        ];
         for (make, max_open, max_depth) in shapes {
             for levels in [LEVELS, 2 * LEVELS] {
                 let tree = Tree::new(|at| make(at, levels));
                 {
                     let options = WalkDirs::options().max_open(max_open).max_depth(max_depth);
                     let _counted = Counted::begin();
-                    let (mut walk, mut listing) = (options.open(tree.path()).unwrap(), Listing::new());
+                    let (mut walk, mut listing) =
+                        (options.open(tree.path()).unwrap(), Listing::new());
                     while let Some(mut dir) = walk.next().unwrap() {
                         dir.read_into(&mut listing).unwrap();
                     }
                 }
-                let options = Walk::options().max_open(max_open).max_depth(max_depth).order(Order::Bytes);
+                let options =
+                    Walk::options().max_open(max_open).max_depth(max_depth).order(Order::Bytes);
                 let _counted = Counted::begin();
                 read(&mut options.open(tree.path()).unwrap(), usize::MAX);
             }
@@ -133,7 +152,11 @@ fn each_directory_is_opened_once_whoever_reads_it() {
         });
         for (max_depth, count) in [(1, 20), (2, 80), (3, 140), (4, 140)] {
             for threads in [0, 1, 3] {
-                let mut tree = Walk::options().max_depth(max_depth).read_ahead(threads).open(tree.path()).unwrap();
+                let mut tree = Walk::options()
+                    .max_depth(max_depth)
+                    .read_ahead(threads)
+                    .open(tree.path())
+                    .unwrap();
                 assert_eq!(read(&mut tree, usize::MAX), count);
             }
         }

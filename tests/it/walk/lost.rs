@@ -22,7 +22,10 @@ fn comb(levels: usize) -> Tree {
 /// Reads down to the last `m` of a [`comb`].
 fn go_down(tree: &mut Walk, levels: usize) -> Vec<Answer> {
     let mut answers = Vec::new();
-    while answers.last().is_none_or(|last: &Answer| last.depth < levels || !last.path.ends_with("m")) {
+    while answers
+        .last()
+        .is_none_or(|last: &Answer| last.depth < levels || !last.path.ends_with("m"))
+    {
         answers.push(next(tree, |_| ()).unwrap());
     }
     answers
@@ -35,7 +38,9 @@ fn each_level_that_is_moved_or_removed_is_one_error() {
     const LEVELS: usize = 46;
     let mut lost = 0;
     for way in [SORTED, FEW] {
-        for moved in [&[20, 10][..], &[10, 20], &[30, 20, 10], &[10, 20, 30], &[12, 11], &[45, 2], &[1]] {
+        for moved in
+            [&[20, 10][..], &[10, 20], &[30, 20, 10], &[10, 20, 30], &[12, 11], &[45, 2], &[1]]
+        {
             for then in ["nothing", "twins", "removed"] {
                 let (tree, aside) = (comb(LEVELS), Tree::new(|_| ()));
                 let all = SORTED.by_std(tree.path());
@@ -45,7 +50,9 @@ fn each_level_that_is_moved_or_removed_is_one_error() {
                     // What was below a level moved before is with that one.
                     let above = moved[..number].iter().rposition(|above| above < level);
                     let from = match above {
-                        Some(above) => aside.path().join(format!("{above}/{}", "m/".repeat(level - moved[above]))),
+                        Some(above) => aside
+                            .path()
+                            .join(format!("{above}/{}", "m/".repeat(level - moved[above]))),
                         None => tree.path().join("m/".repeat(*level)),
                     };
                     let from = from.components().as_path();
@@ -58,7 +65,8 @@ fn each_level_that_is_moved_or_removed_is_one_error() {
                     fs::remove_dir_all(aside.path()).unwrap();
                 }
                 answers.extend(way.all(&mut read));
-                let errors = errors_between(&answers, &all, false, &format!("{way:?}, {moved:?}, {then}"));
+                let errors =
+                    errors_between(&answers, &all, false, &format!("{way:?}, {moved:?}, {then}"));
                 assert!(errors.iter().all(|(_, errno)| *errno == libc::ENOENT), "{errors:?}");
                 lost += errors.len();
             }
@@ -75,7 +83,8 @@ fn level_that_no_descriptor_is_left_for_is_one_error() {
         let all = SORTED.by_std(tree.path());
         let errors_until = |most| {
             let mut read = FEW.begin(tree.path());
-            let (mut answers, mut others, mut errors) = (go_down(&mut read, 12), Vec::<File>::new(), 0);
+            let (mut answers, mut others, mut errors) =
+                (go_down(&mut read, 12), Vec::<File>::new(), 0);
             while errors < most {
                 others.extend(leave_room(0));
                 let Some(answer) = next(&mut read, |_| ()) else { break };
@@ -89,82 +98,104 @@ fn level_that_no_descriptor_is_left_for_is_one_error() {
             errors.len()
         };
         let most = errors_until(usize::MAX);
-        assert!(most > 8 && (1..most).all(|errors| errors_until(errors) == errors), "{most} errors");
+        assert!(
+            most > 8 && (1..most).all(|errors| errors_until(errors) == errors),
+            "{most} errors"
+        );
     });
 }
 
 #[test]
 fn few_descriptors_give_the_same_and_no_more_are_open_than_stated() {
-    process::run("walk::lost::few_descriptors_give_the_same_and_no_more_are_open_than_stated", 60, || {
-        let tree = comb(50);
-        let all = SORTED.by_std(tree.path());
-        let before = open_descriptors();
-        for max_open in [0, 4, 5, 6, 13, 32, 1000] {
-            let way = PreOrder { max_open, ..SORTED };
-            let (mut read, mut answers, mut most) = (way.begin(tree.path()), Vec::new(), 0);
-            while let Some(answer) = next(&mut read, |_| most = most.max(open_descriptors() - before)) {
-                answers.push(answer);
+    process::run(
+        "walk::lost::few_descriptors_give_the_same_and_no_more_are_open_than_stated",
+        60,
+        || {
+            let tree = comb(50);
+            let all = SORTED.by_std(tree.path());
+            let before = open_descriptors();
+            for max_open in [0, 4, 5, 6, 13, 32, 1000] {
+                let way = PreOrder { max_open, ..SORTED };
+                let (mut read, mut answers, mut most) = (way.begin(tree.path()), Vec::new(), 0);
+                while let Some(answer) =
+                    next(&mut read, |_| most = most.max(open_descriptors() - before))
+                {
+                    answers.push(answer);
+                }
+                assert_eq!(answers, all, "{max_open} open");
+                // The deepest directory is empty.
+                assert_eq!(most, max_open.clamp(4, 50), "{max_open} allowed");
+                assert_eq!(open_descriptors(), before, "a descriptor was left open at the end");
+                let mut read = way.begin(tree.path());
+                go_down(&mut read, 20);
+                drop(read);
+                assert_eq!(open_descriptors(), before, "a descriptor was left open midway");
             }
-            assert_eq!(answers, all, "{max_open} open");
-            // The deepest directory is empty.
-            assert_eq!(most, max_open.clamp(4, 50), "{max_open} allowed");
-            assert_eq!(open_descriptors(), before, "a descriptor was left open at the end");
-            let mut read = way.begin(tree.path());
-            go_down(&mut read, 20);
-            drop(read);
-            assert_eq!(open_descriptors(), before, "a descriptor was left open midway");
-        }
-        // A level without anything left is closed once the one below it is open.
-        let chain = Tree::new(|at| tree::chain(at, 300));
-        let mut read = PRE_ORDER.begin(chain.path());
-        while next(&mut read, |_| assert!(open_descriptors() <= before + 1)).is_some() {}
-        // The least that the process needs: the root, the current directory, and the way back to a closed one.
-        for (room, read_ahead) in (3..16).flat_map(|room| [0, 1, 3].map(|threads| (room, threads))) {
-            let mut read = PreOrder { max_open: 1000, read_ahead, ..SORTED }.begin(tree.path());
-            let others = leave_room(room - 1); // the root is open
-            let answers = SORTED.all(&mut read);
-            drop(others);
-            assert!(answers == all, "{room} descriptors, {read_ahead} threads");
-        }
-    });
+            // A level without anything left is closed once the one below it is open.
+            let chain = Tree::new(|at| tree::chain(at, 300));
+            let mut read = PRE_ORDER.begin(chain.path());
+            while next(&mut read, |_| assert!(open_descriptors() <= before + 1)).is_some() {}
+            // The least that the process needs: the root, the current directory, and the way back to a closed one.
+            for (room, read_ahead) in
+                (3..16).flat_map(|room| [0, 1, 3].map(|threads| (room, threads)))
+            {
+                let mut read = PreOrder { max_open: 1000, read_ahead, ..SORTED }.begin(tree.path());
+                let others = leave_room(room - 1); // the root is open
+                let answers = SORTED.all(&mut read);
+                drop(others);
+                assert!(answers == all, "{room} descriptors, {read_ahead} threads");
+            }
+        },
+    );
 }
 
 /// Wherever the tree is dropped, by a panic of the caller too.
 #[test]
 fn neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead() {
-    process::run("walk::lost::neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead", 60, || {
-        struct Stopped;
-        let threads = || fs::read_dir("/proc/self/task").unwrap().count();
-        let (descriptors, others, mut ahead) = (open_descriptors(), threads(), 0);
-        for tree in [comb(50), Tree::new(|at| tree::bushy(at, 5)), Tree::new(|at| tree::chain(at, 300))] {
-            let all = SORTED.by_std(tree.path());
-            for (read_ahead, stop) in (0..36).map(|case| ([1, 3, 8][case % 3], [0, 1, 9, 40, 250, 999][case % 6])) {
-                let way = PreOrder { read_ahead, max_open: 4, ..SORTED };
-                let stopped = panic::catch_unwind(AssertUnwindSafe(|| {
-                    let (mut read, mut answers) = (way.begin(tree.path()), all.iter());
-                    while let Some(answer) = next(&mut read, |_| ()) {
-                        assert_eq!(Some(&answer), answers.next(), "{way:?}");
-                        let open = open_descriptors() - descriptors;
-                        assert!(open <= 4 + 8 * read_ahead && threads() <= others + read_ahead, "{open} open, {way:?}");
-                        ahead = open.max(ahead);
-                        if all.len() - answers.len() > stop {
-                            panic::resume_unwind(Box::new(Stopped));
+    process::run(
+        "walk::lost::neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead",
+        60,
+        || {
+            struct Stopped;
+            let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+            let (descriptors, others, mut ahead) = (open_descriptors(), threads(), 0);
+            for tree in
+                [comb(50), Tree::new(|at| tree::bushy(at, 5)), Tree::new(|at| tree::chain(at, 300))]
+            {
+                let all = SORTED.by_std(tree.path());
+                for (read_ahead, stop) in
+                    (0..36).map(|case| ([1, 3, 8][case % 3], [0, 1, 9, 40, 250, 999][case % 6]))
+                {
+                    let way = PreOrder { read_ahead, max_open: 4, ..SORTED };
+                    let stopped = panic::catch_unwind(AssertUnwindSafe(|| {
+                        let (mut read, mut answers) = (way.begin(tree.path()), all.iter());
+                        while let Some(answer) = next(&mut read, |_| ()) {
+                            assert_eq!(Some(&answer), answers.next(), "{way:?}");
+                            let open = open_descriptors() - descriptors;
+                            assert!(
+                                open <= 4 + 8 * read_ahead && threads() <= others + read_ahead,
+                                "{open} open, {way:?}"
+                            );
+                            ahead = open.max(ahead);
+                            if all.len() - answers.len() > stop {
+                                panic::resume_unwind(Box::new(Stopped));
+                            }
                         }
+                    }));
+                    match stopped {
+                        Err(panic) if !panic.is::<Stopped>() => panic::resume_unwind(panic),
+                        stopped => assert_eq!(stopped.is_err(), all.len() > stop),
                     }
-                }));
-                match stopped {
-                    Err(panic) if !panic.is::<Stopped>() => panic::resume_unwind(panic),
-                    stopped => assert_eq!(stopped.is_err(), all.len() > stop),
-                }
-                assert_eq!(open_descriptors(), descriptors, "after {stop} entries, {way:?}");
-                // The kernel counts a thread a little longer than `join` does.
-                while threads() > others {
-                    thread::yield_now();
+                    assert_eq!(open_descriptors(), descriptors, "after {stop} entries, {way:?}");
+                    // The kernel counts a thread a little longer than `join` does.
+                    while threads() > others {
+                        thread::yield_now();
+                    }
                 }
             }
-        }
-        assert!(ahead > 12, "{ahead} descriptors at most");
-    });
+            assert!(ahead > 12, "{ahead} descriptors at most");
+        },
+    );
 }
 
 /// Threads that had nothing to do are called when there is, and others are started beside them.
@@ -175,10 +206,13 @@ fn threads_that_have_waited_read_ahead_again() {
         let threads = || fs::read_dir("/proc/self/task").unwrap().count();
         let (descriptors, others) = (open_descriptors(), threads());
         let wait = |what: &str, is_so: &dyn Fn() -> bool| {
-            (0..10_000).take_while(|_| !is_so()).for_each(|_| thread::sleep(Duration::from_millis(1)));
+            (0..10_000)
+                .take_while(|_| !is_so())
+                .for_each(|_| thread::sleep(Duration::from_millis(1)));
             assert!(is_so(), "{what}");
         };
-        let mut read = Walk::options().order(Order::Bytes).read_ahead(3).open_all([small.path(), wide.path()]);
+        let mut read =
+            Walk::options().order(Order::Bytes).read_ahead(3).open_all([small.path(), wide.path()]);
         for name in ["a", "f"] {
             assert_eq!(read.next().unwrap().unwrap().name_os(), name);
         }

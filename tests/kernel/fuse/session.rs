@@ -3,8 +3,8 @@
 use super::{Answer, Batch, Directory, Node};
 use crate::signals;
 use crate::support::fuse::{
-    self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR, RELEASEDIR, STATFS, init,
-    longs, send, statfs, u32_at, u64_at, words,
+    self, BATCH_FORGET, DESTROY, FORGET, GETATTR, INIT, INTERRUPT, LOOKUP, OPENDIR, READDIR,
+    RELEASEDIR, STATFS, init, longs, send, statfs, u32_at, u64_at, words,
 };
 use libc::c_int;
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl Session {
             match self.device.read(&mut request) {
                 Ok(len) => self.answer(&request[..len]),
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return, // unmounted
-                Err(_) => {}                                                        // the request was taken back
+                Err(_) => {} // the request was taken back
             }
         }
     }
@@ -67,8 +67,11 @@ impl Session {
         let answer = match operation {
             INIT => Ok(init(MAX_PAGES)),
             LOOKUP => {
-                let name = CStr::from_bytes_with_nul(body).expect("LOOKUP without a NUL at the end").to_bytes();
-                self.look_up(node, name).map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
+                let name = CStr::from_bytes_with_nul(body)
+                    .expect("LOOKUP without a NUL at the end")
+                    .to_bytes();
+                self.look_up(node, name)
+                    .map(|number| [longs(&[number, 0, 0, 0, 0]), self.attributes(number)].concat())
             }
             GETATTR => match self.known(node) {
                 Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
@@ -92,7 +95,10 @@ impl Session {
             },
             READDIR => {
                 self.reads.fetch_add(1, Relaxed);
-                let open = self.open.get_mut(&u64_at(body, 0)).expect("READDIR of a directory that is not open");
+                let open = self
+                    .open
+                    .get_mut(&u64_at(body, 0))
+                    .expect("READDIR of a directory that is not open");
                 match open.read(u64_at(body, 8), u32_at(body, 16) as usize) {
                     Ok(records) => Ok(records),
                     Err(Answer::Error(errno)) => Err(errno),
@@ -133,7 +139,9 @@ impl Session {
         if let Some(number) = self.numbers.get(&place) {
             return Ok(*number);
         }
-        let Node::Directory(parent) = self.known(directory) else { unreachable!("LOOKUP in a file") };
+        let Node::Directory(parent) = self.known(directory) else {
+            unreachable!("LOOKUP in a file")
+        };
         let node = (parent.lookup)(name)?;
         let number = ROOT + self.nodes.len() as u64;
         self.numbers.insert(place, number);
@@ -148,7 +156,8 @@ impl Session {
         };
         self.shifts += u64::from(is_shifty);
         let ino = if is_shifty { (1 << 32) + self.shifts } else { number };
-        [longs(&[ino, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])].concat()
+        [longs(&[ino, 0, 0, 0, 0, 0]), words(&[0, 0, 0, mode | 0o755, 1, 0, 0, 0, 4096, 0])]
+            .concat()
     }
 
     /// The answer to STATX.

@@ -12,7 +12,8 @@ use std::fs;
 fn endless_directory_takes_constant_memory() {
     let (count, seconds) = if machine::runs_long() { (10_000_000, 1800) } else { (200_000, 60) };
     served("hostile::endless::endless_directory_takes_constant_memory", seconds, || {
-        let server = Server::mount(vec![Directory::of_files(|place| file(&place.to_string()))]).unwrap();
+        let server =
+            Server::mount(vec![Directory::of_files(|place| file(&place.to_string()))]).unwrap();
         let dir = lendir::open(server.path(0)).unwrap();
         let mut buffer = Buffer::new();
         let mut entries = Entries::new(&dir, &mut buffer);
@@ -50,7 +51,10 @@ fn listing_of_millions_takes_the_memory_it_promises() {
         assert_eq!(listing.len() as u64, count);
         assert!(listing.iter().is_sorted_by(|a, b| a.name() < b.name()));
         for place in (0..count).step_by(9973) {
-            assert_eq!(listing.by_name(name(place).as_bytes()).unwrap().name(), name(place).as_bytes());
+            assert_eq!(
+                listing.by_name(name(place).as_bytes()).unwrap().name(),
+                name(place).as_bytes()
+            );
         }
     });
 }

@@ -33,11 +33,20 @@ pub fn scenarios() -> Vec<Scenario> {
         when("no dots", crowd()),
         when("dots twice", [dots(), dots(), crowd()].concat()),
         when("dots last", [crowd(), dots()].concat()),
-        when("dots between any two", crowd().into_iter().flat_map(|file| [dots(), vec![file]].concat()).collect()),
-        when("every name twice", honest().into_iter().flat_map(|answer| [answer.clone(), answer]).collect()),
+        when(
+            "dots between any two",
+            crowd().into_iter().flat_map(|file| [dots(), vec![file]].concat()).collect(),
+        ),
+        when(
+            "every name twice",
+            honest().into_iter().flat_map(|answer| [answer.clone(), answer]).collect(),
+        ),
         when("`d_type` 0", altered(|record, _| record.d_type = 0)),
         when("`d_type` 15", altered(|record, _| record.d_type = 15)),
-        when("a lie for a `d_type`", altered(|record, place| record.d_type = [1, 2, 4, 6, 10, 12, 14][place % 7])),
+        when(
+            "a lie for a `d_type`",
+            altered(|record, place| record.d_type = [1, 2, 4, 6, 10, 12, 14][place % 7]),
+        ),
         when("`d_ino` 0", altered(|record, _| record.ino = 0)).std(with_ino_0),
         when("`d_ino` `u64::MAX`", altered(|record, _| record.ino = u64::MAX)),
         when("cookies that are all 0", honest()).cookie(|_| 0),
@@ -57,7 +66,10 @@ pub fn scenarios() -> Vec<Scenario> {
         when("names of 4095 bytes", among(long_names(4095))),
         when("names of 4096 bytes", among(long_names(4096))).both(eio(3)),
         when("names that are not UTF-8", among([&[0xff, 0xfe][..], &[0xc3], &[0xed, 0xa0, 0x80]])),
-        when("every name of one byte", (1..=255).filter(|&byte| byte != b'/').map(|byte| file(&[byte])).collect()),
+        when(
+            "every name of one byte",
+            (1..=255).filter(|&byte| byte != b'/').map(|byte| file(&[byte])).collect(),
+        ),
         when("newlines in names", among(["\n", "a\nb", "\r\n"])),
         when("NUL inside names", among(["ab\0cd", ".\0hidden", "..\0hidden", "...\0"])),
         when("a name that begins with NUL", among(["\0", "\0hidden"])).lendir(eio(3)),
@@ -66,17 +78,24 @@ pub fn scenarios() -> Vec<Scenario> {
         when("an end, and then more", among_answers(vec![Answer::End]))
             .cookie(|place| place + 1)
             .both(First(3, End::Complete)),
-        when("a burst of `EINTR`", among_answers(vec![Answer::Interruption; 50])).std(First(3, End::Error(EINTR))),
-        when("a hang until a signal", among_answers(vec![Answer::Hang])).std(First(3, End::Error(EINTR))),
-        when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5])).std(First(3, End::Error(EINTR))),
+        when("a burst of `EINTR`", among_answers(vec![Answer::Interruption; 50]))
+            .std(First(3, End::Error(EINTR))),
+        when("a hang until a signal", among_answers(vec![Answer::Hang]))
+            .std(First(3, End::Error(EINTR))),
+        when("hang after hang until a signal", among_answers(vec![Answer::Hang; 5]))
+            .std(First(3, End::Error(EINTR))),
     ];
     for (name, errno) in ERRNOS {
         // The middle first, because the table shows the first scenario of each name. These three stand for the ways to end: with
         // an error, without one, and not at all.
-        let places: &[usize] = if matches!(errno, EIO | ENOENT | EINTR) { &[4, 0, 1, 2, 3, 5, 6, 7, 8] } else { &[4] };
+        let places: &[usize] =
+            if matches!(errno, EIO | ENOENT | EINTR) { &[4, 0, 1, 2, 3, 5, 6, 7, 8] } else { &[4] };
         for &place in places {
             let mut answers = [dots(), crowd()[..6].to_vec()].concat();
-            answers.insert(place, if errno == EINTR { Answer::Interruption } else { Answer::Error(errno) });
+            answers.insert(
+                place,
+                if errno == EINTR { Answer::Interruption } else { Answer::Error(errno) },
+            );
             let before = place.saturating_sub(2);
             let (lendir, std) = match errno {
                 EINTR => (All, First(before, End::Error(EINTR))),
@@ -91,7 +110,13 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// By default, every reader sees all entries.
 pub fn when(what: &str, answers: Vec<Answer>) -> Scenario {
-    Scenario { what: what.to_owned(), answers, cookie: None, lendir: Outcome::All, std: Outcome::All }
+    Scenario {
+        what: what.to_owned(),
+        answers,
+        cookie: None,
+        lendir: Outcome::All,
+        std: Outcome::All,
+    }
 }
 
 impl Scenario {
@@ -113,7 +138,8 @@ impl Scenario {
 
     pub fn directory(&self, batch: Batch) -> Directory {
         let answers = self.answers.clone();
-        let at = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+        let at =
+            move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
         let answers = move |place| at(place).unwrap_or(Answer::End);
         Directory { cookie: self.cookie, batch, ..Directory::of_files(answers) }
     }
@@ -125,7 +151,12 @@ impl Scenario {
             _ => None,
         });
         let entries = records.map(|(record, place)| Found {
-            name: record.name.split(|&byte| byte == 0).next().expect("BUG: `split` gave nothing").to_vec(),
+            name: record
+                .name
+                .split(|&byte| byte == 0)
+                .next()
+                .expect("BUG: `split` gave nothing")
+                .to_vec(),
             ino: record.ino,
             file_type: FileType::from_raw_mode(u32::from(record.d_type) << 12),
             cookie: self.cookie.map_or(place + 1, |cookie| cookie(place)),
@@ -143,7 +174,11 @@ impl Scenario {
 }
 
 pub fn record(name: &[u8]) -> Record {
-    Record { name: name.to_vec(), ino: 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>(), d_type: DT_REG }
+    Record {
+        name: name.to_vec(),
+        ino: 1000 + name.iter().map(|&byte| u64::from(byte)).sum::<u64>(),
+        d_type: DT_REG,
+    }
 }
 
 pub fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
@@ -151,7 +186,9 @@ pub fn file(name: &(impl AsRef<[u8]> + ?Sized)) -> Answer {
 }
 
 pub fn dots() -> Vec<Answer> {
-    [".", ".."].map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) })).to_vec()
+    [".", ".."]
+        .map(|name| Answer::Record(Record { d_type: libc::DT_DIR, ..record(name.as_bytes()) }))
+        .to_vec()
 }
 
 /// How many files are a crowd.
@@ -192,8 +229,12 @@ pub fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
 
 /// glibc before 2.37 takes an entry with inode number 0 for a deleted one.
 fn glibc_drops_ino_0() -> bool {
-    let answer =
-        Command::new("getconf").arg("GNU_LIBC_VERSION").output().map(|output| output.stdout).unwrap_or_default();
-    let version = std::str::from_utf8(&answer).unwrap_or_default().trim_end().strip_prefix("glibc 2.");
+    let answer = Command::new("getconf")
+        .arg("GNU_LIBC_VERSION")
+        .output()
+        .map(|output| output.stdout)
+        .unwrap_or_default();
+    let version =
+        std::str::from_utf8(&answer).unwrap_or_default().trim_end().strip_prefix("glibc 2.");
     version.and_then(|minor| minor.parse().ok()).is_some_and(|minor: u32| minor < 37)
 }

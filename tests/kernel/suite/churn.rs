@@ -76,7 +76,10 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
                 times[index as usize] += 1;
             }
         }
-        assert!(times.iter().all(|times| *times == 1), "by a marker: an entry that stays did not come once");
+        assert!(
+            times.iter().all(|times| *times == 1),
+            "by a marker: an entry that stays did not come once"
+        );
         if begin.elapsed() > duration {
             break;
         }
@@ -118,12 +121,20 @@ pub fn only_tmpfs_begins_again_when_all_the_rest_is_removed(mounted: &Mounted) {
     let dir = lendir::openat(&at, "emptied").unwrap(); // btrfs lists nothing that is made after the opening
     let mut buffer = Buffer::with_capacity(0);
     let mut entries = Entries::new(&dir, &mut buffer);
-    let stays = entries.next().unwrap().and_then(|entry| entry.numeric_name()).expect("no number came first");
+    let stays = entries
+        .next()
+        .unwrap()
+        .and_then(|entry| entry.numeric_name())
+        .expect("no number came first");
     for number in (0..COUNT).filter(|number| *number != stays) {
         unlinkat(&dir, number.to_string(), AtFlags::empty()).unwrap();
     }
-    let times = 1 + all(&mut entries).iter().filter(|entry| entry.name == stays.to_string().as_bytes()).count();
+    let times = 1 + all(&mut entries)
+        .iter()
+        .filter(|entry| entry.name == stays.to_string().as_bytes())
+        .count();
     // A later kernel may fix it. The overlays are on top of a tmpfs.
-    let most = if ["tmpfs", "overlay", "overlay, merged"].contains(&mounted.system.name) { 2 } else { 1 };
+    let most =
+        if ["tmpfs", "overlay", "overlay, merged"].contains(&mounted.system.name) { 2 } else { 1 };
     assert!((1..=most).contains(&times), "the entry that stays came {times} times");
 }

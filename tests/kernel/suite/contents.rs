@@ -43,9 +43,11 @@ pub fn counts() -> [usize; 6] {
 /// The directories of regular files, with the names in each.
 pub fn files() -> BTreeMap<String, BTreeSet<Vec<u8>>> {
     let numbers = |count: usize| (0..count).map(|number| number.to_string().into_bytes()).collect();
-    let mut files: BTreeMap<_, _> = counts().map(|count| (count.to_string(), numbers(count))).into();
-    let by_length =
-        (1..=255_u8).map(|length| (0..length).map(|at| 0x80 | length.wrapping_mul(31).wrapping_add(at)).collect());
+    let mut files: BTreeMap<_, _> =
+        counts().map(|count| (count.to_string(), numbers(count))).into();
+    let by_length = (1..=255_u8).map(|length| {
+        (0..length).map(|at| 0x80 | length.wrapping_mul(31).wrapping_add(at)).collect()
+    });
     let by_byte = (1..=255).filter(|byte| !b"./".contains(byte)).map(|byte| vec![byte]);
     files.insert("names".to_owned(), by_length.chain(by_byte).collect());
     files

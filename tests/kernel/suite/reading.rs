@@ -22,7 +22,10 @@ fn by_name(found: Vec<Found>) -> Vec<Found> {
 fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     for (index, expected) in expected.iter().enumerate() {
         let entry = entries.next().unwrap();
-        assert!(entry.as_ref().is_some_and(|entry| expected == entry), "{what}: {index}: {expected:?}, not {entry:?}");
+        assert!(
+            entry.as_ref().is_some_and(|entry| expected == entry),
+            "{what}: {index}: {expected:?}, not {entry:?}"
+        );
     }
 }
 
@@ -49,14 +52,20 @@ pub fn types_are_told_or_resolved(mounted: &Mounted) {
     let mut listing = Listing::new();
     listing.read(lendir::openat(&dir, ".").unwrap()).unwrap();
     let resolved = |entry: ListedEntry<'_>| entry.file_type(&dir).unwrap();
-    let seen: BTreeMap<_, _> =
-        listing.iter().map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry))).collect();
+    let seen: BTreeMap<_, _> = listing
+        .iter()
+        .map(|entry| (String::from_utf8_lossy(entry.name()).into_owned(), resolved(entry)))
+        .collect();
     assert_eq!(seen, expected);
 }
 
 pub fn names_come_back_once(mounted: &Mounted) {
     for (dir, expected) in files() {
-        assert_eq!(names(&by_name(all(&mounted.at.join(&dir)))), expected.iter().collect::<Vec<_>>(), "{dir}");
+        assert_eq!(
+            names(&by_name(all(&mounted.at.join(&dir)))),
+            expected.iter().collect::<Vec<_>>(),
+            "{dir}"
+        );
     }
     for count in counts() {
         let dir = lendir::open(mounted.at.join(count.to_string())).unwrap();
@@ -71,7 +80,10 @@ pub fn std_reads_the_same(mounted: &Mounted) {
         assert_eq!(scan.bare(), Scan::by_std(&dir), "{}", dir.display());
         let opened = lendir::open(&dir).unwrap();
         for found in ours {
-            assert!([FileType::Unknown, found.true_type(&opened)].contains(&found.file_type), "{found:?}");
+            assert!(
+                [FileType::Unknown, found.true_type(&opened)].contains(&found.file_type),
+                "{found:?}"
+            );
         }
     }
 }
@@ -82,7 +94,11 @@ pub fn listing_is_sorted(mounted: &Mounted) {
             let dir = lendir::open(&path).unwrap();
             let mut listing = Listing::with_order(order);
             let scan = Scan { found: all(&path), end: End::Complete };
-            let scan = if order == Order::Path { scan.resolved(|entry| entry.true_type(&dir)) } else { scan };
+            let scan = if order == Order::Path {
+                scan.resolved(|entry| entry.true_type(&dir))
+            } else {
+                scan
+            };
             let listed = Scan::by_listing(&mut listing, &dir);
             assert_eq!(listed, scan.sorted(order), "{} by {order:?}", path.display());
         }
@@ -100,7 +116,11 @@ pub fn listing_begins_where_the_descriptor_stands(mounted: &Mounted) {
             for found in [&expected[next..], &expected] {
                 let scan = Scan { found: found.to_vec(), end: End::Complete };
                 let what = format_args!("{} from entry {next} on", path.display());
-                assert_eq!(Scan::by_listing(&mut listing, &dir), scan.sorted(Order::Unsorted), "{what}");
+                assert_eq!(
+                    Scan::by_listing(&mut listing, &dir),
+                    scan.sorted(Order::Unsorted),
+                    "{what}"
+                );
             }
         }
     }
@@ -119,10 +139,20 @@ pub fn every_buffer_reads_the_same_and_so_does_a_marker(mounted: &Mounted) {
             let what = format_args!("{} with {capacity} bytes", path.display());
             assert_rest(&mut Entries::new(&dir, &mut buffer), &expected, &what);
         }
-        assert_eq!(scan::all_again(lendir::read_dir(&path).unwrap()), expected, "{}", path.display());
+        assert_eq!(
+            scan::all_again(lendir::read_dir(&path).unwrap()),
+            expected,
+            "{}",
+            path.display()
+        );
         if let Some(end) = mounted.system.end_cookie() {
             let cookies = cookies_with_dots(&path);
-            assert_eq!(cookies.iter().position(|cookie| *cookie == end), Some(cookies.len() - 1), "{}", path.display());
+            assert_eq!(
+                cookies.iter().position(|cookie| *cookie == end),
+                Some(cookies.len() - 1),
+                "{}",
+                path.display()
+            );
         }
     }
 }
@@ -145,7 +175,8 @@ pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted)
         let mut entries = Entries::new(&dir, &mut buffer);
         for index in (0..expected.len()).step_by(step(&expected)) {
             entries.seek(expected[index].cookie).unwrap();
-            let (rest, what) = (&expected[index + 1..], format_args!("{} after entry {index}", path.display()));
+            let (rest, what) =
+                (&expected[index + 1..], format_args!("{} after entry {index}", path.display()));
             if rest.len() > FEW {
                 assert_next(&mut entries, &rest[..2], &what);
             } else {
@@ -156,10 +187,18 @@ pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted)
         let dir = lendir::open(&path).unwrap();
         let mut entries = Entries::new(&dir, &mut buffer);
         for count in (0..=expected.len()).step_by(step(&expected)) {
-            assert_next(&mut entries, &expected[..count], &format_args!("the first {count} of {}", path.display()));
+            assert_next(
+                &mut entries,
+                &expected[..count],
+                &format_args!("the first {count} of {}", path.display()),
+            );
             entries.rewind().unwrap();
         }
-        assert_rest(&mut entries, &expected, &format_args!("{} after the last rewind", path.display()));
+        assert_rest(
+            &mut entries,
+            &expected,
+            &format_args!("{} after the last rewind", path.display()),
+        );
     }
 }
 

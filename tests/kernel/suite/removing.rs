@@ -37,11 +37,15 @@ pub fn removed_directory_says_so(mounted: &Mounted) {
     let expected = all(&path);
     let dir = lendir::open(&path).unwrap();
     let mut entries = Entries::new(&dir, &mut buffer);
-    let mut found = vec![Found::from(&entries.next().unwrap().expect("the directory lists no entry"))];
+    let mut found =
+        vec![Found::from(&entries.next().unwrap().expect("the directory lists no entry"))];
     remove_directories(&path);
     let rest = Scan::of(&mut entries);
     found.extend(rest.found);
-    assert!(found.len() < expected.len() && expected.starts_with(&found), "not what was in the buffer: {found:?}");
+    assert!(
+        found.len() < expected.len() && expected.starts_with(&found),
+        "not what was in the buffer: {found:?}"
+    );
     assert_eq!(rest.end, End::Removed);
 
     let path = doomed.join("after");
@@ -49,7 +53,10 @@ pub fn removed_directory_says_so(mounted: &Mounted) {
     let mut entries = Entries::new(&dir, &mut buffer);
     while entries.next().unwrap().is_some() {}
     remove_directories(&path);
-    assert!(entries.next().unwrap().is_none() && !entries.is_removed(), "an end before the removal counts as removed");
+    assert!(
+        entries.next().unwrap().is_none() && !entries.is_removed(),
+        "an end before the removal counts as removed"
+    );
     entries.rewind().unwrap();
     assert_gone(&mut entries);
 
@@ -94,6 +101,10 @@ pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
         while walk.next().unwrap().is_some() {
             visited += 1;
         }
-        assert_eq!(visited, COUNT - removed, "directories left, after {removed} were removed as they were lent");
+        assert_eq!(
+            visited,
+            COUNT - removed,
+            "directories left, after {removed} were removed as they were lent"
+        );
     }
 }

@@ -20,8 +20,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Calls `compare` with each tree and the result of `std`, and again if the tree has changed meanwhile.
-fn compare_with_std(mounted: &Mounted, mut compare: impl FnMut(&Path, &Told) -> Result<(), String>) {
-    let trees = if mounted.system.is_ours() { vec![mounted.at.clone()] } else { still(mounted).collect() };
+fn compare_with_std(
+    mounted: &Mounted,
+    mut compare: impl FnMut(&Path, &Told) -> Result<(), String>,
+) {
+    let trees =
+        if mounted.system.is_ours() { vec![mounted.at.clone()] } else { still(mounted).collect() };
     for tree in trees {
         let mut verdict = Ok(());
         let is_settled = (0..10).any(|_| {
@@ -42,7 +46,11 @@ pub fn walks_tell_what_std_tells(mounted: &Mounted) {
             }
             let told = way.walk_dirs(tree);
             if way.second_visits && told.left.len() != expected.visited.len() {
-                return Err(format!("{way:?}: {} second visits in {}", told.left.len(), tree.display()));
+                return Err(format!(
+                    "{way:?}: {} second visits in {}",
+                    told.left.len(),
+                    tree.display()
+                ));
             }
             if told.sorted() != *expected {
                 return Err(format!("{way:?} and `std` differ on {}", tree.display()));
@@ -58,11 +66,15 @@ pub fn half_read_directories_hide_nothing(mounted: &Mounted) {
             let way = Way { max_open: 4, is_on_one_mount, ..PLAIN };
             let (mut run, mut visits) = (way.begin(tree), 1..);
             // None, one, the first batch, and one more.
-            let mut plan = || Plan { lend: [0, 1, 400, 1500][visits.next().unwrap_or(0) % 4], ..Plan::ALL };
+            let mut plan =
+                || Plan { lend: [0, 1, 400, 1500][visits.next().unwrap_or(0) % 4], ..Plan::ALL };
             while run.lent.take(&mut run.walk, |_| (), |_| plan()) {}
             let told = Told::of(run.lent.visits).sorted();
             if told.visited != expected.visited || !told.errors.is_empty() {
-                return Err(format!("half read, {} has other directories or errors: {told:?}", tree.display()));
+                return Err(format!(
+                    "half read, {} has other directories or errors: {told:?}",
+                    tree.display()
+                ));
             }
         }
         Ok(())
@@ -135,10 +147,13 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
             break;
         }
         let numbers = [round / 3, round / (3 * WIDTH)].map(|number| (number % WIDTH).to_string());
-        let at: PathBuf = [tree].into_iter().chain(numbers.iter().take(round % 3).map(Path::new)).collect();
-        let [made, renamed] = ["made", "renamed"].map(|name| at.join(format!("{name}-{}", round % 50)));
+        let at: PathBuf =
+            [tree].into_iter().chain(numbers.iter().take(round % 3).map(Path::new)).collect();
+        let [made, renamed] =
+            ["made", "renamed"].map(|name| at.join(format!("{name}-{}", round % 50)));
         // If a step fails, another thread was faster.
-        let made_all = [&made, &made.join("a"), &made.join("a/b")].into_iter().try_for_each(fs::create_dir);
+        let made_all =
+            [&made, &made.join("a"), &made.join("a/b")].into_iter().try_for_each(fs::create_dir);
         let _ = made_all.and_then(|()| {
             fs::write(made.join("a/file"), "")?;
             fs::rename(made.join("a/b"), made.join("b"))?;

@@ -84,11 +84,14 @@ impl Case {
         let has_types = one_of(2) == 0;
         let mut calls = BTreeMap::new();
         for (name, _) in ENTRIES {
-            let call =
-                |number| [Call::FileType, Call::Stat, Call::Statx, Call::Choose(Skip), Call::Choose(Follow)][number];
+            let call = |number| {
+                [Call::FileType, Call::Stat, Call::Statx, Call::Choose(Skip), Call::Choose(Follow)]
+                    [number]
+            };
             calls.insert(name, (0..one_of(4)).map(|_| call(one_of(5))).collect());
         }
-        let by_name = [0; 2].map(|_| [Some(Skip), Some(Follow), Some(Enter), None, None, None][one_of(6)]);
+        let by_name =
+            [0; 2].map(|_| [Some(Skip), Some(Follow), Some(Enter), None, None, None][one_of(6)]);
         let in_place = [0; 2].map(|_| [Directory, Directory, File, Nothing][one_of(4)]);
         Self {
             reader,
@@ -107,17 +110,22 @@ impl Case {
         let mut outcome = Outcome::default();
         for (name, there) in ENTRIES {
             let [during, after] = if name == "d" { self.in_place } else { [there; 2] };
-            let by_record = self.has_types.then_some(there).filter(|there| *there != File || !self.has_types);
+            let by_record =
+                self.has_types.then_some(there).filter(|there| *there != File || !self.has_types);
             let is_file = self.has_types && there == File;
             let (mut known, mut has_failed, mut choice) = (by_record, false, self.by_name[0]);
-            for call in self.calls[name].iter().filter(|_| !is_file && told.iter().any(|told| told == name)) {
+            for call in
+                self.calls[name].iter().filter(|_| !is_file && told.iter().any(|told| told == name))
+            {
                 let answer = match call {
                     Call::Choose(chosen) => {
                         choice = Some(*chosen);
                         continue;
                     }
                     Call::FileType if self.has_types => continue,
-                    Call::FileType | Call::Stat => self.fails != Some(NEWFSTATAT) && during != Nothing,
+                    Call::FileType | Call::Stat => {
+                        self.fails != Some(NEWFSTATAT) && during != Nothing
+                    }
                     Call::Statx if self.fails == Some(STATX) || during == Nothing => continue,
                     Call::Statx => true,
                 };
@@ -183,21 +191,28 @@ impl Case {
         }
         if self.reader == Reader::Walk {
             let mut tree = lendir::walk(&root).unwrap();
-            while let Some(entry) = tree.next_ok(|error| outcome.errors.push(of_root(&error, &root))) {
+            while let Some(entry) =
+                tree.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
+            {
                 if entry.depth() == 1 {
                     self.tell(&entry, entry.name(), &mut place, &mut told);
                 } else {
-                    outcome.entered.push(entry.relative_path().parent().unwrap().to_str().unwrap().to_owned());
+                    outcome
+                        .entered
+                        .push(entry.relative_path().parent().unwrap().to_str().unwrap().to_owned());
                 }
             }
         } else {
             let mut walk = lendir::walk_dirs(&root).unwrap();
-            while let Some(mut dir) = walk.next_ok(|error| outcome.errors.push(of_root(&error, &root))) {
+            while let Some(mut dir) =
+                walk.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
+            {
                 if dir.depth() == 0 {
                     self.by_name(&mut dir, 0);
                     self.in_root(&mut dir, &mut place, &mut told);
                     self.by_name(&mut dir, 1);
-                } else if dir.next_ok(|error| outcome.errors.push(of_root(&error, &root))).is_some() {
+                } else if dir.next_ok(|error| outcome.errors.push(of_root(&error, &root))).is_some()
+                {
                     outcome.entered.push(dir.name_os().to_str().unwrap().to_owned());
                 }
             }

@@ -90,10 +90,13 @@ fn changes() -> Vec<Change> {
         change("what is below a closed level is moved out of it", |tree, beside| {
             rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
         }),
-        change("a closed level is renamed, and what is below it is moved out of it", |tree, beside| {
-            rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
-            rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
-        })
+        change(
+            "a closed level is renamed, and what is below it is moved out of it",
+            |tree, beside| {
+                rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
+                rename(tree.join(level(CLOSED)), tree.join(level(CLOSED - 1)).join("renamed"));
+            },
+        )
         .loses([CLOSED], ENOENT),
         change("a link stands for a closed level", |tree, beside| {
             rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
@@ -109,7 +112,8 @@ fn changes() -> Vec<Change> {
             fs::remove_dir_all(tree.join("d")).unwrap();
         })
         .refuses(zs(1..=DEPTH), ENOENT),
-        change("all is removed", |tree, _| fs::remove_dir_all(tree).unwrap()).refuses(zs(0..=DEPTH), ENOENT),
+        change("all is removed", |tree, _| fs::remove_dir_all(tree).unwrap())
+            .refuses(zs(0..=DEPTH), ENOENT),
         change("links stand for all that is left to do", |tree, beside| {
             for depth in 0..=DEPTH {
                 rename(tree.join(level(depth)).join("z"), beside.join(depth.to_string()));
@@ -152,10 +156,13 @@ fn levels_are_found_by_name_where_dots_are_refused() {
                     allow(0, &tree.join(level(CLOSED)));
                 })
                 .refuses([level(CLOSED).join("z")], EACCES),
-                change("neither a closed level nor the one above it may be read or searched any more", |tree, _| {
-                    allow(0, &tree.join(level(CLOSED)));
-                    allow(0, &tree.join(level(CLOSED - 1)));
-                })
+                change(
+                    "neither a closed level nor the one above it may be read or searched any more",
+                    |tree, _| {
+                        allow(0, &tree.join(level(CLOSED)));
+                        allow(0, &tree.join(level(CLOSED - 1)));
+                    },
+                )
                 .refuses([CLOSED, CLOSED - 1].map(|closed| level(closed).join("z")), EACCES),
             ];
             check_all(&changes, scratch);
@@ -172,7 +179,8 @@ fn allow(mode: u32, dir: &Path) {
 pub fn check_all(changes: &[Change], scratch: &Path) {
     let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
     for (number, (change, way)) in cases.enumerate() {
-        let [tree, beside] = ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
+        let [tree, beside] =
+            ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
         // With the names that the walk looks for.
         make(&beside, &["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);

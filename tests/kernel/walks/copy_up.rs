@@ -23,7 +23,9 @@ type Change = fn(&Path) -> io::Result<()>;
 
 /// Each is made when the walk is at the deepest level. None changes a name that the walk has yet to read.
 const CHANGES: [(&str, Change); 5] = [
-    ("a file is written at the bottom", |tree| fs::write(tree.join(level(DEPTH)).join("z/file"), "contents")),
+    ("a file is written at the bottom", |tree| {
+        fs::write(tree.join(level(DEPTH)).join("z/file"), "contents")
+    }),
     ("a file is renamed and back in each level", |tree| {
         in_each_level(tree, |dir| {
             fs::rename(dir.join("file"), dir.join("renamed"))?;
@@ -46,9 +48,9 @@ const CHANGES: [(&str, Change); 5] = [
         })
     }),
     ("each level has another name", |tree| {
-        (1..=DEPTH)
-            .rev()
-            .try_for_each(|depth| fs::rename(tree.join(level(depth)), tree.join(level(depth - 1)).join("e")))
+        (1..=DEPTH).rev().try_for_each(|depth| {
+            fs::rename(tree.join(level(depth)), tree.join(level(depth - 1)).join("e"))
+        })
     }),
 ];
 
@@ -61,7 +63,8 @@ const WAYS: [Way; 2] = [SORTED, Way { second_visits: true, ..SORTED }];
 #[test]
 fn levels_that_change_are_known_again() {
     let _watchdog = machine::watchdog();
-    let can_change = |system: &&FileSystem| matches!(system.contents, Contents::Written | Contents::Merged);
+    let can_change =
+        |system: &&FileSystem| matches!(system.contents, Contents::Written | Contents::Merged);
     let systems = FILE_SYSTEMS.iter().filter(can_change).chain(&LAYERED);
     let fill = |at: &Path, part: Part| {
         for case in (0..CHANGES.len() * WAYS.len() * 2).filter(|_| part.has(0)) {
@@ -87,9 +90,13 @@ fn check(mounted: &Mounted) {
     for (what, change) in CHANGES {
         for way in WAYS {
             for threads in [1, 2] {
-                let tree = mounted.at.join(trees.next().expect("BUG: trees without end").to_string());
+                let tree =
+                    mounted.at.join(trees.next().expect("BUG: trees without end").to_string());
                 // Such servers read by path: a directory whose path changes while another thread reads it looks empty.
-                if threads == 2 && what == "each level has another name" && mounted.system.name.starts_with("FUSE") {
+                if threads == 2
+                    && what == "each level has another name"
+                    && mounted.system.name.starts_with("FUSE")
+                {
                     continue;
                 }
                 let all = Told::by_std(&tree).unwrap();

@@ -13,10 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// An endless tree with the same entries on every level.
 fn endless(names: &'static [&'static str]) -> Directory {
-    let answers: Vec<_> = dots().into_iter().chain(names.iter().map(|name| record(name.as_bytes(), DT_DIR))).collect();
-    let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+    let answers: Vec<_> = dots()
+        .into_iter()
+        .chain(names.iter().map(|name| record(name.as_bytes(), DT_DIR)))
+        .collect();
+    let answer =
+        move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
     let lookup = move |_: &[u8]| Ok(Node::Directory(endless(names)));
-    Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
+    Directory {
+        lookup: Arc::new(lookup),
+        ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End))
+    }
 }
 
 /// The caller ends it, by `skip_subdirs` at some depth or by `stop`.
@@ -68,8 +75,11 @@ fn huge_directory_takes_constant_memory() {
             _ => Answer::End,
         };
         let lookup = |_: &[u8]| Ok(Node::Directory(leaf()));
-        let server =
-            Server::mount(vec![Directory { lookup: Arc::new(lookup), ..Directory::of_files(answers) }]).unwrap();
+        let server = Server::mount(vec![Directory {
+            lookup: Arc::new(lookup),
+            ..Directory::of_files(answers)
+        }])
+        .unwrap();
         let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
         let (mut seen, mut at_first, mut visited) = (0, 0, 0);
         while let Some(mut dir) = walk.next().unwrap() {
@@ -94,8 +104,11 @@ fn tree_without_end_is_stopped_for_all() {
         let server = Server::mount(vec![endless(&["d", "e", "f"])]).unwrap();
         for threads in [2, 3, 16] {
             let visits = AtomicUsize::new(0);
-            let _ =
-                WalkDirs::options().second_visits(true).open(server.path(0)).unwrap().run_parallel(threads, |worker| {
+            let _ = WalkDirs::options()
+                .second_visits(true)
+                .open(server.path(0))
+                .unwrap()
+                .run_parallel(threads, |worker| {
                     while worker.next().unwrap().is_some() {
                         if visits.fetch_add(1, Relaxed) == MOST {
                             worker.stop();

@@ -7,7 +7,9 @@ use crate::support::tree::make;
 use crate::support::visits::{Plan, Visit, What, directories, errors, walked};
 use crate::support::way::Way;
 use crate::trap;
-use libc::{EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
+use libc::{
+    EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
+};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -38,7 +40,8 @@ fn each_error_of_each_call_comes_once() {
     trapped(TEST, &CALLS, |tree| {
         comb(tree, DEPTH);
         for number in 0..8 {
-            let [second_visits, is_on_one_mount, has_types] = [1, 2, 4].map(|bit| number & bit != 0);
+            let [second_visits, is_on_one_mount, has_types] =
+                [1, 2, 4].map(|bit| number & bit != 0);
             let way = Way { second_visits, is_on_one_mount, ..SORTED };
             let all = Told::by_std(tree).unwrap();
             let sweep = Sweep { tree, all, way, has_types };
@@ -54,7 +57,12 @@ fn each_error_of_each_call_comes_once() {
 
 impl Sweep<'_> {
     /// Walks. Returns the result, and how often `call` was made.
-    fn walk(&self, call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'static) -> (Told, u32) {
+    fn walk(
+        &self,
+        call: c_long,
+        errno: c_int,
+        fails: impl Fn(u32) -> bool + Send + 'static,
+    ) -> (Told, u32) {
         let run: Run = self.way.begin(self.tree);
         trap::fail(call, errno, fails);
         if !self.has_types {
@@ -68,7 +76,8 @@ impl Sweep<'_> {
 
     /// Makes each call fail in a walk of its own, then all calls in one walk.
     fn check(&self, call: c_long, errno: c_int) {
-        let what = format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
+        let what =
+            format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
         let (told, calls) = self.walk(call, 0, |_| false);
         assert_eq!(told, self.all, "{what}");
         assert!(call != NEWFSTATAT || calls == 0, "{what}: the walk queries types");
@@ -80,14 +89,17 @@ impl Sweep<'_> {
         // What was lost, with an error and without one.
         let (mut failed, mut silent) = (Vec::new(), Vec::new());
         for first in 1..=calls {
-            let (told, made) = self.walk(call, errno, move |number| (first..first + burst).contains(&number));
+            let (told, made) =
+                self.walk(call, errno, move |number| (first..first + burst).contains(&number));
             assert!(made < calls + 2 * BURST, "{what}: {made} calls, not {calls}");
             let rest = Told { errors: vec![], ..told.clone() };
             match &told.errors[..] {
                 [] if rest == self.all => {}
                 [] => {
                     let lost = self.opened().into_iter().chain([PathBuf::new()]);
-                    silent.extend(lost.filter(|path| Self::lose(self.all.clone(), call, errno, path) == rest));
+                    silent.extend(
+                        lost.filter(|path| Self::lose(self.all.clone(), call, errno, path) == rest),
+                    );
                 }
                 [(path, error)] => {
                     assert_eq!(*error, told_errno, "{what}");
@@ -101,8 +113,12 @@ impl Sweep<'_> {
                 several => panic!("{what}: more than one error: {several:?}"),
             }
         }
-        let (every, made) = self.walk(call, errno, move |number| errno != EINTR || number % (BURST + 1) != 0);
-        assert!(made <= if errno == EINTR { (BURST + 1) * calls } else { calls + 20 }, "{what}: {made} calls");
+        let (every, made) =
+            self.walk(call, errno, move |number| errno != EINTR || number % (BURST + 1) != 0);
+        assert!(
+            made <= if errno == EINTR { (BURST + 1) * calls } else { calls + 20 },
+            "{what}: {made} calls"
+        );
 
         let expected = self.expected(call, errno);
         for (paths, expected) in [(&mut failed, expected.failed), (&mut silent, expected.silent)] {
@@ -123,7 +139,9 @@ impl Sweep<'_> {
     /// The levels that the walk closes early. There is one more if files take a descriptor, unless a level is closed with its last
     /// directory.
     fn closed(&self) -> Vec<PathBuf> {
-        (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.second_visits)).map(level).collect()
+        (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.second_visits))
+            .map(level)
+            .collect()
     }
 
     /// What is left of a result if the `call` for `path` fails.
@@ -151,7 +169,8 @@ impl Sweep<'_> {
             (OPENAT2, EXDEV) if !self.way.is_on_one_mount => return nothing,
             (STATX, ENOSYS | EPERM) => {
                 let mount = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::MNT_ID).unwrap();
-                let has_mount = StatxFlags::from_bits_retain(mount.stx_mask).contains(StatxFlags::MNT_ID);
+                let has_mount =
+                    StatxFlags::from_bits_retain(mount.stx_mask).contains(StatxFlags::MNT_ID);
                 return if has_mount && self.way.is_on_one_mount {
                     Expected { failed: paths, ..nothing }
                 } else {
@@ -171,7 +190,9 @@ impl Sweep<'_> {
             }
         }
         let (failed, silent) = match (call, errno) {
-            _ if is_silent => (vec![], paths.into_iter().filter(|path| self.all.visited.contains(path)).collect()),
+            _ if is_silent => {
+                (vec![], paths.into_iter().filter(|path| self.all.visited.contains(path)).collect())
+            }
             (OPENAT, _) => (vec![], vec![]), // the level is found by its name
             (OPENAT2, EMFILE | ENFILE) => (self.without_descriptors(), vec![]),
             _ => (paths, vec![]),
@@ -187,7 +208,8 @@ impl Sweep<'_> {
             let is_way_down = path.ends_with("d") && depth > 2;
             // A level is on the stack while it has something left to do, or leads back to a closed one; with second visits, until its
             // second visit.
-            let is_below_second = path.ends_with("file") && depth > usize::from(!self.way.second_visits);
+            let is_below_second =
+                path.ends_with("file") && depth > usize::from(!self.way.second_visits);
             is_way_down || is_below_second || depth == DEPTH
         };
         self.opened().into_iter().filter(|path| !is_third_open(path)).collect()
@@ -210,7 +232,8 @@ struct Expected {
 /// It needs a descriptor to be lent.
 #[test]
 fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
-    const TEST: &str = "walks::faults::directory_that_may_not_be_read_is_not_lent_without_a_descriptor";
+    const TEST: &str =
+        "walks::faults::directory_that_may_not_be_read_is_not_lent_without_a_descriptor";
     trapped(TEST, &CALLS, |tree| {
         make(tree, &["a/file", "b/file"]);
         for errno in [EMFILE, ENFILE] {
@@ -220,7 +243,10 @@ fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
             let told = run.finish();
             trap::count(OPENAT);
             assert_eq!(told.visited, ["", "b"].map(PathBuf::from));
-            assert_eq!(told.errors, [("a", errno), ("b", EACCES)].map(|(path, errno)| (PathBuf::from(path), errno)));
+            assert_eq!(
+                told.errors,
+                [("a", errno), ("b", EACCES)].map(|(path, errno)| (PathBuf::from(path), errno))
+            );
         }
     });
 }
@@ -228,11 +254,14 @@ fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
 /// The walk waits until the clock is past its birth. Where there is a vDSO, no filter refuses the time.
 #[test]
 fn level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted() {
-    const TEST: &str = "walks::faults::level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted";
+    const TEST: &str =
+        "walks::faults::level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted";
     const CALLS: [c_long; 2] = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
     const TREES: usize = 20;
     trapped(TEST, &CALLS, |at| {
-        for (number, errno) in (0..TREES).flat_map(|number| [EPERM, ENOSYS].map(|errno| (number, errno))) {
+        for (number, errno) in
+            (0..TREES).flat_map(|number| [EPERM, ENOSYS].map(|errno| (number, errno)))
+        {
             let tree = at.join(format!("{number} {errno}"));
             comb(&tree, DEPTH);
             let all = Told::by_std(&tree).unwrap();
@@ -250,7 +279,8 @@ fn level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted() 
 /// The walk reads such a directory again from its beginning. If it cannot, the directories that it has not seen are lost.
 #[test]
 fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
-    const TEST: &str = "walks::faults::directory_dropped_midway_that_cannot_be_rewound_is_one_error";
+    const TEST: &str =
+        "walks::faults::directory_dropped_midway_that_cannot_be_rewound_is_one_error";
     trapped(TEST, &[libc::SYS_lseek], |tree| {
         make(tree, &["a/file", "b/file", "c/file"]);
         for (_, errno) in ERRNOS {

@@ -7,7 +7,9 @@ use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
 use crate::support::machine;
 use crate::support::way::{PLAIN, Way};
 use lendir::{Dir, Listing};
-use libc::{DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int};
+use libc::{
+    DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int,
+};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,8 +46,12 @@ fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
         let child = children.iter().find(|child| child.name == name);
         child.map_or(Err(ENOENT), |child| child.node.clone())
     };
-    let answer = move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
-    Directory { lookup: Arc::new(lookup), ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End)) }
+    let answer =
+        move |place| usize::try_from(place).ok().and_then(|place| answers.get(place).cloned());
+    Directory {
+        lookup: Arc::new(lookup),
+        ..Directory::of_files(move |place| answer(place).unwrap_or(Answer::End))
+    }
 }
 
 pub fn directory(children: Vec<Child>) -> Directory {
@@ -58,9 +64,14 @@ pub fn leaf() -> Directory {
 }
 
 /// As [`super::comb`], with `change` made to each level.
-fn comb(levels: usize, leaf: &Directory, change: impl Fn(usize, Directory) -> Directory) -> Directory {
+fn comb(
+    levels: usize,
+    leaf: &Directory,
+    change: impl Fn(usize, Directory) -> Directory,
+) -> Directory {
     let bottom = change(levels, directory(vec![dir("z", leaf.clone())]));
-    let above = |below, level| change(level, directory(vec![dir("d", below), dir("z", leaf.clone())]));
+    let above =
+        |below, level| change(level, directory(vec![dir("d", below), dir("z", leaf.clone())]));
     (0..levels).rev().fold(bottom, above)
 }
 
@@ -86,7 +97,13 @@ fn scenario(
 
 fn scenarios() -> Vec<Scenario> {
     let mut table = vec![
-        scenario("nothing wrong", directory(vec![dir("a", leaf()), file("b")]), &["a", "a/file", "b"], &["", "a"], &[]),
+        scenario(
+            "nothing wrong",
+            directory(vec![dir("a", leaf()), file("b")]),
+            &["a", "a/file", "b"],
+            &["", "a"],
+            &[],
+        ),
         scenario(
             "the same name twice",
             directory(vec![dir("a", leaf()), file("b"), dir("a", leaf()), file("b")]),
@@ -127,7 +144,9 @@ fn scenarios() -> Vec<Scenario> {
         scenario("not even dots", Directory::of_files(|_| Answer::End), &[], &[""], &[]),
         scenario(
             "dots for directories in it",
-            directory([dir(".", leaf()), dir("..", leaf()), dir("a", leaf()), dir("..", leaf())].to_vec()),
+            directory(
+                [dir(".", leaf()), dir("..", leaf()), dir("a", leaf()), dir("..", leaf())].to_vec(),
+            ),
             &["a", "a/file"],
             &["", "a"],
             &[],
@@ -163,9 +182,16 @@ fn scenarios() -> Vec<Scenario> {
             // If the error says that the directory exists, it is lent, but cannot be read.
             let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
             let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
-            table.push(scenario(format!("`{name}` for opening"), below(dir("b", refuses)), &rest, visited, &one));
+            table.push(scenario(
+                format!("`{name}` for opening"),
+                below(dir("b", refuses)),
+                &rest,
+                visited,
+                &one,
+            ));
         }
-        let (end, errors) = (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
+        let (end, errors) =
+            (Answer::Error(errno), if errno == ENOENT { &one[..0] } else { &one[..] });
         let fails = directory_that_ends(vec![file("file"), dir("directory", leaf())], end);
         table.push(scenario(
             format!("`{name}` while reading"),
@@ -182,7 +208,8 @@ fn scenarios() -> Vec<Scenario> {
 fn lies_and_errors_lose_nothing_else() {
     served("walks::hostile::lies_and_errors_lose_nothing_else", 120, || {
         let table = scenarios();
-        let server = Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
+        let server =
+            Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
         for (number, one) in table.iter().enumerate() {
             check_ways(&server.path(number), |_| &one.told, &one.what);
         }
@@ -242,13 +269,20 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
     served("walks::hostile::levels_that_cannot_be_known_again_are_one_error_each", 60, || {
         const CLOSED: usize = 3;
         type Change = Box<dyn Fn(Directory) -> Directory>;
-        let refuses = |errno| Box::new(move |level| Directory { refuses: Some((GETATTR, errno)), ..level }) as Change;
-        let mut changes = vec![(ENOENT, Box::new(|level| Directory { is_shifty: true, ..level }) as Change)];
-        changes
-            .extend(ERRNOS.into_iter().filter(|(_, errno)| *errno != EINTR).map(|(_, errno)| (errno, refuses(errno))));
-        let combs = changes
-            .iter()
-            .map(|(_, change)| comb(DEPTH, &leaf(), |level, here| if level == CLOSED { change(here) } else { here }));
+        let refuses = |errno| {
+            Box::new(move |level| Directory { refuses: Some((GETATTR, errno)), ..level }) as Change
+        };
+        let mut changes =
+            vec![(ENOENT, Box::new(|level| Directory { is_shifty: true, ..level }) as Change)];
+        changes.extend(
+            ERRNOS
+                .into_iter()
+                .filter(|(_, errno)| *errno != EINTR)
+                .map(|(_, errno)| (errno, refuses(errno))),
+        );
+        let combs = changes.iter().map(|(_, change)| {
+            comb(DEPTH, &leaf(), |level, here| if level == CLOSED { change(here) } else { here })
+        });
         let server = Server::mount(combs.collect()).unwrap();
         for (number, (errno, _)) in changes.iter().enumerate() {
             let tree = server.path(number);
@@ -269,7 +303,8 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
 fn births_that_change_lose_no_level() {
     served("walks::hostile::births_that_change_lose_no_level", 60, || {
         let reborn = |directory| Directory { is_reborn: true, ..directory };
-        let server = Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
+        let server =
+            Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
         let tree = server.path(0);
         let all = PLAIN.walk_dirs(&tree).sorted();
         assert_eq!(all.visited.len(), 2 * DEPTH + 2);
@@ -293,7 +328,9 @@ fn names_as_long_as_paths_are_walked() {
             return machine::skip(row, LONG_NAMES);
         }
         let name = |byte: u8| vec![byte; 4095];
-        let tree = (0..10).fold(leaf(), |below, _| directory(vec![dir(name(b'd'), below), dir(name(b'z'), leaf())]));
+        let tree = (0..10).fold(leaf(), |below, _| {
+            directory(vec![dir(name(b'd'), below), dir(name(b'z'), leaf())])
+        });
         let server = Server::mount(vec![tree]).unwrap();
         for way in WAYS {
             let told = way.walk_dirs(server.path(0));

@@ -30,7 +30,8 @@ fn treacherous(cookie: fn(u64) -> u64) -> Directory {
         Directory { cookie: Some(cookie), batch: Batch::One, ..directory }
     };
     let leaf = with_files(vec![]);
-    (0..DEPTH).fold(leaf.clone(), |below, _| with_files(vec![dir("d", below), dir("z", leaf.clone())]))
+    (0..DEPTH)
+        .fold(leaf.clone(), |below, _| with_files(vec![dir("d", below), dir("z", leaf.clone())]))
 }
 
 /// With the cookies that are the end on tmpfs and on ext4.
@@ -57,15 +58,18 @@ fn mount_overlay(at: &Path, scratch: &Path) {
     fs::create_dir_all(&work).unwrap();
     fs::create_dir_all(at).unwrap();
     let [lower, upper, work] = [lower, upper, work].map(|path| path.to_str().unwrap().to_owned());
-    let options = CString::new(format!("lowerdir={lower},upperdir={upper},workdir={work}")).unwrap();
+    let options =
+        CString::new(format!("lowerdir={lower},upperdir={upper},workdir={work}")).unwrap();
     mount("none", at, "overlay", MountFlags::empty(), &*options).unwrap();
 }
 
 /// Makes a tree in `tree`, mounts other file systems in it, and others in those. Returns the mount points in the tree itself.
 fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     comb(tree, DEPTH);
-    let points = ["fuse", "tmpfs", "ramfs", "proc", "overlay", "bind", "same"].map(|name| level(1).join(name));
-    let [fuse, tmpfs, ramfs, proc, overlay, bound, same] = points.clone().map(|point| tree.join(point));
+    let points = ["fuse", "tmpfs", "ramfs", "proc", "overlay", "bind", "same"]
+        .map(|name| level(1).join(name));
+    let [fuse, tmpfs, ramfs, proc, overlay, bound, same] =
+        points.clone().map(|point| tree.join(point));
     let deep = level(4).join("fuse");
     bind(&server.path(0), &fuse);
     bind(&server.path(1), &tree.join(&deep));
@@ -92,7 +96,10 @@ fn check(tree: &Path, points: &[PathBuf], what: &str) {
     let on_one = all.clone().without(points);
     assert!(all.visited.len() > on_one.visited.len() + 50);
     let last = format!("f{}", FILES - 1);
-    assert!(all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50, "the server's files are missing");
+    assert!(
+        all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50,
+        "the server's files are missing"
+    );
     check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, what);
 }
 
@@ -161,11 +168,14 @@ fn no_entry_is_lost_of_what_an_automount_mounts() {
         for second_visits in [false, true] {
             let point = tree.join(format!("debugfs, {second_visits}"));
             fs::create_dir(&point).unwrap();
-            mount("none", &point, "debugfs", MountFlags::empty(), c"").map_err(|_| "debugfs".to_owned())?;
+            mount("none", &point, "debugfs", MountFlags::empty(), c"")
+                .map_err(|_| "debugfs".to_owned())?;
             let automount = point.join(AUTOMOUNT);
-            let mounts = || fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().count();
+            let mounts =
+                || fs::read_to_string("/proc/thread-self/mountinfo").unwrap().lines().count();
             let before = mounts();
-            let mut walk = WalkDirs::options().max_depth(3).second_visits(second_visits).open(&tree).unwrap();
+            let mut walk =
+                WalkDirs::options().max_depth(3).second_visits(second_visits).open(&tree).unwrap();
             let mut names = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 while let Some(entry) = dir.next().unwrap() {

@@ -27,7 +27,10 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         comb(&tree, DEPTH);
-        make(&tree, &["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"]);
+        make(
+            &tree,
+            &["tmpfs/covered", "bind/covered", "itself/covered", "d/d/z/tmpfs/", "recursive/"],
+        );
         mount_tmpfs(&tree.join("tmpfs"));
         mount_tmpfs(&tree.join("d/d/z/tmpfs"));
         mount_bind(tree.join("d"), tree.join("bind")).unwrap();
@@ -57,7 +60,10 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
                 b"device" => (FileType::RegularFile, FileType::CharacterDevice),
                 _ => (FileType::Directory, FileType::Directory),
             };
-            assert_eq!((entry.d_type(), FileType::from_raw_mode(mounted.st_mode)), (beneath, there));
+            assert_eq!(
+                (entry.d_type(), FileType::from_raw_mode(mounted.st_mode)),
+                (beneath, there)
+            );
             assert_ne!(mounted.st_dev, fstat(entry.dir_fd()).unwrap().st_dev);
         }
     });
@@ -67,9 +73,17 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
 /// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
 #[test]
 fn links_to_other_mounts_are_followed_only_if_they_may_be() {
-    const ALL: [&str; 15] =
-        ["", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e", "d/e/1", "z"];
-    let links = [("d/e/1", "../../z"), ("2", "bind/e"), ("3", "../other"), ("4", "d/e"), ("5", "../other/below")];
+    const ALL: [&str; 15] = [
+        "", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e",
+        "d/e/1", "z",
+    ];
+    let links = [
+        ("d/e/1", "../../z"),
+        ("2", "bind/e"),
+        ("3", "../other"),
+        ("4", "d/e"),
+        ("5", "../other/below"),
+    ];
     let outcome = in_own_namespace(|scratch| {
         let (tree, other) = (scratch.join("tree"), scratch.join("other"));
         make(&tree, &["d/e/file", "bind/", "z/"]);
@@ -82,11 +96,18 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
         }
         for number in 0..8 {
             let [has_few, second_visits, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
-            let way = Way { max_open: if has_few { 4 } else { 32 }, second_visits, is_on_one_mount, ..PLAIN };
+            let way = Way {
+                max_open: if has_few { 4 } else { 32 },
+                second_visits,
+                is_on_one_mount,
+                ..PLAIN
+            };
             let visits = walked(&mut way.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
-            let is_there =
-                |path: &&str| !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at));
-            let expected: Vec<_> = ALL.into_iter().filter(is_there).map(|path| tree.join(path)).collect();
+            let is_there = |path: &&str| {
+                !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at))
+            };
+            let expected: Vec<_> =
+                ALL.into_iter().filter(is_there).map(|path| tree.join(path)).collect();
             assert_eq!(directories(&visits), expected, "{way:?}");
             assert!(errors(&visits).is_empty(), "{way:?}: {visits:?}");
         }
@@ -126,7 +147,10 @@ fn check_mounts(tree: &Path, points: &[&str]) {
         let there = Told::by_std(&tree).unwrap();
         for way in WAYS {
             let visited = way.walk_dirs(&tree).sorted().visited;
-            assert!(visited.len() > 1 && visited.iter().all(|dir| there.visited.contains(dir)), "{way:?}, {point}");
+            assert!(
+                visited.len() > 1 && visited.iter().all(|dir| there.visited.contains(dir)),
+                "{way:?}, {point}"
+            );
         }
     }
 }
@@ -167,9 +191,11 @@ fn changes() -> [Change; 7] {
             make(tree, &["z/OUTSIDE"]);
         }),
         // On one mount, the walk is past it by then.
-        change("what is mounted on a closed level is unmounted", |tree, _| detach(&tree.join(level(CLOSED))))
-            .after(mount_comb)
-            .hides(level(CLOSED)),
+        change("what is mounted on a closed level is unmounted", |tree, _| {
+            detach(&tree.join(level(CLOSED)))
+        })
+        .after(mount_comb)
+        .hides(level(CLOSED)),
         // It covers the same tree.
         change("what is mounted on a directory is unmounted when it has been lent", |tree, _| {
             detach(&tree.join(level(CLOSED)));

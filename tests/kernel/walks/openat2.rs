@@ -59,12 +59,22 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                             let (told, _) = walk(call, error, Some(number));
                             let rest = Told { errors: vec![], ..told.clone() };
                             match &told.errors[..] {
-                                [] => assert_eq!(rest, all, "a mount point, or a level that is found by its name"),
+                                [] => assert_eq!(
+                                    rest, all,
+                                    "a mount point, or a level that is found by its name"
+                                ),
                                 [(path, seen)] => {
-                                    assert!(*seen == error || call == STATX && *seen == errno, "{told:?}");
-                                    assert!(call == STATX || !mount_points.contains(path), "{told:?}");
+                                    assert!(
+                                        *seen == error || call == STATX && *seen == errno,
+                                        "{told:?}"
+                                    );
+                                    assert!(
+                                        call == STATX || !mount_points.contains(path),
+                                        "{told:?}"
+                                    );
                                     // A directory that cannot be read, or one that the walk cannot come back to.
-                                    let is_level = call == STATX && rest == all.clone().without(&[path.join("z")]);
+                                    let is_level = call == STATX
+                                        && rest == all.clone().without(&[path.join("z")]);
                                     if !is_level {
                                         assert_eq!(rest, all.clone().unread(path));
                                     }
@@ -78,7 +88,10 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                     assert_eq!(told, all);
                     let saved = usize::from(has_marker); // of the root, which is read first
                     let expected = 2 * all.visited.len() - saved;
-                    assert_eq!(reads as usize, expected, "a directory below the root is read with a marker");
+                    assert_eq!(
+                        reads as usize, expected,
+                        "a directory below the root is read with a marker"
+                    );
                     trap::count(GETDENTS64);
                 }
             }
@@ -97,14 +110,17 @@ fn names_that_were_not_lent_are_followed_whatever_comes_first() {
         let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
         for errno in errnos {
             // With second visits there are levels to close when descriptors run out.
-            let mut walk = WalkDirs::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
+            let mut walk =
+                WalkDirs::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
             let mut followed = Vec::new();
             while let Some(mut dir) = walk.next().unwrap() {
                 let path = dir.path().to_str().unwrap().to_owned();
                 if path == "a/b/c/d" && !dir.is_second_visit() {
                     dir.skip_subdirs();
                     assert!(["link", "file", "missing"].iter().all(|name| dir.follow_name(name)));
-                    trap::fail(OPENAT2, errno, move |number| number == 1 || matches!(errno, ENOSYS | EPERM));
+                    trap::fail(OPENAT2, errno, move |number| {
+                        number == 1 || matches!(errno, ENOSYS | EPERM)
+                    });
                 } else if path.contains("link") && !dir.is_second_visit() {
                     followed.push(path);
                 }
@@ -133,7 +149,8 @@ fn mount_point_takes_two_calls_more() {
             }
             let all = Told::by_std(&tree).unwrap();
             let directories = u32::try_from(all.visited.len()).unwrap();
-            let _trap = trap::set(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
+            let _trap =
+                trap::set(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
             let marked = is_marked(&tree);
             let reads_of_tmpfs = if marked { on_tmpfs } else { 2 * on_tmpfs };
             for (call, expected) in MOUNT_CALLS.into_iter().zip([

@@ -32,7 +32,11 @@ fn some_threads_are_refused() {
             // A user that no machine has.
             let user = Uid::from_raw(1_234_567);
             set_thread_res_uid(user, user, user).unwrap();
-            setrlimit(Resource::Nproc, Rlimit { current: Some(MAY_BE as u64), ..getrlimit(Resource::Nproc) }).unwrap();
+            setrlimit(
+                Resource::Nproc,
+                Rlimit { current: Some(MAY_BE as u64), ..getrlimit(Resource::Nproc) },
+            )
+            .unwrap();
             let threads = || fs::read_dir("/proc/self/task").unwrap().count();
             let before = threads();
             for run in roots {
@@ -46,8 +50,12 @@ fn some_threads_are_refused() {
                     let (is_first, mut lent) = (worker.index() == 0, Lent::default());
                     while lent.take(worker, |_| (), |_| plan) {
                         // Otherwise those that run could do it all.
-                        let waits = |_: &_| lent.visits.len() > usize::from(is_first) && begun.load(SeqCst) < MAY_BE;
-                        (0..1000).take_while(waits).for_each(|_| thread::sleep(Duration::from_millis(1)));
+                        let waits = |_: &_| {
+                            lent.visits.len() > usize::from(is_first) && begun.load(SeqCst) < MAY_BE
+                        };
+                        (0..1000)
+                            .take_while(waits)
+                            .for_each(|_| thread::sleep(Duration::from_millis(1)));
                     }
                     lent.visits
                 });
@@ -66,21 +74,29 @@ mod faults {
     use crate::trap;
     use libc::{EIO, EMFILE, c_int, c_long};
 
-    const CALLS: [c_long; 4] = [libc::SYS_openat, libc::SYS_getdents64, libc::SYS_statx, libc::SYS_fcntl];
+    const CALLS: [c_long; 4] =
+        [libc::SYS_openat, libc::SYS_getdents64, libc::SYS_statx, libc::SYS_fcntl];
 
     #[test]
     fn failing_calls_lose_nothing_silently() {
         trapped("walks::parallel::faults::failing_calls_lose_nothing_silently", &CALLS, |tree| {
             comb(tree, 10);
             let all = Told::by_std(tree).unwrap();
-            let walk = |way: Way, call: c_long, errno: c_int, fails: &'static (dyn Fn(u32) -> bool + Sync)| {
+            let walk = |way: Way,
+                        call: c_long,
+                        errno: c_int,
+                        fails: &'static (dyn Fn(u32) -> bool + Sync)| {
                 let run = way.begin(tree);
                 trap::fail(call, errno, fails);
                 let visits = run.run_parallel(4).concat();
                 let made = trap::made();
                 trap::count(call);
                 let expected: Vec<_> = way.by_std(tree).collect();
-                assert_nothing_is_lost_silently(&visits, &expected, &format!("{way:?}, call {call}"));
+                assert_nothing_is_lost_silently(
+                    &visits,
+                    &expected,
+                    &format!("{way:?}, call {call}"),
+                );
                 (Told::of(visits), made)
             };
             for way in [PLAIN, POST, SORTED, Way { second_visits: true, ..SORTED }] {

@@ -46,7 +46,10 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
                 }
                 assert!(visited.len() > 100);
                 visited.sort_unstable();
-                assert!(visited.windows(2).all(|pair| pair[0] != pair[1]), "{root}: a directory came twice");
+                assert!(
+                    visited.windows(2).all(|pair| pair[0] != pair[1]),
+                    "{root}: a directory came twice"
+                );
             }
         }
     }
@@ -61,14 +64,26 @@ fn net_of_a_zombie_is_one_error_with_its_path() {
     for way in WAYS {
         let told = way.walk_dirs(format!("/proc/{id}")).sorted();
         let nets = ["net".to_owned(), format!("task/{id}/net")].map(PathBuf::from);
-        let of_net: Vec<_> = told.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
+        let of_net: Vec<_> =
+            told.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
         assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{way:?}");
-        assert!(told.errors.iter().all(|(path, errno)| nets.contains(path) || EXPLAINED.contains(errno)));
+        assert!(
+            told.errors
+                .iter()
+                .all(|(path, errno)| nets.contains(path) || EXPLAINED.contains(errno))
+        );
         for net in nets {
-            assert!(told.visited.contains(&net), "{way:?}: {} is not lent before its error", net.display());
+            assert!(
+                told.visited.contains(&net),
+                "{way:?}: {} is not lent before its error",
+                net.display()
+            );
         }
         for entry in ["status", "task", "fd"] {
-            assert!(told.entries.contains(&PathBuf::from(entry)), "{way:?}: {entry} is missing: {told:?}");
+            assert!(
+                told.entries.contains(&PathBuf::from(entry)),
+                "{way:?}: {entry} is missing: {told:?}"
+            );
         }
     }
 }

@@ -39,18 +39,31 @@ fn a_level_that_is_mounted_on_itself_costs_nothing_else() {
     let outcome = in_own_namespace(|scratch| {
         for closed in CLOSED {
             for number in 0..8 {
-                let [covers, second_visits, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
+                let [covers, second_visits, is_on_one_mount] =
+                    [1, 2, 4].map(|bit| number & bit != 0);
                 let way = Way { second_visits, is_on_one_mount, ..SORTED };
-                let [all, told] = walk(&scratch.join(format!("{closed} {number}")), way, closed, covers);
+                let [all, told] =
+                    walk(&scratch.join(format!("{closed} {number}")), way, closed, covers);
                 let what = format!("level {closed}, covered: {covers}, {way:?}");
                 let lost = level(closed);
                 let in_doubt = [lost.join("z")];
                 let error = (lost.clone(), ENOENT);
                 if is_on_one_mount {
-                    assert!(!told.left.contains(&lost), "{what}: the second visit is that of the new mount");
-                    assert_eq!(told.sorted(), all.without(&in_doubt).with_errors([error]), "{what}");
+                    assert!(
+                        !told.left.contains(&lost),
+                        "{what}: the second visit is that of the new mount"
+                    );
+                    assert_eq!(
+                        told.sorted(),
+                        all.without(&in_doubt).with_errors([error]),
+                        "{what}"
+                    );
                 } else {
-                    assert!(told.errors.is_empty() || told.errors == [error], "{what}: {:?}", told.errors);
+                    assert!(
+                        told.errors.is_empty() || told.errors == [error],
+                        "{what}: {:?}",
+                        told.errors
+                    );
                     let rest = Told { errors: vec![], ..told.sorted() }.without(&in_doubt);
                     assert_eq!(rest, all.without(&in_doubt), "{what}");
                 }

@@ -72,7 +72,8 @@ fn race(at: &Path, wanted: usize) {
         symlink(&outside, format!("/proc/self/fd/{}/link", place.as_raw_fd())).unwrap();
     }
 
-    let twins: Vec<_> = twins.into_iter().map(|twin| lendir::open(twin.as_path()).unwrap()).collect();
+    let twins: Vec<_> =
+        twins.into_iter().map(|twin| lendir::open(twin.as_path()).unwrap()).collect();
     let away = lendir::open(&outside).unwrap();
     let (is_over, swaps) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -94,12 +95,20 @@ fn race(at: &Path, wanted: usize) {
 
 /// Exchanges `moved` in some place for a link to the outside or for the `moved` of a twin, or moves it outside or back. So `..`
 /// leads from it to a directory with the names that the walk looks for.
-fn swap(places: &[OwnedFd], twins: &[OwnedFd], away: &OwnedFd, is_over: &AtomicBool, swaps: &AtomicUsize) {
+fn swap(
+    places: &[OwnedFd],
+    twins: &[OwnedFd],
+    away: &OwnedFd,
+    is_over: &AtomicBool,
+    swaps: &AtomicUsize,
+) {
     let mut random = Random(1);
     while !is_over.load(Relaxed) {
         let number = random.below(places.len());
         let (place, name) = (&places[number], number.to_string());
-        let exchange = |other: &OwnedFd, name: &str| renameat_with(place, "moved", other, name, RenameFlags::EXCHANGE);
+        let exchange = |other: &OwnedFd, name: &str| {
+            renameat_with(place, "moved", other, name, RenameFlags::EXCHANGE)
+        };
         let answer = match random.below(4) {
             0 | 1 => exchange(place, "link"),
             2 => exchange(&twins[number], "moved"),
@@ -124,10 +133,16 @@ fn read_ahead(root: &Path) -> Vec<Visit> {
             Ok(Some(entry)) => {
                 let dir = entry.path().parent().expect("BUG: a path without a parent").to_owned();
                 let number = *numbers.entry(dir.clone()).or_insert_with(|| {
-                    visits.push(Visit { path: dir, depth: entry.depth() - 1, what: What::First(vec![]) });
+                    visits.push(Visit {
+                        path: dir,
+                        depth: entry.depth() - 1,
+                        what: What::First(vec![]),
+                    });
                     visits.len() - 1
                 });
-                let What::First(entries) = &mut visits[number].what else { panic!("{entry:?} after an error") };
+                let What::First(entries) = &mut visits[number].what else {
+                    panic!("{entry:?} after an error")
+                };
                 entries.push(Found {
                     name: entry.name().into(),
                     ino: entry.ino(),
@@ -155,10 +170,15 @@ fn check(visits: Vec<Visit>) -> usize {
                 continue;
             }
         };
-        let count = |name: &str| entries.iter().filter(|entry| entry.name == name.as_bytes()).count();
+        let count =
+            |name: &str| entries.iter().filter(|entry| entry.name == name.as_bytes()).count();
         assert_eq!(count(OUTSIDE), 0, "{} is from outside", dir.display());
         let here = [TREE, TWINS].into_iter().find(|name| count(name) > 0);
-        assert!(here.is_some(), "{} lacks the file that says where it was made: {entries:?}", dir.display());
+        assert!(
+            here.is_some(),
+            "{} lacks the file that says where it was made: {entries:?}",
+            dir.display()
+        );
         // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
         if dir.ends_with("kept") {
             let parent = dir.parent().expect("BUG: a path without a parent");
@@ -195,7 +215,11 @@ fn no_mount_is_entered_by_a_race() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0..wanted {
-                    let point = tree.join(level(1 + number % LEVELS)).join(if number % 3 == 0 { "." } else { "z" });
+                    let point = tree.join(level(1 + number % LEVELS)).join(if number % 3 == 0 {
+                        "."
+                    } else {
+                        "z"
+                    });
                     mount_bind(&outside, &point).unwrap();
                     thread::yield_now();
                     unmount(&point, UnmountFlags::DETACH).unwrap();
@@ -206,12 +230,22 @@ fn no_mount_is_entered_by_a_race() {
                 for (second_visits, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
                     let way = Way { is_on_one_mount: true, second_visits, max_open, ..PLAIN };
                     let told = way.walk_dirs(&tree);
-                    let is_ours = |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
-                    let other = told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));
+                    let is_ours =
+                        |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
+                    let other =
+                        told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));
                     assert!(other.is_none(), "{other:?} is lent from another mount");
                     // Level 0 is never covered.
-                    assert!(["d", "z", "z/file"].iter().all(|path| told.entries.contains(&PathBuf::from(path))));
-                    assert!(told.errors.iter().all(|(_, errno)| *errno == ENOENT), "{:?}", told.errors);
+                    assert!(
+                        ["d", "z", "z/file"]
+                            .iter()
+                            .all(|path| told.entries.contains(&PathBuf::from(path)))
+                    );
+                    assert!(
+                        told.errors.iter().all(|(_, errno)| *errno == ENOENT),
+                        "{:?}",
+                        told.errors
+                    );
                 }
             }
         });

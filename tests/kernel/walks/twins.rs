@@ -72,7 +72,9 @@ impl Place {
 
     /// At any time of a tick, after a sleep: when the machine was idle, the clock can lag by two ticks.
     fn make(&self) -> Identity {
-        thread::sleep(Duration::from_nanos((now().as_nanos() % tick().as_nanos()).try_into().unwrap()));
+        thread::sleep(Duration::from_nanos(
+            (now().as_nanos() % tick().as_nanos()).try_into().unwrap(),
+        ));
         mkdirat(&self.tree, c"d", Mode::RWXU).unwrap();
         for (aside, name) in [(c"d", c"d/d"), (c"z", c"d/z")] {
             let _ = renameat(&self.beside, aside, &self.tree, name); // there need not be a `z`
@@ -94,8 +96,12 @@ impl Place {
 
     fn identity(&self) -> Identity {
         // Not the ctime: whoever asks for it makes the kernel's stamps finer from then on.
-        let stat = statx(&self.tree, c"d", AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap();
-        (stat.stx_ino, Duration::new(stat.stx_btime.tv_sec.try_into().unwrap(), stat.stx_btime.tv_nsec))
+        let stat =
+            statx(&self.tree, c"d", AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap();
+        (
+            stat.stx_ino,
+            Duration::new(stat.stx_btime.tv_sec.try_into().unwrap(), stat.stx_btime.tv_nsec),
+        )
     }
 }
 
@@ -104,7 +110,9 @@ impl Place {
 fn where_twins_occur(test: impl FnOnce(&Path) -> usize + Send) -> Result<usize, String> {
     let test = |mounted: &Mounted| {
         let is_perfect = |number| {
-            let place = Place::new(&mounted.at.join(format!("control {number}")), |beside| make(beside, &["d/"]));
+            let place = Place::new(&mounted.at.join(format!("control {number}")), |beside| {
+                make(beside, &["d/"])
+            });
             place.make() == place.replace()
         };
         (0..40).any(is_perfect).then(|| test(&mounted.at))
@@ -123,7 +131,9 @@ fn twin_made_between_two_ticks_is_refused() {
         let expected = all.without(&[lost.join("z")]).with_errors([(&lost, ENOENT)]);
         let refused = AGES.map(|age| {
             let mut refused = 0;
-            for (way, number) in WAYS.into_iter().flat_map(|way| (0..twins()).map(move |number| (way, number))) {
+            for (way, number) in
+                WAYS.into_iter().flat_map(|way| (0..twins()).map(move |number| (way, number)))
+            {
                 let at = mounted.join(format!("{way:?} {age} {number}"));
                 let place = Place::new(&at, |beside| {
                     comb(&beside.join("d"), DEPTH - 2);
@@ -140,7 +150,10 @@ fn twin_made_between_two_ticks_is_refused() {
                     continue; // the number went elsewhere
                 }
                 let told = run.finish();
-                assert!(!told.left.contains(&lost), "{way:?}, {age} ticks: a twin has the second visit");
+                assert!(
+                    !told.left.contains(&lost),
+                    "{way:?}, {age} ticks: a twin has the second visit"
+                );
                 assert_eq!(told.sorted(), expected, "{way:?}, {age} ticks: twin {number}");
                 refused += 1;
             }
@@ -158,7 +171,9 @@ fn twin_made_between_two_ticks_is_refused() {
 fn twin_of_a_level_that_several_threads_share_is_refused() {
     let _watchdog = machine::watchdog();
     let outcome = where_twins_occur(|mounted| {
-        (0..25 * twins()).filter(|number| share_with_twin(&mounted.join(number.to_string()))).count()
+        (0..25 * twins())
+            .filter(|number| share_with_twin(&mounted.join(number.to_string())))
+            .count()
     });
     let outcome = outcome.and_then(|refused| match refused {
         0 => Err("threads that run at the same time".to_owned()),

@@ -12,7 +12,9 @@ use crate::support::process;
 use crate::support::tree::{self, make};
 use crate::trap;
 use lendir::Order;
-use libc::{EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long};
+use libc::{
+    EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
+};
 use rustix::thread::gettid;
 use std::fs;
 use std::path::Path;
@@ -29,9 +31,13 @@ fn each_error_of_each_call_comes_once_where_it_belongs() {
     trapped(TEST, &calls, |tree| {
         comb(tree, 5);
         let all = SORTED.by_std(tree);
-        for (same_mount, has_types) in [(false, true), (true, true), (false, false), (true, false)] {
-            let errnos = ERRNOS.into_iter().map(|(_, errno)| errno).chain([EMFILE, ENFILE, EPERM, EXDEV]);
-            for (call, errno) in errnos.flat_map(|errno| calls.iter().map(move |call| (*call, errno))) {
+        for (same_mount, has_types) in [(false, true), (true, true), (false, false), (true, false)]
+        {
+            let errnos =
+                ERRNOS.into_iter().map(|(_, errno)| errno).chain([EMFILE, ENFILE, EPERM, EXDEV]);
+            for (call, errno) in
+                errnos.flat_map(|errno| calls.iter().map(move |call| (*call, errno)))
+            {
                 check(tree, &all, (same_mount, has_types), call, errno);
             }
         }
@@ -39,7 +45,13 @@ fn each_error_of_each_call_comes_once_where_it_belongs() {
 }
 
 /// Makes each call fail in a reading of its own, then all calls in one. What fails in a thread that reads ahead never shows.
-fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), call: c_long, errno: c_int) {
+fn check(
+    tree: &Path,
+    all: &[Answer],
+    (same_mount, has_types): (bool, bool),
+    call: c_long,
+    errno: c_int,
+) {
     let what = format!("errno {errno} of call {call}, same mount {same_mount}, types {has_types}");
     let read = |read_ahead: usize, fails: Box<dyn Fn(u32) -> bool + Send>| {
         let root = lendir::open(tree).unwrap();
@@ -47,7 +59,8 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
         if !has_types {
             trap::hide_types();
         }
-        let mut read = SORTED.options().same_mount(same_mount).read_ahead(read_ahead).from_fd(root, tree);
+        let mut read =
+            SORTED.options().same_mount(same_mount).read_ahead(read_ahead).from_fd(root, tree);
         let answers = SORTED.all(&mut read);
         drop(read);
         let made = trap::made();
@@ -60,7 +73,9 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
 
     let is_silent = match call {
         GETDENTS64 => errno == ENOENT, // it was removed
-        OPENAT2 => same_mount && errno == EXDEV || !has_types && matches!(errno, ENOENT | ENOTDIR | ELOOP),
+        OPENAT2 => {
+            same_mount && errno == EXDEV || !has_types && matches!(errno, ENOENT | ENOTDIR | ELOOP)
+        }
         _ => false,
     };
     // Where `statx` is refused, `fstat` answers, which knows no mounts: a level that was noted so seems to be on another one.
@@ -69,9 +84,14 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
     let mut failed = 0;
     for first in 1..=calls {
         for read_ahead in [0, 2] {
-            let (answers, _) = read(read_ahead, Box::new(move |number| (first..first + burst).contains(&number)));
-            let errors = errors_between(&answers, all, is_silent, &format!("{what}, number {first}"));
-            assert!(errors.len() <= 1 && errors.iter().all(|(_, told)| *told == told_errno), "{what}: {errors:?}");
+            let (answers, _) =
+                read(read_ahead, Box::new(move |number| (first..first + burst).contains(&number)));
+            let errors =
+                errors_between(&answers, all, is_silent, &format!("{what}, number {first}"));
+            assert!(
+                errors.len() <= 1 && errors.iter().all(|(_, told)| *told == told_errno),
+                "{what}: {errors:?}"
+            );
             if errors.is_empty() && !is_silent {
                 assert_eq!(answers, all, "{what}");
             }
@@ -80,7 +100,9 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
     }
     let own = gettid();
     for every in [1, 2, 3] {
-        let fails = move |number| gettid() != own && number % every == 0 && (errno != EINTR || number % 4 != 0);
+        let fails = move |number| {
+            gettid() != own && number % every == 0 && (errno != EINTR || number % 4 != 0)
+        };
         let (answers, _) = read(3, Box::new(fails));
         assert_eq!(answers, all, "{what}: by threads that read ahead");
     }
@@ -93,7 +115,10 @@ fn check(tree: &Path, all: &[Answer], (same_mount, has_types): (bool, bool), cal
         (STATX, EIO) => Some(calls as usize / 2), // the second one is asked by `..`, and the level is then found by its name
         _ => None,
     };
-    assert!(expected.is_none_or(|expected| failed == expected), "{what}: {failed} errors, {expected:?} expected");
+    assert!(
+        expected.is_none_or(|expected| failed == expected),
+        "{what}: {failed} errors, {expected:?} expected"
+    );
 }
 
 /// The error of a directory comes before the entries that were read until then, and all that is below these comes.
@@ -105,7 +130,10 @@ fn read_error_comes_before_what_was_read_and_hides_none_of_it() {
         let name = |number| format!("big/{number:04} {}", "n".repeat(100));
         make(tree, &["a/f", "z/f"]);
         make(tree, &(0..1000).map(|number| name(number) + "/").collect::<Vec<_>>());
-        make(tree, &(0..1000).step_by(50).map(|number| name(number) + "/g/h/f").collect::<Vec<_>>());
+        make(
+            tree,
+            &(0..1000).step_by(50).map(|number| name(number) + "/g/h/f").collect::<Vec<_>>(),
+        );
         for order in [Order::Bytes, Order::Unsorted] {
             let way = PreOrder { order, ..PRE_ORDER };
             let all = way.by_std(tree);
@@ -116,19 +144,30 @@ fn read_error_comes_before_what_was_read_and_hides_none_of_it() {
                         trap::fail(GETDENTS64, EIO, move |made| made == number);
                     }
                     if answer.what.is_err() {
-                        assert_eq!(answers.last().map(|before| &before.path), Some(&big), "the error comes later");
+                        assert_eq!(
+                            answers.last().map(|before| &before.path),
+                            Some(&big),
+                            "the error comes later"
+                        );
                     }
                     answers.push(answer);
                 }
                 trap::count(GETDENTS64);
                 let what = format!("{order:?}, call {number}");
                 assert_eq!(errors_between(&answers, &all, false, &what), [(big.clone(), EIO)]);
-                let is_in_big = |answer: &&Answer| answer.path.parent() == Some(&big) && answer.what.is_ok();
+                let is_in_big =
+                    |answer: &&Answer| answer.path.parent() == Some(&big) && answer.what.is_ok();
                 let come: Vec<_> = answers.iter().filter(is_in_big).collect();
-                assert!(come.len() < 1000 && come.is_empty() == (number == 1), "{what}: {} entries", come.len());
+                assert!(
+                    come.len() < 1000 && come.is_empty() == (number == 1),
+                    "{what}: {} entries",
+                    come.len()
+                );
                 assert!(come.last().is_none_or(|last| last.what == Ok(true)), "{what}");
                 // All that is below an entry that comes.
-                let is_below = |answer: &&Answer| come.iter().any(|above| answer.path.starts_with(&above.path));
+                let is_below = |answer: &&Answer| {
+                    come.iter().any(|above| answer.path.starts_with(&above.path))
+                };
                 let [told, whole] = [&answers, &all].map(|all| all.iter().filter(is_below).count());
                 assert_eq!(told, whole, "{what}");
             }
