@@ -21,7 +21,7 @@ impl FileId {
         Ok(query(dir)?.id)
     }
 
-    pub(crate) fn and_mount(dir: BorrowedFd<'_>) -> Result<(Self, Mount), Errno> {
+    pub(crate) fn with_mount(dir: BorrowedFd<'_>) -> Result<(Self, Mount), Errno> {
         query(dir).map(|Identity { id, mount, .. }| (id, mount))
     }
 }
@@ -31,7 +31,7 @@ impl FileId {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     id: FileId,
-    /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](fixes_births), as overlay.
+    /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](has_fixed_births), as overlay.
     birth: Option<Duration>,
     mount: Mount,
 }
@@ -40,10 +40,10 @@ impl Identity {
     /// The identity of a directory that is still open, and is about to be closed or shared.
     ///
     /// As long as the clock may stamp its birth again, the directory could be replaced by a twin of the same inode number and
-    /// birth, so this [waits](wait_until_past) until the clock is past it: until the next tick.
+    /// birth, so this [waits](wait_past) until the clock is past it: until the next tick.
     pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         let now = query(dir)?;
-        let is_unique = |birth: &Duration| fixes_births(dir) && wait_until_past(*birth, time_by);
+        let is_unique = |birth: &Duration| has_fixed_births(dir) && wait_past(*birth, read_clock);
         Ok(Self { birth: now.birth.filter(is_unique), ..now })
     }
 
@@ -66,9 +66,9 @@ impl Identity {
 ///
 /// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited
 /// for.
-fn wait_until_past(birth: Duration, time_by: impl Fn(ClockId) -> Option<Duration>) -> bool {
+fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) -> bool {
     while let (Some(coarse), Some(fine)) =
-        (time_by(ClockId::RealtimeCoarse), time_by(ClockId::Realtime))
+        (read_clock(ClockId::RealtimeCoarse), read_clock(ClockId::Realtime))
     {
         if !(coarse..=fine).contains(&birth) {
             return true;
@@ -79,7 +79,7 @@ fn wait_until_past(birth: Duration, time_by: impl Fn(ClockId) -> Option<Duration
 }
 
 /// Since 1970. `None` where there is no vDSO, and a seccomp filter refuses to tell the time.
-fn time_by(clock: ClockId) -> Option<Duration> {
+fn read_clock(clock: ClockId) -> Option<Duration> {
     clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
 }
 
@@ -89,7 +89,7 @@ fn time_by(clock: ClockId) -> Option<Duration> {
 /// These are trusted, and no others: one too many would lose directories that nobody has moved, while one too few loses only
 /// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
 #[cold]
-fn fixes_births(dir: BorrowedFd<'_>) -> bool {
+fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
     let trusted =
         [FileSystem::EXT4, FileSystem::XFS, FileSystem::BTRFS, FileSystem::F2FS, FileSystem::TMPFS];
     FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
@@ -139,22 +139,22 @@ fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClockId, Duration, time_by, wait_until_past};
+    use super::{ClockId, Duration, read_clock, wait_past};
     use std::cell::Cell;
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
     fn a_birth_is_waited_for_until_the_clock_is_past_it() {
-        let now = || time_by(ClockId::RealtimeCoarse).unwrap();
+        let now = || read_clock(ClockId::RealtimeCoarse).unwrap();
         let birth = now();
-        assert!(wait_until_past(birth, time_by) && now() > birth);
+        assert!(wait_past(birth, read_clock) && now() > birth);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
     fn a_birth_in_the_future_is_not_waited_for() {
-        let birth = time_by(ClockId::Realtime).unwrap() + Duration::from_secs(60);
-        assert!(wait_until_past(birth, time_by));
+        let birth = read_clock(ClockId::Realtime).unwrap() + Duration::from_secs(60);
+        assert!(wait_past(birth, read_clock));
     }
 
     /// At HZ=100 the coarse clock stands still for 10 ms, and may lag by up to 20. Births are stamped by it, or by the fine one.
@@ -169,12 +169,12 @@ mod tests {
             for birth in [coarse(made), made] {
                 let now = Cell::new(made + age);
                 // It takes a millisecond to look at both clocks.
-                let time_by = |clock| {
+                let read_clock = |clock| {
                     let is_fine = clock == ClockId::Realtime;
                     let time = if is_fine { now.replace(now.get() + 1) } else { coarse(now.get()) };
                     Some(Duration::from_millis(time))
                 };
-                assert!(wait_until_past(Duration::from_millis(birth), time_by));
+                assert!(wait_past(Duration::from_millis(birth), read_clock));
                 let waited = now.get() - 1 - made - age;
                 let (is_past, was_past) =
                     (coarse(now.get() - 1) > birth, coarse(now.get() - 2) > birth);
@@ -190,9 +190,10 @@ mod tests {
     #[test]
     fn a_birth_proves_nothing_where_a_clock_is_refused() {
         for answers in 0..4 {
-            let left = Cell::new(answers);
-            let time_by = |_| (left.replace(left.get().max(1) - 1) > 0).then_some(Duration::ZERO);
-            assert!(!wait_until_past(Duration::ZERO, time_by), "after {answers} answers");
+            let remaining = Cell::new(answers);
+            let read_clock =
+                |_| (remaining.replace(remaining.get().max(1) - 1) > 0).then_some(Duration::ZERO);
+            assert!(!wait_past(Duration::ZERO, read_clock), "after {answers} answers");
         }
     }
 }

@@ -48,7 +48,7 @@ impl Links {
         self.followed.is_empty()
     }
 
-    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link. Below a followed link, `dir` can
+    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link. LevelBelow a followed link, `dir` can
     /// be an ancestor of that link.
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
@@ -69,7 +69,7 @@ impl Links {
     }
 
     /// For another thread, which goes on at the level of this depth.
-    pub(crate) fn copy_until(&self, depth: usize) -> Self {
+    pub(crate) fn copy_prefix(&self, depth: usize) -> Self {
         let followed = self.followed.partition_point(|link| link.depth <= depth);
         let ancestors = self.ancestors.len().min(depth + 1);
         Self {
@@ -111,7 +111,7 @@ impl Links {
         let (mut found, mut reached): (Vec<_>, Option<OwnedFd>) = (Vec::new(), None);
         for depth in (end..=depth).rev() {
             let here = reached.as_ref().map_or(dir, AsFd::as_fd);
-            let ancestor = FileId::and_mount(here)?;
+            let ancestor = FileId::with_mount(here)?;
             if self.ancestors.get(depth) == Some(&ancestor) {
                 break;
             }
@@ -168,9 +168,9 @@ mod tests {
             );
         }
         links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
-        let copy = links.copy_until(3);
+        let copy = links.copy_prefix(3);
         assert_eq!((copy.followed.len(), &copy.ancestors[..]), (1, &links.ancestors[..4]));
-        // Below the links, a directory that is above itself.
+        // LevelBelow the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));
         assert_eq!(
             links.check_loop(open("z").as_fd(), 5),
@@ -196,7 +196,7 @@ mod tests {
             links.find_ancestors(open(&dir).as_fd(), depth).unwrap();
             let above = dir.ancestors().take(depth + 1);
             let mut expected: Vec<_> =
-                above.map(|dir| FileId::and_mount(open(dir).as_fd()).unwrap()).collect();
+                above.map(|dir| FileId::with_mount(open(dir).as_fd()).unwrap()).collect();
             expected.reverse();
             assert_eq!(links.ancestors, expected, "{name}");
         }
@@ -207,7 +207,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "queries the kernel")]
     fn of_a_directory_that_is_above_twice_the_first_counts() {
         let [dir, other] = ["/", "/proc"]
-            .map(|path| FileId::and_mount(crate::open(path).unwrap().as_fd()).unwrap());
+            .map(|path| FileId::with_mount(crate::open(path).unwrap().as_fd()).unwrap());
         let ancestors = [dir, other, dir, other];
         assert_eq!(
             [dir, other].map(|(id, _)| refuse(&ancestors, id)),

@@ -1,4 +1,4 @@
-//! `Descent`: where a thread is in a tree, and its steps there: down to a name, back to a level that was closed, up, and on to the
+//! `Cursor`: where a thread is in a tree, and its steps there: down to a name, back to a level that was closed, up, and on to the
 //! next root. It does not know what is left to do at a level, and in which order: `Traversal` and `Walk` do.
 //!
 //! A level is a directory, from the root to the current one, that has something left to do. The last child of a level takes its
@@ -11,9 +11,9 @@ pub(crate) mod opener;
 pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod raw_open;
+pub(crate) mod reopen;
 pub(crate) mod roots;
 pub(crate) mod stack;
-pub(crate) mod way_back;
 
 use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
@@ -23,20 +23,20 @@ use crate::read_dir::entry::Directory;
 use crate::read_dir::mark::Mark;
 use crate::read_dir::records::{Phase, Records};
 use links::{Links, Refusal};
-use opener::{Found, Opener};
+use opener::{OpenDir, Opener};
 use options::Options;
-use path::{Bounds, TreePath};
+use path::{PathBounds, TreePath};
+use reopen::{ClosedLevel, NotFound, OpenLevel};
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use stack::{Handle, Level, Stack};
+use stack::{Level, LevelState, Stack};
 use std::ffi::CStr;
 use std::io;
-use way_back::{Closed, NotFound, Start};
 
 /// `T` is what is left to do at a level.
-pub(crate) struct Descent<T> {
+pub(crate) struct Cursor<T> {
     options: Options,
     opener: Opener,
     roots: Roots,
@@ -49,21 +49,21 @@ pub(crate) struct Descent<T> {
 }
 
 /// A directory in the current one, open and not yet entered. The path ends with its name.
-pub(crate) struct Child(Found);
+pub(crate) struct Child(OpenDir);
 
 /// What a visit of the current directory needs.
-pub(crate) struct Current<'a, T> {
+pub(crate) struct CurrentDir<'a, T> {
     pub(crate) dir: BorrowedFd<'a>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: PathBounds,
     pub(crate) end_marker: EndMarker,
     pub(crate) unreadable: Option<Errno>,
-    pub(crate) left: &'a mut T,
+    pub(crate) remaining: &'a mut T,
     above: &'a [Level<T>],
     pub(crate) path: &'a TreePath,
     pub(crate) links: &'a Links,
 }
 
-impl<'a, T> Current<'a, T> {
+impl<'a, T> CurrentDir<'a, T> {
     /// Its entries, read into `buffer` from where its descriptor stands.
     #[inline(always)]
     pub(crate) fn entries(&self, buffer: &'a mut Buffer, phase: Phase) -> Entries<'a> {
@@ -84,7 +84,7 @@ impl<'a, T> Current<'a, T> {
     }
 }
 
-impl<T> Descent<T> {
+impl<T> Cursor<T> {
     /// No levels, and no roots.
     pub(crate) fn new(options: Options) -> Self {
         Self {
@@ -136,18 +136,18 @@ impl<T> Descent<T> {
 
     /// What is left to do in the current directory.
     #[inline]
-    pub(crate) fn left_mut(&mut self) -> &mut T {
-        &mut self.stack.top_mut().left
+    pub(crate) fn remaining_mut(&mut self) -> &mut T {
+        &mut self.stack.top_mut().remaining
     }
 
     /// What is left to do at one of the [`levels`](Self::levels).
-    pub(crate) fn left_at_mut(&mut self, index: usize) -> &mut T {
-        &mut self.stack.levels_mut()[index].left
+    pub(crate) fn remaining_at_mut(&mut self, index: usize) -> &mut T {
+        &mut self.stack.levels_mut()[index].remaining
     }
 
     /// Whether the maximum depth allows to enter a directory in the current one, to read it.
     #[inline]
-    pub(crate) fn may_enter(&self) -> bool {
+    pub(crate) fn can_descend(&self) -> bool {
         self.stack.top().bounds.depth + 1 < self.options.max_depth
     }
 
@@ -161,12 +161,12 @@ impl<T> Descent<T> {
 
     /// For a visit of the current directory.
     #[inline(always)]
-    pub(crate) fn visit(&mut self) -> Current<'_, T> {
+    pub(crate) fn visit(&mut self) -> CurrentDir<'_, T> {
         let Self { stack, path, links, unreadable, .. } = self;
         let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
         let (bounds, end_marker, unreadable) = (top.bounds, top.end_marker, *unreadable);
-        let (dir, left) = top.lend();
-        Current { dir, bounds, end_marker, unreadable, left, above, path, links }
+        let (dir, remaining) = top.dir_and_remaining();
+        CurrentDir { dir, bounds, end_marker, unreadable, remaining, above, path, links }
     }
 
     /// An error of the current directory.
@@ -176,95 +176,100 @@ impl<T> Descent<T> {
 
     /// An error of the level at `bounds`, which is the current one or above it.
     #[cold]
-    pub(crate) fn error_at(&self, bounds: Bounds, cause: impl Into<io::Error>) -> Error {
+    pub(crate) fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
         bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Enters the next root, where `left` is left to do. Returns whether there was one. `give_back` is as for
+    /// Enters the next root, where `left` is left to do. Returns whether there was one. `free_descriptor` is as for
     /// [`open`](Self::open).
     #[cold]
     pub(crate) fn open_root(
         &mut self,
-        left: T,
-        give_back: &mut dyn FnMut() -> bool,
+        remaining: T,
+        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<bool, Error> {
         if self.roots.is_empty() {
             return Ok(false);
         }
         self.stack.clear(self.options.max_open);
         self.links.clear();
-        self.opener.leave_mount();
+        self.opener.forget_mount();
         let found = if let Some(root) = self.roots.open.take() {
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path, true);
-            let root = until_enough(
-                || Found::root(&path, self.options.follow_root_links),
+            let root = retry_with_descriptor(
+                || OpenDir::root(&path, self.options.follow_root_links),
                 |errno| *errno,
-                give_back,
+                free_descriptor,
             );
             root.map_err(|errno| Error::new(&path, 0, errno))?
         };
         let bounds = self.path.bounds(0);
-        self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
+        self.stack.push(Level::new(
+            LevelState::Open(found.dir),
+            bounds,
+            found.end_marker,
+            remaining,
+        ));
         self.unreadable = found.unreadable;
         Ok(true)
     }
 
     /// Goes to a name in the current directory, given with its NUL: the path is that of this name.
     #[inline(always)]
-    pub(crate) fn go_to(&mut self, name: &[u8]) {
-        self.path.go_down(self.stack.top().bounds.path_end, name);
+    pub(crate) fn set_name(&mut self, name: &[u8]) {
+        self.path.set_name(self.stack.top().bounds.path_end, name);
     }
 
     /// Goes to the name that `next` picks, unless the current directory is lost, or nothing is left. Returns what came with the name.
     #[inline(always)]
-    pub(crate) fn go_on<'n, R>(
+    pub(crate) fn set_next_name<'n, R>(
         &mut self,
         next: impl FnOnce(&mut T) -> Option<(&'n [u8], R)>,
     ) -> Option<R> {
         let top = self.stack.levels_mut().last_mut().filter(|top| top.open_dir().is_some())?;
-        let (name, with_it) = next(&mut top.left)?;
-        self.path.go_down(top.bounds.path_end, name);
+        let (name, with_it) = next(&mut top.remaining)?;
+        self.path.set_name(top.bounds.path_end, name);
         Some(with_it)
     }
 
     /// The path is that of the current directory again.
-    pub(crate) fn go_back(&mut self) {
-        self.path.come_up(self.stack.top().bounds.path_end);
+    pub(crate) fn reset_path(&mut self) {
+        self.path.truncate_to(self.stack.top().bounds.path_end);
     }
 
     /// Before another directory is opened, so there are never more than `max_open`.
     #[inline(always)]
-    pub(crate) fn make_room(&mut self) {
+    pub(crate) fn close_excess_level(&mut self) {
         if self.stack.is_full() {
-            self.stack.close_first();
+            self.stack.close_shallowest();
         }
     }
 
     /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter. If
-    /// the system has no descriptor left, `give_back` gives some back, if it can.
+    /// the system has no descriptor left, `free_descriptor` gives some back, if it can.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
         mark: Mark,
         name: &CStr,
-        give_back: &mut dyn FnMut() -> bool,
+        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
-        self.make_room();
-        match self.open_plain(mark, name) {
+        self.close_excess_level();
+        match self.try_open(mark, name) {
             Ok(dir) if self.links.is_empty() => {
-                let end_marker = self.opener.pass_down(self.stack.top().end_marker);
-                Ok(Some(Child(Found { dir, end_marker, unreadable: None })))
+                let end_marker = self.opener.inherited_marker(self.stack.top().end_marker);
+                Ok(Some(Child(OpenDir { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_otherwise(mark, name, opened, give_back),
+            opened => self.open_child_slow(mark, name, opened, free_descriptor),
         }
     }
 
     /// Opens it if it can be a directory and no link.
     #[inline(always)]
-    fn open_plain(&mut self, mark: Mark, name: &CStr) -> Result<OwnedFd, Errno> {
+    fn try_open(&mut self, mark: Mark, name: &CStr) -> Result<OwnedFd, Errno> {
         if !mark.can_be_directory() {
             return Err(Errno::NOTDIR);
         }
@@ -273,7 +278,7 @@ impl<T> Descent<T> {
 
     /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
     #[cold]
-    pub(crate) fn take_over(&mut self, found: Found) -> Result<Child, Error> {
+    pub(crate) fn accept_ahead(&mut self, found: OpenDir) -> Result<Child, Error> {
         let depth = self.stack.top().bounds.depth + 1;
         self.links.check_loop(found.dir.as_fd(), depth).map_err(|refusal| self.refusal(refusal))?;
         Ok(Child(found))
@@ -286,21 +291,21 @@ impl<T> Descent<T> {
 
     /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
     #[cold]
-    fn open_otherwise(
+    fn open_child_slow(
         &mut self,
         mark: Mark,
         name: &CStr,
         mut opened: Result<OwnedFd, Errno>,
-        give_back: &mut dyn FnMut() -> bool,
+        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
-            return match self.find_child(mark, name, opened) {
+            return match self.resolve_child(mark, name, opened) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(errno))
                     if raw_open::lacks_descriptor(errno)
-                        && (give_back() || self.stack.lower_limit()) =>
+                        && (free_descriptor() || self.stack.lower_limit()) =>
                 {
-                    opened = self.open_plain(mark, name);
+                    opened = self.try_open(mark, name);
                     continue;
                 }
                 // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
@@ -315,18 +320,18 @@ impl<T> Descent<T> {
     }
 
     /// The directory that `name` is, or that it leads to. `None` if there is none to enter.
-    fn find_child(
+    fn resolve_child(
         &mut self,
         mark: Mark,
         name: &CStr,
         opened: Result<OwnedFd, Errno>,
-    ) -> Result<Option<Found>, Refusal> {
+    ) -> Result<Option<OpenDir>, Refusal> {
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
         if mark == Mark::NO_NAME {
             return Err(Errno::INVAL.into());
         }
-        match opener.look_again(opened, (top.dir(), top.end_marker), name) {
+        match opener.examine(opened, (top.dir(), top.end_marker), name) {
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.is_followed() => {}
             Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => {
                 return Ok(None);
@@ -365,15 +370,20 @@ impl<T> Descent<T> {
     /// Whether a child may take the place of the current directory, where nothing is left to do. Not right below a closed level:
     /// `..` from here leads back there, whereas the child may not be searchable.
     #[inline]
-    pub(crate) fn may_replace_top(&self) -> bool {
-        !self.stack.is_closed_above_top()
+    pub(crate) fn can_replace_top(&self) -> bool {
+        !self.stack.is_level_above_closed()
     }
 
     /// Enters `child`, where `left` is left to do. The level above stays.
     #[inline(always)]
-    pub(crate) fn push(&mut self, Child(found): Child, left: T) {
+    pub(crate) fn push(&mut self, Child(found): Child, remaining: T) {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
-        self.stack.push(Level::new(Handle::Open(found.dir), bounds, found.end_marker, left));
+        self.stack.push(Level::new(
+            LevelState::Open(found.dir),
+            bounds,
+            found.end_marker,
+            remaining,
+        ));
         self.unreadable = found.unreadable;
     }
 
@@ -387,57 +397,64 @@ impl<T> Descent<T> {
 
     #[inline]
     pub(crate) fn pop(&mut self) -> T {
-        self.stack.pop().left
+        self.stack.pop().remaining
     }
 
     #[inline]
-    pub(crate) fn is_closed_above_top(&self) -> bool {
-        self.stack.is_closed_above_top()
+    pub(crate) fn is_level_above_closed(&self) -> bool {
+        self.stack.is_level_above_closed()
     }
 
     /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
-    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `give_back` is as
+    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `free_descriptor` is as
     /// for [`open`](Self::open).
     #[cold]
-    pub(crate) fn come_back(
+    pub(crate) fn reopen_level_above(
         &mut self,
         lose: impl FnOnce([&mut T; 2]) -> bool,
-        give_back: &mut dyn FnMut() -> bool,
+        free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
-        let Some(closed) = stack.closed_above_top() else { return Ok(()) };
+        let Some(closed) = stack.closed_level_above() else { return Ok(()) };
         let below = stack.top().below();
-        let find =
-            || way_back::find(closed, below, path, links, options.same_mount, || stack.way_down());
-        match until_enough(find, |not_found| not_found.errno, give_back) {
+        let find = || {
+            reopen::reopen(closed, below, path, links, options.same_mount, || stack.path_by_names())
+        };
+        match retry_with_descriptor(find, |not_found| not_found.errno, free_descriptor) {
             Ok(dir) => {
-                stack.found_above_top(dir);
+                stack.reopen_level_above(dir);
                 Ok(())
             }
-            Err(NotFound { errno, broken }) => {
-                let is_news = lose(stack.lose_above_top(broken));
+            Err(NotFound { errno, dead_end }) => {
+                let is_news = lose(stack.lose_level_above(dead_end));
                 if is_news { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
             }
         }
     }
 
-    /// Puts the level right above the base on the stack, as the new base. `way_down` and `lose` are as for
-    /// [`come_back`](Self::come_back).
-    pub(crate) fn come_up<'t, Way: IntoIterator<Item = Closed>>(
+    /// Puts the level right above the base on the stack, as the new base. `path_by_names` and `lose` are as for
+    /// [`reopen_level_above`](Self::reopen_level_above).
+    pub(crate) fn insert_level_above<'t, Way: IntoIterator<Item = ClosedLevel>>(
         &mut self,
-        above: Closed,
-        way_down: impl Fn() -> Option<(Start<'t>, Way)>,
-        left: T,
+        above: ClosedLevel,
+        path_by_names: impl Fn() -> Option<(OpenLevel<'t>, Way)>,
+        remaining: T,
         lose: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
         let Self { options, stack, links, path, .. } = self;
-        let found =
-            way_back::find(above, stack.top().below(), path, links, options.same_mount, way_down);
-        let (handle, cause) = match found {
-            Ok(dir) => (Handle::Open(dir), None),
-            Err(NotFound { errno, broken }) => (Handle::Lost(broken), Some(errno)),
+        let found = reopen::reopen(
+            above,
+            stack.top().below(),
+            path,
+            links,
+            options.same_mount,
+            path_by_names,
+        );
+        let (state, cause) = match found {
+            Ok(dir) => (LevelState::Open(dir), None),
+            Err(NotFound { errno, dead_end }) => (LevelState::Lost(dead_end), Some(errno)),
         };
-        self.stack.put_base(Level::new(handle, above.bounds, EndMarker::NONE, left));
+        self.stack.insert_bottom(Level::new(state, above.bounds, EndMarker::NONE, remaining));
         match cause.filter(|_| lose()) {
             Some(errno) => Err(self.error_at(above.bounds, errno)),
             None => Ok(()),
@@ -450,8 +467,8 @@ impl<T> Descent<T> {
     }
 
     /// The shallowest open level between the base and the current directory.
-    pub(crate) fn shallowest_open(&self) -> Option<usize> {
-        self.stack.first_open()
+    pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
+        self.stack.shallowest_open_index()
     }
 
     /// Splits off an equal part of the roots for one of the `threads` that wait.
@@ -461,19 +478,19 @@ impl<T> Descent<T> {
     }
 
     /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.
-    pub(crate) fn split_off_level(&self, index: usize, left: T) -> Option<Self> {
+    pub(crate) fn split_off_level(&self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels()[index];
         let dir = stack.levels()[index].open_dir()?;
         let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
-        let links = links.copy_until(bounds.depth);
+        let links = links.copy_prefix(bounds.depth);
         let mut part = Self {
             opener: *opener,
             links,
-            path: path.copy_until(bounds.path_end),
+            path: path.copy_prefix(bounds.path_end),
             ..Self::new(*options)
         };
-        part.stack.push(Level::new(Handle::Open(copy), bounds, end_marker, left));
+        part.stack.push(Level::new(LevelState::Open(copy), bounds, end_marker, remaining));
         Some(part)
     }
 
@@ -483,15 +500,15 @@ impl<T> Descent<T> {
     }
 }
 
-/// Tries again while the system has no descriptor left and `give_back` gives some back.
-fn until_enough<R, E>(
+/// Tries again while the system has no descriptor left and `free_descriptor` gives some back.
+fn retry_with_descriptor<R, E>(
     mut open: impl FnMut() -> Result<R, E>,
     errno: impl Fn(&E) -> Errno,
-    give_back: &mut dyn FnMut() -> bool,
+    free_descriptor: &mut dyn FnMut() -> bool,
 ) -> Result<R, E> {
     loop {
         match open() {
-            Err(error) if raw_open::lacks_descriptor(errno(&error)) && give_back() => {}
+            Err(error) if raw_open::lacks_descriptor(errno(&error)) && free_descriptor() => {}
             opened => return opened,
         }
     }
@@ -499,7 +516,7 @@ fn until_enough<R, E>(
 
 /// Calls `advance` until it does not fail. `on_error` gets the errors.
 #[inline(always)]
-pub(crate) fn until_ok(
+pub(crate) fn skip_errors(
     mut advance: impl FnMut() -> Result<bool, Error>,
     mut on_error: impl FnMut(Error),
 ) -> bool {

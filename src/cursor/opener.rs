@@ -1,4 +1,4 @@
-//! `Opener`, `Found`: open a root and each directory below it, and find out whether a directory is on another mount than its
+//! `Opener`, `OpenDir`: open a root and each directory below it, and find out whether a directory is on another mount than its
 //! parent. It does not know paths, levels or links that were followed.
 //!
 //! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
@@ -28,14 +28,14 @@ pub(crate) struct Opener {
 
 /// A directory that exists.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct OpenDir {
     pub(crate) dir: OwnedFd,
     pub(crate) end_marker: EndMarker,
     /// Why it may not be read: then `dir` is a descriptor with `O_PATH`.
     pub(crate) unreadable: Option<Errno>,
 }
 
-impl Found {
+impl OpenDir {
     /// What `open` opens, which is given more flags.
     fn open(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<Self, Errno> {
         open(OFlags::empty())
@@ -76,11 +76,11 @@ impl Opener {
     }
 
     /// Forgets the mount of the tree before.
-    pub(crate) fn leave_mount(&mut self) {
+    pub(crate) fn forget_mount(&mut self) {
         self.only = None;
     }
 
-    /// Opens `name`, a directory in `dir`. If that fails, call [`look_again`](Self::look_again).
+    /// Opens `name`, a directory in `dir`. If that fails, call [`examine`](Self::examine).
     #[inline(always)]
     pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         if self.has_openat2 {
@@ -92,27 +92,29 @@ impl Opener {
 
     /// The end marker of a directory that [`open`](Self::open) opened, given that of its parent.
     #[inline]
-    pub(crate) fn pass_down(self, end_marker: EndMarker) -> EndMarker {
+    pub(crate) fn inherited_marker(self, end_marker: EndMarker) -> EndMarker {
         if self.has_openat2 { end_marker } else { EndMarker::NONE }
     }
 
     /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None`
     /// for another mount under `same_mount`.
-    pub(crate) fn look_again(
+    pub(crate) fn examine(
         &mut self,
         opened: Result<OwnedFd, Errno>,
         (dir, above): (BorrowedFd<'_>, EndMarker),
         name: &CStr,
-    ) -> Result<Option<Found>, Errno> {
+    ) -> Result<Option<OpenDir>, Errno> {
         let found = match opened {
-            Ok(dir) => Ok(Found { dir, end_marker: self.pass_down(above), unreadable: None }),
+            Ok(dir) => {
+                Ok(OpenDir { dir, end_marker: self.inherited_marker(above), unreadable: None })
+            }
             Err(Errno::XDEV) if !self.same_mount => {
-                raw_open::at(dir, name, raw_open::NOFOLLOW).map(Found::query)
+                raw_open::at(dir, name, raw_open::NOFOLLOW).map(OpenDir::query)
             }
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
                 self.has_openat2 = !matches!(opened, Ok(_) | Err(Errno::XDEV)); // if `openat` works, only `openat2` is refused
-                opened.map(|dir| Found { dir, end_marker: EndMarker::NONE, unreadable: None })
+                opened.map(|dir| OpenDir { dir, end_marker: EndMarker::NONE, unreadable: None })
             }
             Err(errno) => Err(errno),
         };
@@ -120,8 +122,9 @@ impl Opener {
             Ok(found) => Ok(Some(found)),
             Err(Errno::XDEV) if self.same_mount => Ok(None),
             Err(errno) => {
-                let found =
-                    Found::unreadable(errno, || raw_open::path_at(dir, name, raw_open::NOFOLLOW))?;
+                let found = OpenDir::unreadable(errno, || {
+                    raw_open::path_at(dir, name, raw_open::NOFOLLOW)
+                })?;
                 self.on_mount(dir, found)
             }
         }
@@ -133,10 +136,10 @@ impl Opener {
         &mut self,
         (dir, above): (BorrowedFd<'_>, EndMarker),
         name: &CStr,
-    ) -> Result<Option<Found>, Errno> {
+    ) -> Result<Option<OpenDir>, Errno> {
         match self.open(dir, name) {
             opened @ (Ok(_) | Err(Errno::NOSYS | Errno::PERM)) => {
-                let found = self.look_again(opened, (dir, above), name)?;
+                let found = self.examine(opened, (dir, above), name)?;
                 Ok(found.filter(|found| found.unreadable.is_none()))
             }
             Err(errno) => Err(errno),
@@ -149,8 +152,8 @@ impl Opener {
         &mut self,
         dir: BorrowedFd<'_>,
         name: &CStr,
-    ) -> Result<Option<Found>, Errno> {
-        let found = Found::open(|extra| raw_open::at(dir, name, raw_open::DIRECTORY | extra))?;
+    ) -> Result<Option<OpenDir>, Errno> {
+        let found = OpenDir::open(|extra| raw_open::at(dir, name, raw_open::DIRECTORY | extra))?;
         self.on_mount(dir, found)
     }
 
@@ -158,7 +161,7 @@ impl Opener {
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         let opened = raw_open::at(dir, name, raw_open::NOFOLLOW)?;
-        if self.same_mount && !self.stays_on_mount(dir, opened.as_fd())? {
+        if self.same_mount && !self.is_same_mount(dir, opened.as_fd())? {
             Err(Errno::XDEV)
         } else {
             Ok(opened)
@@ -166,8 +169,8 @@ impl Opener {
     }
 
     /// `found`, unless it is on another mount than `dir` under `same_mount`.
-    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: Found) -> Result<Option<Found>, Errno> {
-        Ok(if self.same_mount && !self.stays_on_mount(dir, found.dir.as_fd())? {
+    fn on_mount(&mut self, dir: BorrowedFd<'_>, found: OpenDir) -> Result<Option<OpenDir>, Errno> {
+        Ok(if self.same_mount && !self.is_same_mount(dir, found.dir.as_fd())? {
             None
         } else {
             Some(found)
@@ -176,11 +179,7 @@ impl Opener {
 
     /// Whether `below` is on the mount that the walk stays on, which is the mount of `dir`.
     #[cold]
-    fn stays_on_mount(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        below: BorrowedFd<'_>,
-    ) -> Result<bool, Errno> {
+    fn is_same_mount(&mut self, dir: BorrowedFd<'_>, below: BorrowedFd<'_>) -> Result<bool, Errno> {
         if self.only.is_none() {
             self.only = Some(Mount::of(dir)?);
         }

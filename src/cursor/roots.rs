@@ -1,6 +1,6 @@
 //! `Roots`: the trees that a walk has not begun yet. It does not know how a root is opened, nor what comes below one.
 
-use super::opener::Found;
+use super::opener::OpenDir;
 use rustix::fd::OwnedFd;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
     /// The next one, if it is open already. Its path is that of the walk.
-    pub(crate) open: Option<Found>,
+    pub(crate) open: Option<OpenDir>,
     /// Whether that was opened by its path.
     pub(crate) is_by_path: bool,
     /// Each is opened when the walk comes to it, so any number of them takes no descriptor.
@@ -18,7 +18,7 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    pub(crate) fn open(root: Found) -> Self {
+    pub(crate) fn open(root: OpenDir) -> Self {
         Self { open: Some(root), is_by_path: true, paths: VecDeque::new() }
     }
 
@@ -26,7 +26,7 @@ impl Roots {
     pub(crate) fn from_fd(root: OwnedFd) -> Self {
         // What cannot be rewound cannot be read, and reading it tells why.
         let _ = seek(&root, SeekFrom::Start(0));
-        Self { is_by_path: false, ..Self::open(Found::query(root)) }
+        Self { is_by_path: false, ..Self::open(OpenDir::query(root)) }
     }
 
     pub(crate) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {

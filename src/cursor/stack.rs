@@ -14,8 +14,8 @@
 
 use super::identity::Identity;
 use super::options::MIN_OPEN;
-use super::path::Bounds;
-use super::way_back::{Below, Broken, Closed, Start};
+use super::path::PathBounds;
+use super::reopen::{ClosedLevel, DeadEnd, LevelBelow, OpenLevel};
 use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -28,36 +28,41 @@ pub(crate) struct Stack<T> {
     /// How many may be open. Less than the caller's `max_open` once the system has refused a descriptor.
     limit: usize,
     /// Of the levels before this one, only the base is open.
-    closed_until: usize,
+    closed_end_index: usize,
 }
 
 pub(crate) struct Level<T> {
     /// Private, so only the stack changes it, and counts.
-    handle: Handle,
-    pub(crate) bounds: Bounds,
+    state: LevelState,
+    pub(crate) bounds: PathBounds,
     pub(crate) end_marker: EndMarker,
     /// What is left to do there. Only a `WalkDirs` or a `Walk` knows what that is.
-    pub(crate) left: T,
+    pub(crate) remaining: T,
 }
 
 /// What the walk has of a level.
-pub(crate) enum Handle {
+pub(crate) enum LevelState {
     Open(OwnedFd),
     /// How to know it again, or the error of `statx`.
     Closed(Result<Identity, Errno>),
     /// This thread does not come back to it: it was not found, or is left to the other threads there.
-    Lost(Option<Broken>),
+    Lost(Option<DeadEnd>),
 }
 
 impl<T> Level<T> {
     #[inline]
-    pub(crate) fn new(handle: Handle, bounds: Bounds, end_marker: EndMarker, left: T) -> Self {
-        Self { handle, bounds, end_marker, left }
+    pub(crate) fn new(
+        state: LevelState,
+        bounds: PathBounds,
+        end_marker: EndMarker,
+        remaining: T,
+    ) -> Self {
+        Self { state, bounds, end_marker, remaining }
     }
 
     #[inline]
     pub(crate) fn open_dir(&self) -> Option<BorrowedFd<'_>> {
-        if let Handle::Open(dir) = &self.handle { Some(dir.as_fd()) } else { None }
+        if let LevelState::Open(dir) = &self.state { Some(dir.as_fd()) } else { None }
     }
 
     #[inline]
@@ -67,43 +72,45 @@ impl<T> Level<T> {
 
     /// For its visit.
     #[inline]
-    pub(crate) fn lend(&mut self) -> (BorrowedFd<'_>, &mut T) {
-        let Handle::Open(dir) = &self.handle else { panic!("BUG: the level is not open") };
-        (dir.as_fd(), &mut self.left)
+    pub(crate) fn dir_and_remaining(&mut self) -> (BorrowedFd<'_>, &mut T) {
+        let LevelState::Open(dir) = &self.state else { panic!("BUG: the level is not open") };
+        (dir.as_fd(), &mut self.remaining)
     }
 
     /// The identity of a level that is not lost: noted when it was closed, or now.
     pub(crate) fn identity(&self) -> Option<Result<Identity, Errno>> {
-        match &self.handle {
-            Handle::Open(dir) => Some(Identity::note(dir.as_fd())),
-            Handle::Closed(identity) => Some(*identity),
-            Handle::Lost(_) => None,
+        match &self.state {
+            LevelState::Open(dir) => Some(Identity::note(dir.as_fd())),
+            LevelState::Closed(identity) => Some(*identity),
+            LevelState::Lost(_) => None,
         }
     }
 
     /// What the way back to the level above can begin at.
-    pub(crate) fn below(&self) -> Below<'_> {
-        match &self.handle {
-            Handle::Open(dir) => Below::Open(Start { dir: dir.as_fd(), bounds: self.bounds }),
-            Handle::Closed(_) => Below::Lost(None),
-            Handle::Lost(broken) => Below::Lost(*broken),
+    pub(crate) fn below(&self) -> LevelBelow<'_> {
+        match &self.state {
+            LevelState::Open(dir) => {
+                LevelBelow::Open(OpenLevel { dir: dir.as_fd(), bounds: self.bounds })
+            }
+            LevelState::Closed(_) => LevelBelow::Lost(None),
+            LevelState::Lost(dead_end) => LevelBelow::Lost(*dead_end),
         }
     }
 
     #[inline]
     fn is_open(&self) -> bool {
-        matches!(self.handle, Handle::Open(_))
+        matches!(self.state, LevelState::Open(_))
     }
 }
 
 impl<T> Stack<T> {
     pub(crate) const fn new(limit: usize) -> Self {
-        Self { levels: Vec::new(), open: 0, limit, closed_until: 0 }
+        Self { levels: Vec::new(), open: 0, limit, closed_end_index: 0 }
     }
 
     /// The memory stays. A state may panic when it is dropped: that comes last.
     pub(crate) fn clear(&mut self, limit: usize) {
-        (self.open, self.limit, self.closed_until) = (0, limit, 0);
+        (self.open, self.limit, self.closed_end_index) = (0, limit, 0);
         self.levels.clear();
     }
 
@@ -138,27 +145,27 @@ impl<T> Stack<T> {
     pub(crate) fn replace_top(
         &mut self,
         dir: OwnedFd,
-        bounds: Bounds,
+        bounds: PathBounds,
         end_marker: EndMarker,
     ) -> &mut T {
         let top = self.levels.last_mut().expect("BUG: there is no level");
         self.open += usize::from(!top.is_open());
-        (top.handle, top.bounds, top.end_marker) = (Handle::Open(dir), bounds, end_marker);
-        &mut top.left
+        (top.state, top.bounds, top.end_marker) = (LevelState::Open(dir), bounds, end_marker);
+        &mut top.remaining
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Level<T> {
         let level = self.levels.pop().expect("BUG: there is no level");
         self.open -= usize::from(level.is_open());
-        self.closed_until = self.closed_until.min(self.levels.len().saturating_sub(1));
+        self.closed_end_index = self.closed_end_index.min(self.levels.len().saturating_sub(1));
         level
     }
 
     /// Makes `level`, which is above the base, the new base.
-    pub(crate) fn put_base(&mut self, level: Level<T>) {
+    pub(crate) fn insert_bottom(&mut self, level: Level<T>) {
         self.open += usize::from(level.is_open());
-        self.closed_until = 0;
+        self.closed_end_index = 0;
         self.levels.insert(0, level);
     }
 
@@ -170,82 +177,85 @@ impl<T> Stack<T> {
 
     /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
     pub(crate) fn lower_limit(&mut self) -> bool {
-        let is_closed = self.close_first();
+        let is_closed = self.close_shallowest();
         self.limit = (self.open + 1).max(MIN_OPEN);
         is_closed
     }
 
     /// The shallowest open level that the walk may close, or share: neither the base nor the top.
-    pub(crate) fn first_open(&self) -> Option<usize> {
+    pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
         let top = self.levels.len().checked_sub(1)?;
-        (self.closed_until.max(1)..top).find(|index| self.levels[*index].is_open())
+        (self.closed_end_index.max(1)..top).find(|index| self.levels[*index].is_open())
     }
 
     /// Closes the first level that may be closed. Returns whether there was one.
     #[cold]
-    pub(crate) fn close_first(&mut self) -> bool {
+    pub(crate) fn close_shallowest(&mut self) -> bool {
         // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
-        let first =
-            self.first_open().and_then(|index| Some((index, self.levels[index].identity()?)));
+        let first = self
+            .shallowest_open_index()
+            .and_then(|index| Some((index, self.levels[index].identity()?)));
         let Some((index, identity)) = first else { return false };
-        self.set(index, Handle::Closed(identity));
-        self.closed_until = index;
+        self.set(index, LevelState::Closed(identity));
+        self.closed_end_index = index;
         true
     }
 
     /// Whether the level right above the top is closed.
     #[inline]
-    pub(crate) fn is_closed_above_top(&self) -> bool {
-        matches!(self.levels[..], [.., Level { handle: Handle::Closed(_), .. }, _])
+    pub(crate) fn is_level_above_closed(&self) -> bool {
+        matches!(self.levels[..], [.., Level { state: LevelState::Closed(_), .. }, _])
     }
 
     /// The closed level right above the top.
-    pub(crate) fn closed_above_top(&self) -> Option<Closed> {
-        let [.., Level { handle: Handle::Closed(identity), bounds, .. }, _] = &self.levels[..]
+    pub(crate) fn closed_level_above(&self) -> Option<ClosedLevel> {
+        let [.., Level { state: LevelState::Closed(identity), bounds, .. }, _] = &self.levels[..]
         else {
             return None;
         };
-        Some(Closed { bounds: *bounds, identity: *identity })
+        Some(ClosedLevel { bounds: *bounds, identity: *identity })
     }
 
     /// The way down by names to the level right above the top: its start, which is the deepest open level above that, and the
     /// levels on it. `None` if there is no such level.
-    pub(crate) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
+    pub(crate) fn path_by_names(
+        &self,
+    ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
         let [above @ .., goal, _] = &self.levels[..] else { return None };
         let at = above.iter().rposition(Level::is_open)?;
-        let start = Start { dir: above[at].dir(), bounds: above[at].bounds };
+        let start = OpenLevel { dir: above[at].dir(), bounds: above[at].bounds };
         let closed = |level: &Level<T>| {
             let identity = level.identity().unwrap_or(Err(Errno::NOENT));
-            Closed { bounds: level.bounds, identity }
+            ClosedLevel { bounds: level.bounds, identity }
         };
         Some((start, above[at + 1..].iter().chain([goal]).map(closed)))
     }
 
     /// The level right above the top is open again.
-    pub(crate) fn found_above_top(&mut self, dir: OwnedFd) {
-        self.set(self.levels.len() - 2, Handle::Open(dir));
+    pub(crate) fn reopen_level_above(&mut self, dir: OwnedFd) {
+        self.set(self.levels.len() - 2, LevelState::Open(dir));
     }
 
     /// The level right above the top cannot be found. Returns what is left to do there and at the top.
-    pub(crate) fn lose_above_top(&mut self, broken: Option<Broken>) -> [&mut T; 2] {
-        self.set(self.levels.len() - 2, Handle::Lost(broken));
+    pub(crate) fn lose_level_above(&mut self, dead_end: Option<DeadEnd>) -> [&mut T; 2] {
+        self.set(self.levels.len() - 2, LevelState::Lost(dead_end));
         let [.., above, top] = &mut self.levels[..] else {
             unreachable!("BUG: there is no level above the top")
         };
-        [&mut above.left, &mut top.left]
+        [&mut above.remaining, &mut top.remaining]
     }
 
     /// The top is left to the other threads there, or one of them did not find it.
     pub(crate) fn lose_top(&mut self) {
-        self.set(self.levels.len() - 1, Handle::Lost(None));
+        self.set(self.levels.len() - 1, LevelState::Lost(None));
     }
 
-    fn set(&mut self, index: usize, handle: Handle) {
+    fn set(&mut self, index: usize, state: LevelState) {
         let level = &mut self.levels[index];
         self.open -= usize::from(level.is_open());
-        level.handle = handle;
+        level.state = state;
         self.open += usize::from(level.is_open());
-        self.closed_until = self.closed_until.min(index);
+        self.closed_end_index = self.closed_end_index.min(index);
     }
 
     /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few.
@@ -257,11 +267,11 @@ impl<T> Stack<T> {
             "open levels are miscounted"
         );
         assert!(
-            !few || levels.iter().take(self.closed_until).skip(1).all(|level| !level.is_open()),
+            !few || levels.iter().take(self.closed_end_index).skip(1).all(|level| !level.is_open()),
             "a level is open, and would never be closed"
         );
         if let Some(top) = levels.last() {
-            assert!(!matches!(top.handle, Handle::Closed(_)), "the current directory is closed");
+            assert!(!matches!(top.state, LevelState::Closed(_)), "the current directory is closed");
         }
         if let [.., above, top] = levels {
             assert!(
@@ -278,7 +288,7 @@ impl<T> Stack<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bounds, EndMarker, Errno, Handle, Level, Stack};
+    use super::{EndMarker, Errno, Level, LevelState, PathBounds, Stack};
     use std::fs::File;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -286,12 +296,12 @@ mod tests {
     fn stack() -> Stack<()> {
         let mut stack = Stack::new(32);
         for depth in 0..3 {
-            let dir = Handle::Open(File::open("/dev/null").unwrap().into());
-            let bounds = Bounds { depth, name_at: 0, path_end: depth };
+            let dir = LevelState::Open(File::open("/dev/null").unwrap().into());
+            let bounds = PathBounds { depth, name_start: 0, path_end: depth };
             stack.push(Level::new(dir, bounds, EndMarker::NONE, ()));
         }
-        stack.levels[1].handle = Handle::Closed(Err(Errno::NOENT));
-        (stack.open, stack.closed_until) = (2, 2);
+        stack.levels[1].state = LevelState::Closed(Err(Errno::NOENT));
+        (stack.open, stack.closed_end_index) = (2, 2);
         stack
     }
 
@@ -301,8 +311,10 @@ mod tests {
         stack().check();
         let changes: [fn(&mut Stack<()>); 5] = [
             |stack| stack.open = 3,
-            |stack| stack.closed_until = 3,
-            |stack| (stack.levels[2].handle, stack.open) = (Handle::Closed(Err(Errno::NOENT)), 1),
+            |stack| stack.closed_end_index = 3,
+            |stack| {
+                (stack.levels[2].state, stack.open) = (LevelState::Closed(Err(Errno::NOENT)), 1)
+            },
             |stack| stack.levels[1].bounds.depth = 2,
             |stack| stack.levels[1].bounds.path_end = 3,
         ];

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`WalkDirs`](crate::WalkDirs). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`descent`](crate::cursor). It does not know how a
+//! its place, as in a [`WalkDirs`](crate::WalkDirs). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`cursor`](crate::cursor). It does not know how a
 //! directory is opened, nor how a closed level is found again.
 
 mod read_ahead;
@@ -16,12 +16,12 @@ mod walk_entry;
 
 pub use walk_entry::WalkEntry;
 
-use crate::cursor::opener::Found;
+use crate::cursor::opener::OpenDir;
 use crate::cursor::options::Options;
 use crate::cursor::roots::Roots;
+use crate::cursor::skip_errors;
 use crate::cursor::stack::Level;
-use crate::cursor::until_ok;
-use crate::cursor::{Child, Current, Descent};
+use crate::cursor::{Child, CurrentDir, Cursor};
 use crate::error::Error;
 use crate::listing::{Content, Extent, Listing, Order};
 use crate::read_dir::entry::Directory;
@@ -102,7 +102,7 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
-    descent: Descent<Left>,
+    cursor: Cursor<Remaining>,
     /// The entries of all levels, those of each behind those of the level above.
     listing: Listing,
     /// Of the entry lent last, if there may be something below it.
@@ -114,18 +114,18 @@ pub struct Walk {
 
 /// The entries of a level that are left.
 #[derive(Clone, Copy, Debug, Default)]
-struct Left {
+struct Remaining {
     /// The first of them in the listing.
     next: usize,
     /// Where they end there.
     end: Extent,
 }
 
-impl Left {
+impl Remaining {
     /// No entries, behind those of the levels above the last of `levels`.
     #[inline]
     fn behind(levels: &[Level<Self>]) -> Self {
-        let end = if let [.., above, _] = levels { above.left.end } else { Extent::default() };
+        let end = if let [.., above, _] = levels { above.remaining.end } else { Extent::default() };
         Self { next: end.entries, end }
     }
 }
@@ -149,7 +149,7 @@ impl Walk {
     ///   level that was closed early cannot be found again; for a root of [`open_all`](WalkOptions::open_all).
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<WalkEntry<'_>>, Error> {
-        Ok(if self.advance()? { Some(self.lend()) } else { None })
+        Ok(if self.advance()? { Some(self.entry()) } else { None })
     }
 
     /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
@@ -168,7 +168,7 @@ impl Walk {
     /// ```
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<WalkEntry<'_>> {
-        until_ok(|| self.advance(), on_error).then(|| self.lend())
+        skip_errors(|| self.advance(), on_error).then(|| self.entry())
     }
 
     /// The next entry that is `wanted`, or `None` when nothing is left. What it passes over can be
@@ -191,8 +191,8 @@ impl Walk {
         mut wanted: impl FnMut(&WalkEntry<'_>) -> bool,
     ) -> Result<Option<WalkEntry<'_>>, Error> {
         while self.advance()? {
-            if wanted(&self.lend()) {
-                return Ok(Some(self.lend()));
+            if wanted(&self.entry()) {
+                return Ok(Some(self.entry()));
             }
         }
         Ok(None)
@@ -257,9 +257,9 @@ impl Walk {
 
     /// Lends the entry that the tree has come to.
     #[inline(always)]
-    fn lend(&mut self) -> WalkEntry<'_> {
-        let (top, path) = (self.descent.top(), self.descent.path());
-        let Left { next, end } = top.left;
+    fn entry(&mut self) -> WalkEntry<'_> {
+        let (top, path) = (self.cursor.top(), self.cursor.path());
+        let Remaining { next, end } = top.remaining;
         WalkEntry {
             entry: self.listing.get(next - 1).expect("BUG: no entry was lent"),
             directory: Directory {
@@ -278,12 +278,12 @@ impl Walk {
     fn advance(&mut self) -> Result<bool, Error> {
         let (mark, of_caller) = (self.mark.take(), self.feedback.take());
         if of_caller.choice() == Mark::LAST {
-            self.leave();
+            self.skip_rest();
         } else if let Some(mark) = mark.and_then(|mark| mark.then(of_caller).settled()) {
-            self.go_below(mark)?;
+            self.descend(mark)?;
         }
-        while !self.go_on() {
-            if !self.go_up()? {
+        while !self.next_entry() {
+            if !self.ascend()? {
                 return Ok(false);
             }
         }
@@ -292,9 +292,9 @@ impl Walk {
 
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
-    fn go_on(&mut self) -> bool {
-        let Self { descent, listing, mark, .. } = self;
-        let d_type = descent.go_on(|Left { next, end }| {
+    fn next_entry(&mut self) -> bool {
+        let Self { cursor, listing, mark, .. } = self;
+        let d_type = cursor.set_next_name(|Remaining { next, end }| {
             if *next == end.entries {
                 return None;
             }
@@ -302,19 +302,19 @@ impl Walk {
             *next += 1;
             Some((entry.name_with_nul(), entry.d_type()))
         });
-        *mark = d_type.and_then(Mark::of).filter(|_| descent.may_enter());
+        *mark = d_type.and_then(Mark::of).filter(|_| cursor.can_descend());
         d_type.is_some()
     }
 
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
-    fn go_below(&mut self, mark: Mark) -> Result<(), Error> {
+    fn descend(&mut self, mark: Mark) -> Result<(), Error> {
         if self.ahead.is_some() && self.enter_ahead(mark)? {
             return Ok(());
         }
-        let Self { descent, listing, ahead, .. } = self;
-        let entry = listing.get(descent.top().left.next - 1).expect("BUG: no entry was lent");
-        match descent.open(mark, entry.name_cstr(), &mut || give_back(ahead))? {
+        let Self { cursor, listing, ahead, .. } = self;
+        let entry = listing.get(cursor.top().remaining.next - 1).expect("BUG: no entry was lent");
+        match cursor.open(mark, entry.name_cstr(), &mut || free_descriptor(ahead))? {
             Some(child) => self.enter(child, None),
             None => Ok(()),
         }
@@ -323,12 +323,12 @@ impl Walk {
     /// Goes below the entry lent last if that was read ahead. Returns whether it was.
     #[cold]
     fn enter_ahead(&mut self, mark: Mark) -> Result<bool, Error> {
-        let Self { descent, listing, ahead, .. } = self;
+        let Self { cursor, listing, ahead, .. } = self;
         let Some(ahead) = ahead else { return Ok(false) };
-        descent.make_room();
-        let opener = descent.opener();
-        let level = descent.top();
-        let Left { next, end } = level.left;
+        cursor.close_excess_level();
+        let opener = cursor.opener();
+        let level = cursor.top();
+        let Remaining { next, end } = level.remaining;
         let place = Place { depth: level.bounds.depth + 1, rank: end.entries - next };
         let rest = Rest {
             listing,
@@ -339,23 +339,23 @@ impl Walk {
         };
         let read = ahead.take(place, Some(rest).filter(|_| mark.can_be_directory()));
         let Some((found, content)) = read else { return Ok(false) };
-        let child = descent.take_over(found)?;
+        let child = cursor.accept_ahead(found)?;
         self.enter(child, Some(&content)).map(|()| true)
     }
 
     /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.
     #[inline(always)]
     fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
-        let descent = &mut self.descent;
-        let Left { next, end } = descent.top().left;
+        let cursor = &mut self.cursor;
+        let Remaining { next, end } = cursor.top().remaining;
         let is_last = next == end.entries;
-        if is_last && descent.may_replace_top() {
-            descent.replace_top(child);
+        if is_last && cursor.can_replace_top() {
+            cursor.replace_top(child);
         } else {
             if is_last {
-                *descent.left_mut() = Left::behind(descent.levels());
+                *cursor.remaining_mut() = Remaining::behind(cursor.levels());
             }
-            descent.push(child, Left::default());
+            cursor.push(child, Remaining::default());
         }
         self.read(content)
     }
@@ -363,51 +363,52 @@ impl Walk {
     /// Reads the directory that was just entered.
     #[inline(always)]
     fn read(&mut self, content: Option<&Content>) -> Result<(), Error> {
-        let Self { descent, listing, .. } = self;
-        let nothing = Left::behind(descent.levels());
-        let max_depth = descent.options().max_depth;
-        let Current { dir, bounds, end_marker, unreadable, left, .. } = descent.visit();
-        *left = nothing;
+        let Self { cursor, listing, .. } = self;
+        let nothing = Remaining::behind(cursor.levels());
+        let max_depth = cursor.options().max_depth;
+        let CurrentDir { dir, bounds, end_marker, unreadable, remaining, .. } = cursor.visit();
+        *remaining = nothing;
         if bounds.depth >= max_depth {
             return Ok(());
         }
         if let Some(errno) = unreadable {
-            return Err(descent.error(errno));
+            return Err(cursor.error(errno));
         }
         let result = match content {
             Some(content) => listing.append(nothing.end, content),
             None => listing.read_behind(nothing.end, dir, end_marker),
         };
-        left.end = listing.extent();
-        result.map_err(|error| descent.error(error))
+        remaining.end = listing.extent();
+        result.map_err(|error| cursor.error(error))
     }
 
     /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
     #[inline(never)]
-    fn go_up(&mut self) -> Result<bool, Error> {
-        if self.descent.levels().is_empty() {
+    fn ascend(&mut self) -> Result<bool, Error> {
+        if self.cursor.levels().is_empty() {
             if let Some(ahead) = &mut self.ahead {
                 ahead.clear();
             }
-            let is_there =
-                self.descent.open_root(Left::default(), &mut || give_back(&mut self.ahead))?;
+            let is_there = self
+                .cursor
+                .open_root(Remaining::default(), &mut || free_descriptor(&mut self.ahead))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
-        self.descent.come_back(|_| true, &mut || give_back(&mut self.ahead))?;
-        self.descent.pop();
+        self.cursor.reopen_level_above(|_| true, &mut || free_descriptor(&mut self.ahead))?;
+        self.cursor.pop();
         Ok(true)
     }
 
     /// Drops what is left of the current directory.
-    fn leave(&mut self) {
-        let left = self.descent.left_mut();
-        left.next = left.end.entries;
+    fn skip_rest(&mut self) {
+        let remaining = self.cursor.remaining_mut();
+        remaining.next = remaining.end.entries;
     }
 }
 
 /// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
 #[cold]
-fn give_back(ahead: &mut Option<ReadAhead>) -> bool {
+fn free_descriptor(ahead: &mut Option<ReadAhead>) -> bool {
     let is_lower = ahead.as_mut().map(ReadAhead::lower_limit);
     if is_lower == Some(false) {
         *ahead = None; // its threads may be opening what they were told before
@@ -417,10 +418,10 @@ fn give_back(ahead: &mut Option<ReadAhead>) -> bool {
 
 impl fmt::Debug for Walk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = Path::new(OsStr::from_bytes(self.descent.path().as_bytes()));
+        let path = Path::new(OsStr::from_bytes(self.cursor.path().as_bytes()));
         f.debug_struct("Walk")
             .field("path", &path)
-            .field("options", self.descent.options())
+            .field("options", self.cursor.options())
             .finish_non_exhaustive()
     }
 }
@@ -526,7 +527,7 @@ impl WalkOptions {
     ///   what the thread that starts it then is: its credentials, its mounts. They end with the tree, whose `drop` waits for the
     ///   calls under way: where a server hangs, so does it.
     /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
-    ///   are refused. Below a [followed](WalkEntry::follow) link it reads ahead too.
+    ///   are refused. LevelBelow a [followed](WalkEntry::follow) link it reads ahead too.
     ///
     /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst, some 4 MiB. When the system refuses
     /// one, to the tree or to a thread, at least half of those ahead are closed, in the end all, and fewer are opened from then on. A
@@ -546,7 +547,7 @@ impl WalkOptions {
     /// If the root may not be read, [`Walk::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_root_links)
+        let root = OpenDir::root(path, self.options.follow_root_links)
             .map_err(|errno| Error::new(path, 0, errno))?;
         Ok(self.begin(Roots::open(root), path))
     }
@@ -575,10 +576,10 @@ impl WalkOptions {
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk {
         let Self { options, order, read_ahead } = self;
-        let mut descent = Descent::new(options);
-        descent.begin(roots, path);
+        let mut cursor = Cursor::new(options);
+        cursor.begin(roots, path);
         let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, &options));
         let (listing, feedback) = (Listing::with_order(order), Feedback::default());
-        Walk { descent, listing, mark: None, feedback, ahead }
+        Walk { cursor, listing, mark: None, feedback, ahead }
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! Nobody tells the list what the caller skips: when the tree goes below an entry, its depth and its rank tell which items are passed.
 
-use crate::cursor::opener::{Found, Opener};
+use crate::cursor::opener::{OpenDir, Opener};
 use crate::cursor::options::Options;
 use crate::cursor::raw_open;
 use crate::listing::{Content, Extent, Listing, Order};
@@ -164,7 +164,7 @@ impl ReadAhead {
         &mut self,
         place: Place,
         rest: Option<Rest<'_>>,
-    ) -> Option<(Found, Content)> {
+    ) -> Option<(OpenDir, Content)> {
         let shared = &self.shared;
         let mut state = shared.lock();
         state.pass(place);
@@ -224,13 +224,13 @@ impl Drop for ReadAhead {
 
 impl Read {
     /// What the tree takes over. If others still need the descriptor, the tree gets another one.
-    fn hand_over(self) -> Option<(Found, Content)> {
+    fn hand_over(self) -> Option<(OpenDir, Content)> {
         let end_marker = self.parent.end_marker;
         let dir = match Arc::try_unwrap(self.parent) {
             Ok(parent) => parent.dir,
             Err(shared) => fcntl_dupfd_cloexec(&shared.dir, 0).ok()?,
         };
-        Some((Found { dir, end_marker, unreadable: None }, self.content))
+        Some((OpenDir { dir, end_marker, unreadable: None }, self.content))
     }
 }
 
@@ -358,7 +358,7 @@ impl Shared {
         if found.as_ref().is_err_and(|errno| raw_open::lacks_descriptor(*errno)) {
             self.lower_limit();
         }
-        let Found { dir, end_marker, .. } = found.ok()??;
+        let OpenDir { dir, end_marker, .. } = found.ok()??;
         listing
             .read_behind(Extent::default(), dir.as_fd(), end_marker)
             .ok()

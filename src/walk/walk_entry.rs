@@ -71,7 +71,7 @@ impl<'a> WalkEntry<'a> {
     /// ```
     #[inline]
     pub fn relative_path(&self) -> &'a Path {
-        Path::new(OsStr::from_bytes(self.path.below_root()))
+        Path::new(OsStr::from_bytes(self.path.relative_to_root()))
     }
 
     /// How many levels it is below the root: 1 in the root, which is no entry itself.
@@ -173,7 +173,7 @@ impl<'a> WalkEntry<'a> {
     /// only takes back [`skip_subtree`](Self::skip_subtree) and [`skip_rest_of_dir`](Self::skip_rest_of_dir). [`file_type`](Self::file_type)
     /// and [`stat`](Self::stat) still answer for the link itself.
     ///
-    /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
+    /// **LevelBelow this link, the tree no longer promises to stay inside its root**, and links multiply:
     /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.
     ///
     /// ```

@@ -3,7 +3,7 @@
 
 use super::choices::{Choices, Enters, Rest};
 use super::traversal::{Todo, Traversal, Visit};
-use crate::cursor::Current;
+use crate::cursor::CurrentDir;
 use crate::cursor::links::Links;
 use crate::error::Error;
 use crate::listing::Listing;
@@ -50,7 +50,7 @@ pub struct Dir<'a, S = ()> {
     /// What its name is relative to, at a second visit.
     parent: Option<BorrowedFd<'a>>,
     /// Where its name begins in the path.
-    name_at: usize,
+    name_start: usize,
     is_second_visit: bool,
     /// Whether it has entries to lend: at a second visit and below the maximum depth it has none.
     has_entries: bool,
@@ -67,10 +67,10 @@ impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
     #[inline(always)]
     pub(crate) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
-        let Traversal { descent, choices, feedback, .. } = traversal;
-        let max_depth = descent.options().max_depth;
-        let current = descent.visit();
-        let is_second_visit = current.left.visit == Visit::Second;
+        let Traversal { cursor, choices, feedback, .. } = traversal;
+        let max_depth = cursor.options().max_depth;
+        let current = cursor.visit();
+        let is_second_visit = current.remaining.visit == Visit::Second;
         let parent = if is_second_visit { current.parent() } else { None };
         let (bounds, unreadable) = (current.bounds, current.unreadable);
         let has_entries = !is_second_visit && bounds.depth < max_depth;
@@ -85,12 +85,12 @@ impl<'a, S> Dir<'a, S> {
         choices.begin(begin, unreadable);
         let phase = if has_entries && unreadable.is_none() { Phase::Reading } else { Phase::Ended };
         let entries = current.entries(buffer, phase);
-        let Current { left: Todo { state, .. }, path, links, .. } = current;
-        let (name_at, path) = (bounds.name_at, path.as_bytes_with_nul());
+        let CurrentDir { remaining: Todo { state, .. }, path, links, .. } = current;
+        let (name_start, path) = (bounds.name_start, path.as_bytes_with_nul());
         Self {
             entries,
             parent,
-            name_at,
+            name_start,
             is_second_visit,
             has_entries,
             state,
@@ -334,7 +334,7 @@ impl<'a, S> Dir<'a, S> {
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         let of_root = if self.depth() == 0 { self.path().file_name() } else { None };
-        of_root.map_or(&self.entries.directory.path[self.name_at..], OsStr::as_bytes)
+        of_root.map_or(&self.entries.directory.path[self.name_start..], OsStr::as_bytes)
     }
 
     /// Its name for `std`.
@@ -418,7 +418,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias("parent", "name_cstr"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
         let name = || {
-            CStr::from_bytes_until_nul(&self.path[self.name_at..])
+            CStr::from_bytes_until_nul(&self.path[self.name_start..])
                 .expect("BUG: a path without its NUL")
         };
         self.parent.map(|parent| (parent, name()))

@@ -62,15 +62,15 @@ impl<S: Clone> Lender<S> {
         if queue.is_some_and(WorkQueue::is_over) {
             self.traversal.clear();
         }
-        let Traversal { descent, choices, feedback, .. } = &mut self.traversal;
+        let Traversal { cursor, choices, feedback, .. } = &mut self.traversal;
         choices.take(feedback);
         if choices.is_unread() {
             if let Some(errno) = choices.end_reading() {
-                return Err(descent.error(errno));
+                return Err(cursor.error(errno));
             }
             // From the first entry on, because a cookie may lead elsewhere. Before any was lent, it stands there, as far as anybody
             // knows.
-            let mut entries = descent.visit().entries(&mut self.buffer, Phase::Reading);
+            let mut entries = cursor.visit().entries(&mut self.buffer, Phase::Reading);
             entries.rewind().or_else(|error| if choices.has_lent { Err(error) } else { Ok(()) })?;
             choices.begin_again();
             while let Some(entry) = entries.next()? {

@@ -11,10 +11,10 @@ mod traversal;
 pub use dir::Dir;
 pub use parallel::Worker;
 
-use crate::cursor::opener::Found;
+use crate::cursor::opener::OpenDir;
 use crate::cursor::options::Options;
 use crate::cursor::roots::Roots;
-use crate::cursor::until_ok;
+use crate::cursor::skip_errors;
 use crate::error::Error;
 use lender::Lender;
 use rustix::fd::OwnedFd;
@@ -147,18 +147,18 @@ impl<S: Clone> WalkDirs<S> {
     /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        until_ok(|| self.lender.advance(None), on_error).then(|| self.lender.lend())
+        skip_errors(|| self.lender.advance(None), on_error).then(|| self.lender.lend())
     }
 }
 
 impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Traversal { descent, second_visits, .. } = &self.lender.traversal;
+        let Traversal { cursor, second_visits, .. } = &self.lender.traversal;
         let mut shown = f.debug_struct("WalkDirs");
-        shown.field("path", &Path::new(OsStr::from_bytes(descent.path().as_bytes())));
-        shown.field("depth", &descent.levels().last().map_or(0, |top| top.bounds.depth));
+        shown.field("path", &Path::new(OsStr::from_bytes(cursor.path().as_bytes())));
+        shown.field("depth", &cursor.levels().last().map_or(0, |top| top.bounds.depth));
         shown
-            .field("options", descent.options())
+            .field("options", cursor.options())
             .field("second_visits", second_visits)
             .finish_non_exhaustive()
     }
@@ -313,7 +313,7 @@ impl<S> WalkDirsOptions<S> {
     /// may not be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<WalkDirs<S>, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = Found::root(path, self.options.follow_root_links)
+        let root = OpenDir::root(path, self.options.follow_root_links)
             .map_err(|errno| Error::new(path, 0, errno))?;
         Ok(self.begin(Roots::open(root), path))
     }
@@ -349,7 +349,7 @@ impl<S> WalkDirsOptions<S> {
 
     fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {
         let mut traversal = Traversal::new(self.options, self.second_visits, self.state);
-        traversal.descent.begin(roots, path);
+        traversal.cursor.begin(roots, path);
         WalkDirs { lender: Lender::new(traversal) }
     }
 }

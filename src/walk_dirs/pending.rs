@@ -64,7 +64,7 @@ impl Pending {
     /// The item that begins at `at`.
     #[inline]
     pub(crate) fn at(&self, at: usize) -> Item<'_> {
-        let (mark, name) = self.items[at..].split_first().expect("BUG: no name is left");
+        let (mark, name) = self.items[at..].split_first().expect("BUG: no name is remaining");
         let name = CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL");
         Item { mark: Mark::from_byte(*mark), name, end: at + 1 + name.to_bytes_with_nul().len() }
     }
@@ -87,12 +87,12 @@ impl Pending {
     /// Drops the items from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
     #[inline]
     pub(crate) fn drop_done(&mut self, names_at: usize, next_at: usize) -> usize {
-        let left = self.items.len() - next_at;
-        if next_at - names_at <= left {
+        let remaining = self.items.len() - next_at;
+        if next_at - names_at <= remaining {
             return next_at;
         }
         self.items.copy_within(next_at.., names_at);
-        self.items.truncate(names_at + left);
+        self.items.truncate(names_at + remaining);
         names_at
     }
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(
             (pending.drop_done(begin, begin + 3), pending.len()),
             (begin + 3, begin + 12),
-            "three are left"
+            "three are remaining"
         );
         assert_eq!((pending.drop_done(begin, begin + 9), pending.len()), (begin, begin + 3));
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);

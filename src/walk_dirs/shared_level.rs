@@ -7,7 +7,7 @@
 //!
 //! It does not know which names are left to do there, nor how many threads there are.
 
-use crate::cursor::way_back::{Closed, Start};
+use crate::cursor::reopen::{ClosedLevel, OpenLevel};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
@@ -16,7 +16,7 @@ use std::iter;
 pub(crate) struct SharedLevel<S> {
     /// `None` for the root.
     pub(crate) above: Option<Arc<Self>>,
-    pub(crate) level: Closed,
+    pub(crate) level: ClosedLevel,
     /// For the root only: a descriptor from which to go down by names.
     root: Option<OwnedFd>,
     /// Whether a thread did not find it on its way back.
@@ -26,22 +26,24 @@ pub(crate) struct SharedLevel<S> {
 }
 
 impl<S> SharedLevel<S> {
-    pub(crate) fn root(root: OwnedFd, level: Closed, state: S) -> Arc<Self> {
+    pub(crate) fn root(root: OwnedFd, level: ClosedLevel, state: S) -> Arc<Self> {
         let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
         Arc::new(Self { above: None, level, root: Some(root), is_lost, state })
     }
 
-    pub(crate) fn below(above: Arc<Self>, level: Closed, state: S) -> Arc<Self> {
+    pub(crate) fn below(above: Arc<Self>, level: ClosedLevel, state: S) -> Arc<Self> {
         let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
         Arc::new(Self { above: Some(above), level, root: None, is_lost, state })
     }
 
     /// The way down by names to this level: its start, and the levels on it.
-    pub(crate) fn way_down(&self) -> Option<(Start<'_>, impl Iterator<Item = Closed>)> {
+    pub(crate) fn path_by_names(
+        &self,
+    ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
         let mut levels: Vec<_> =
             iter::successors(Some(self), |level| level.above.as_deref()).collect();
         let root = levels.pop()?;
-        let start = Start { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
+        let start = OpenLevel { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
         Some((start, levels.into_iter().rev().map(|level| level.level)))
     }
 
@@ -78,15 +80,15 @@ impl<S> Drop for SharedLevel<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Closed, SharedLevel};
-    use crate::cursor::path::Bounds;
+    use super::{ClosedLevel, SharedLevel};
+    use crate::cursor::path::PathBounds;
     use crate::sync::Arc;
     use rustix::io::Errno;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
     use std::thread;
 
-    fn level() -> Closed {
-        Closed { bounds: Bounds::default(), identity: Err(Errno::NOENT) }
+    fn level() -> ClosedLevel {
+        ClosedLevel { bounds: PathBounds::default(), identity: Err(Errno::NOENT) }
     }
 
     fn root() -> Arc<SharedLevel<()>> {
@@ -140,7 +142,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "opens a file")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
         let levels = (0..20_000).fold(root(), |above, _| below(above));
-        assert_eq!(levels.way_down().unwrap().1.count(), 20_000);
+        assert_eq!(levels.path_by_names().unwrap().1.count(), 20_000);
         thread::Builder::new()
             .stack_size(64 * 1024)
             .spawn(|| drop(levels))

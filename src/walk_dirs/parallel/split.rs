@@ -3,7 +3,7 @@
 
 use super::work_queue::Others;
 use crate::cursor::raw_open;
-use crate::cursor::way_back::Closed;
+use crate::cursor::reopen::ClosedLevel;
 use crate::sync::Arc;
 use crate::walk_dirs::shared_level::SharedLevel;
 use crate::walk_dirs::traversal::{Todo, Traversal};
@@ -35,15 +35,15 @@ impl<S: Clone> Traversal<S> {
         // at each of them again for every directory would take time quadratic in the depth.
         let shallowest = self.names_from(self.choices.pending.split_until);
         let split_until = match &shallowest {
-            Some((index, _)) => self.descent.levels()[*index].left.names_at,
+            Some((index, _)) => self.cursor.levels()[*index].remaining.names_at,
             None => self.choices.pending.len(),
         };
         self.choices.pending.split_until = split_until;
         // Roots first: each is a whole tree, and takes no descriptor.
-        if self.descent.has_roots() {
+        if self.cursor.has_roots() {
             let root_state = self.root_state.clone(); // first: if it panics, nothing is lost
-            if let Some(descent) = self.descent.split_off_roots(threads, shallowest.is_some()) {
-                return Some(Self { descent, ..self.without_work(root_state) });
+            if let Some(cursor) = self.cursor.split_off_roots(threads, shallowest.is_some()) {
+                return Some(Self { cursor, ..self.without_work(root_state) });
             }
         }
         self.split_off_names(shallowest?, threads)
@@ -57,11 +57,11 @@ impl<S: Clone> Traversal<S> {
         threads: usize,
     ) -> Option<Self> {
         // The shallowest level has the most below it. If it is closed there is no descriptor to duplicate.
-        let levels = self.descent.levels();
+        let levels = self.cursor.levels();
         let is_closed = levels[shallowest.0].open_dir().is_none();
         let (index, names) = if is_closed {
-            let open = self.descent.shallowest_open().unwrap_or(levels.len() - 1);
-            self.names_from(levels[open].left.names_at)?
+            let open = self.cursor.shallowest_open_index().unwrap_or(levels.len() - 1);
+            self.names_from(levels[open].remaining.names_at)?
         } else {
             shallowest
         };
@@ -82,15 +82,15 @@ impl<S: Clone> Traversal<S> {
             return None;
         }
         let (visit, state, root_state) =
-            (level.left.visit, level.left.state.clone(), self.root_state.clone());
-        let left = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
-        let mut descent = self.descent.split_off_level(index, left)?;
+            (level.remaining.visit, level.remaining.state.clone(), self.root_state.clone());
+        let remaining = Todo { visit, names_at: 0, next_at: 0, shared: None, state };
+        let mut cursor = self.cursor.split_off_level(index, remaining)?;
         // From now on the second visit belongs to whoever is done last, here or there.
         if self.second_visits {
-            descent.left_mut().shared = Some(self.share_levels(index)?);
+            cursor.remaining_mut().shared = Some(self.share_levels(index)?);
         }
-        self.descent.left_at_mut(index).next_at = end; // last: if `clone` panics, nothing is lost
-        let mut part = Self { descent, ..self.without_work(root_state) };
+        self.cursor.remaining_at_mut(index).next_at = end; // last: if `clone` panics, nothing is lost
+        let mut part = Self { cursor, ..self.without_work(root_state) };
         part.choices.pending = self.choices.pending.copy(names.start..end);
         Some(part)
     }
@@ -98,12 +98,13 @@ impl<S: Clone> Traversal<S> {
     /// The shallowest level with pending names at or after `at`, and their range. Skips levels without names, of which a
     /// chain with second visits has many.
     fn names_from(&self, mut at: usize) -> Option<(usize, Range<usize>)> {
-        let levels = self.descent.levels();
+        let levels = self.cursor.levels();
         while at < self.choices.pending.len() {
-            let below = levels.partition_point(|level| level.left.names_at <= at);
-            let end =
-                levels.get(below).map_or(self.choices.pending.len(), |level| level.left.names_at);
-            let next_at = levels[below - 1].left.next_at;
+            let below = levels.partition_point(|level| level.remaining.names_at <= at);
+            let end = levels
+                .get(below)
+                .map_or(self.choices.pending.len(), |level| level.remaining.names_at);
+            let next_at = levels[below - 1].remaining.next_at;
             if next_at < end {
                 return Some((below - 1, next_at..end));
             }
@@ -116,17 +117,17 @@ impl<S: Clone> Traversal<S> {
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
         // The levels above a shared one are shared too. Each must be shared before anything below it is split off: the other
         // thread may be done with that at once.
-        let first =
-            self.descent.levels()[..=index].partition_point(|level| level.left.shared.is_some());
+        let first = self.cursor.levels()[..=index]
+            .partition_point(|level| level.remaining.shared.is_some());
         for at in first..=index {
-            let levels = self.descent.levels();
-            let above = at.checked_sub(1).and_then(|above| levels[above].left.shared.clone());
+            let levels = self.cursor.levels();
+            let above = at.checked_sub(1).and_then(|above| levels[above].remaining.shared.clone());
             let level = &levels[at];
             let (closed, state) = (
-                Closed { bounds: level.bounds, identity: level.identity()? },
-                level.left.state.clone(),
+                ClosedLevel { bounds: level.bounds, identity: level.identity()? },
+                level.remaining.state.clone(),
             );
-            self.descent.left_at_mut(at).shared = Some(match above {
+            self.cursor.remaining_at_mut(at).shared = Some(match above {
                 Some(above) => SharedLevel::below(above, closed, state),
                 None => SharedLevel::root(
                     fcntl_dupfd_cloexec(level.open_dir()?, 0).ok()?,
@@ -135,7 +136,7 @@ impl<S: Clone> Traversal<S> {
                 ),
             });
         }
-        self.descent.levels()[index].left.shared.clone()
+        self.cursor.levels()[index].remaining.shared.clone()
     }
 }
 
@@ -180,12 +181,12 @@ mod tests {
         while let Some(mut dir) = walk.next().unwrap() {
             dir.read_into(&mut listing).unwrap();
             let traversal = &mut walk.lender.traversal;
-            if traversal.descent.top().bounds.depth < levels {
+            if traversal.cursor.top().bounds.depth < levels {
                 continue;
             }
             while let Some(part) = traversal.split_off(1) {
                 parts.count += 1;
-                parts.longest = parts.longest.max(part.descent.path().len());
+                parts.longest = parts.longest.max(part.cursor.path().len());
             }
             check(traversal);
         }
@@ -199,9 +200,9 @@ mod tests {
         const LEVELS: usize = 100;
         let parts = split_comb(LEVELS, "m", false, |traversal| {
             let (searched_from, levels) =
-                (traversal.choices.pending.split_until, traversal.descent.levels());
+                (traversal.choices.pending.split_until, traversal.cursor.levels());
             let searched =
-                levels.iter().filter(|level| level.left.names_at >= searched_from).count();
+                levels.iter().filter(|level| level.remaining.names_at >= searched_from).count();
             assert!(
                 levels.len() > LEVELS && searched <= 1,
                 "{searched} of {} levels",

@@ -2,7 +2,7 @@
 //! not know how a part is split off, nor when a thread starts.
 
 use super::work_queue::Others;
-use crate::cursor::until_ok;
+use crate::cursor::skip_errors;
 use crate::error::Error;
 use crate::walk_dirs::dir::Dir;
 use crate::walk_dirs::lender::Lender;
@@ -47,7 +47,8 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// As [`WalkDirs::next_ok`](crate::WalkDirs::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        until_ok(|| self.lender.advance(Some(&self.others)), on_error).then(|| self.lender.lend())
+        skip_errors(|| self.lender.advance(Some(&self.others)), on_error)
+            .then(|| self.lender.lend())
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] of another thread still lends its
@@ -97,7 +98,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     pub(crate) fn leave(self) {
         let Self { lender, others, .. } = self;
         // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
-        if lender.traversal.descent.is_done() {
+        if lender.traversal.cursor.is_done() {
             drop(lender); // before it leaves: the state's destructor may panic
         } else {
             others.push(lender.traversal);

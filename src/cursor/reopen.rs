@@ -13,7 +13,7 @@
 
 use super::identity::{FileId, Identity};
 use super::links::Links;
-use super::path::{Bounds, TreePath};
+use super::path::{PathBounds, TreePath};
 use super::raw_open;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -21,30 +21,30 @@ use std::ffi::CString;
 
 /// A level whose descriptor was closed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Closed {
-    pub(crate) bounds: Bounds,
+pub(crate) struct ClosedLevel {
+    pub(crate) bounds: PathBounds,
     /// How to know it again, or the error of `statx`.
     pub(crate) identity: Result<Identity, Errno>,
 }
 
 /// An open directory to begin at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Start<'a> {
+pub(crate) struct OpenLevel<'a> {
     pub(crate) dir: BorrowedFd<'a>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: PathBounds,
 }
 
 /// The level below the one to find.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Below<'a> {
-    Open(Start<'a>),
+pub(crate) enum LevelBelow<'a> {
+    Open(OpenLevel<'a>),
     /// And where a way by names to it broke, if one did.
-    Lost(Option<Broken>),
+    Lost(Option<DeadEnd>),
 }
 
 /// A name that leads elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Broken {
+pub(crate) struct DeadEnd {
     /// Where it ends in the path.
     end: usize,
     /// What the kernel answered there.
@@ -55,25 +55,25 @@ pub(crate) struct Broken {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotFound {
     pub(crate) errno: Errno,
-    pub(crate) broken: Option<Broken>,
+    pub(crate) dead_end: Option<DeadEnd>,
 }
 
 /// Opens a closed level. `by_names` returns where the way by names begins, and the levels from there to this one, unless there is no
 /// such way.
-pub(crate) fn find<'t, Way: IntoIterator<Item = Closed>>(
-    level: Closed,
-    below: Below<'_>,
+pub(crate) fn reopen<'t, Way: IntoIterator<Item = ClosedLevel>>(
+    level: ClosedLevel,
+    below: LevelBelow<'_>,
     path: &TreePath,
     links: &Links,
     same_mount: bool,
-    by_names: impl Fn() -> Option<(Start<'t>, Way)>,
+    by_names: impl Fn() -> Option<(OpenLevel<'t>, Way)>,
 ) -> Result<OwnedFd, NotFound> {
     let bounds = level.bounds;
-    let broken = if let Below::Lost(broken) = below { broken } else { None };
-    let identity = level.identity.map_err(|errno| NotFound { errno, broken })?;
+    let dead_end = if let LevelBelow::Lost(dead_end) = below { dead_end } else { None };
+    let identity = level.identity.map_err(|errno| NotFound { errno, dead_end })?;
     match below {
-        // Below a followed link, `..` is the parent of the link's target, not of the link.
-        Below::Open(start) if !links.is_between(bounds.depth, start.bounds.depth) => {
+        // LevelBelow a followed link, `..` is the parent of the link's target, not of the link.
+        LevelBelow::Open(start) if !links.is_between(bounds.depth, start.bounds.depth) => {
             let reached = raw_open::again_above(start.dir, start.bounds.depth - bounds.depth);
             if let Some(dir) =
                 reached.ok().filter(|dir| identity.confirm(dir.as_fd(), same_mount).is_ok())
@@ -83,33 +83,34 @@ pub(crate) fn find<'t, Way: IntoIterator<Item = Closed>>(
         }
         _ => {}
     }
-    if let Some(Broken { errno, .. }) = broken.filter(|broken| broken.end <= bounds.path_end) {
-        return Err(NotFound { errno, broken });
+    if let Some(DeadEnd { errno, .. }) = dead_end.filter(|dead_end| dead_end.end <= bounds.path_end)
+    {
+        return Err(NotFound { errno, dead_end });
     }
     let Some((start, levels)) = by_names() else {
-        return Err(NotFound { errno: Errno::NOENT, broken: None });
+        return Err(NotFound { errno: Errno::NOENT, dead_end: None });
     };
-    let mut way = WayDown {
+    let mut way = NameDescent {
         start: start.dir,
         reached: None,
         at: start.bounds.path_end,
         depth: start.bounds.depth,
     };
-    for Closed { bounds: passed, identity } in levels {
-        let gone = way.go_to(path.until(passed.path_end), links, bounds.path_end);
+    for ClosedLevel { bounds: passed, identity } in levels {
+        let gone = way.set_name(path.prefix(passed.path_end), links, bounds.path_end);
         let confirmed = gone.and_then(|()| identity?.confirm(way.dir(), same_mount));
         if let Err(errno) = confirmed {
-            let broken =
-                (!raw_open::lacks_descriptor(errno)).then_some(Broken { end: way.at, errno });
-            return Err(NotFound { errno, broken });
+            let dead_end =
+                (!raw_open::lacks_descriptor(errno)).then_some(DeadEnd { end: way.at, errno });
+            return Err(NotFound { errno, dead_end });
         }
     }
     let dir = way.reached.map_or_else(|| fcntl_dupfd_cloexec(start.dir, 0), Ok);
-    dir.map_err(|errno| NotFound { errno, broken: None })
+    dir.map_err(|errno| NotFound { errno, dead_end: None })
 }
 
 /// A directory on the way down by names.
-struct WayDown<'t> {
+struct NameDescent<'t> {
     start: BorrowedFd<'t>,
     /// `None` at the start.
     reached: Option<OwnedFd>,
@@ -118,7 +119,7 @@ struct WayDown<'t> {
     depth: usize,
 }
 
-impl WayDown<'_> {
+impl NameDescent<'_> {
     fn dir(&self) -> BorrowedFd<'_> {
         self.reached.as_ref().map_or(self.start, AsFd::as_fd)
     }
@@ -126,7 +127,7 @@ impl WayDown<'_> {
     /// Goes down to the level at `path`, through no symbolic links but those that the walk followed, which must lead where they
     /// led before. Opens the `goal`, whose path ends there, for reading. After an error, `at` is the end of the name that leads
     /// elsewhere.
-    fn go_to(&mut self, path: &[u8], links: &Links, goal: usize) -> Result<(), Errno> {
+    fn set_name(&mut self, path: &[u8], links: &Links, goal: usize) -> Result<(), Errno> {
         while self.at < path.len() {
             let begin = self.at + usize::from(path[self.at] == b'/');
             let end = path[begin..]
