@@ -1,5 +1,6 @@
-//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and knows which mount it is on. They do not know where in the
-//! tree it is.
+//! `Identity`, `FileId`, `Mount`: how a walk recognises a directory, and which mount it is on.
+//!
+//! They do not know where in the tree a directory is.
 
 use crate::file_system::FileSystem;
 use rustix::fd::BorrowedFd;
@@ -9,7 +10,7 @@ use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 use std::thread;
 use std::time::Duration;
 
-/// Device and inode number. On file systems that keep numbers unique, no two directories have the same while both exist.
+/// A device and an inode number. Two directories that exist at the same time differ in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: (u32, u32),
@@ -26,29 +27,30 @@ impl FileId {
     }
 }
 
-/// By this the walk recognises a directory after closing its descriptor. A file system may give its inode number to another
-/// directory at once, so the birth time is part of it where it is fixed: nobody can set that.
+/// The facts by which the walk recognises a directory whose descriptor was closed. A file system may give the inode number
+/// to another directory at once, so the birth time is part of the identity where no user can change it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     id: FileId,
-    /// Since 1970. `None` where the file system has none, as on /proc, or [does not fix it](has_fixed_births), as overlay.
+    /// The time since 1970. `None` if the file system has no birth time, like /proc, or
+    /// [can change it](has_fixed_births), like overlay.
     birth: Option<Duration>,
     mount: Mount,
 }
 
 impl Identity {
-    /// The identity of a directory that is still open, and is about to be closed or shared.
+    /// Returns the identity of a directory that is still open, and is about to be closed or shared.
     ///
-    /// As long as the clock may stamp its birth again, the directory could be replaced by a twin of the same inode number and
-    /// birth, so this [waits](wait_past) until the clock is past it: until the next tick.
+    /// While the clock can stamp the same birth time again, another process can replace the directory by a twin with the
+    /// same inode number and birth time. So this [waits](wait_past) until the next tick of the clock.
     pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         let now = query(dir)?;
         let is_unique = |birth: &Duration| has_fixed_births(dir) && wait_past(*birth, read_clock);
         Ok(Self { birth: now.birth.filter(is_unique), ..now })
     }
 
-    /// `ENOENT` if `dir` is another directory. The mount counts under `same_mount`: a mount over a directory can have the same
-    /// root.
+    /// Returns `ENOENT` if `dir` is another directory. The mount counts under `same_mount` only: a mount over a directory
+    /// can have the same root.
     pub(crate) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
         let now = query(dir)?;
         let is_same = now.id == self.id
@@ -58,14 +60,13 @@ impl Identity {
     }
 }
 
-/// Waits until no birth can be stamped like this one. `false` where a clock is refused, so nothing tells.
+/// Waits until no directory can get this birth time any more. Returns `false` if a filter refuses to tell the time.
 ///
-/// Births are stamped by the coarse clock, which stands still between two ticks. From Linux 6.13 on a stamp can be finer and
-/// later than that clock, but none is earlier than one given before. So a stamp comes again only until the coarse clock is past
-/// it.
+/// The kernel stamps births by the coarse clock, which stands still between two ticks. From Linux 6.13 on, a stamp can be
+/// finer and later than that clock, but never earlier than a previous one. So a stamp can repeat only until the coarse
+/// clock is past it.
 ///
-/// A birth that even the fine clock has not reached is older than the last time that the clock was set back. It is not waited
-/// for.
+/// A birth later than the fine clock was stamped before the clock was set back. It is not waited for.
 fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) -> bool {
     while let (Some(coarse), Some(fine)) =
         (read_clock(ClockId::RealtimeCoarse), read_clock(ClockId::Realtime))
@@ -78,16 +79,16 @@ fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) 
     false
 }
 
-/// Since 1970. `None` where there is no vDSO, and a seccomp filter refuses to tell the time.
+/// Returns the time since 1970, or `None` if there is no vDSO and a seccomp filter refuses the call.
 fn read_clock(clock: ClockId) -> Option<Duration> {
     clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
 }
 
-/// Whether the file system stamps a directory's birth by this machine's clock and never changes it. Overlayfs changes it when it
-/// copies the directory up. A server tells what it likes: Samba can take it from the time of the last change.
+/// Returns `true` if the file system stamps a birth by the clock of this machine and never changes it. Overlayfs changes
+/// it when it copies the directory up. A server can send anything: Samba can send the time of the last change.
 ///
-/// These are trusted, and no others: one too many would lose directories that nobody has moved, while one too few loses only
-/// the defence against another directory with the freed inode number. vfat and exfat need none: they count their numbers up.
+/// Trusting one file system too many loses directories that were not moved. Trusting one too few only loses the defence
+/// against another directory with the freed inode number. vfat and exfat count their numbers up, so they need no such defence.
 #[cold]
 fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
     let trusted =
@@ -95,7 +96,7 @@ fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
     FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
 }
 
-/// A mount: its number, or before Linux 5.8 that of its device, which bind mounts of one file system share.
+/// A mount: its number or, before Linux 5.8, the number of its device, which bind mounts of one file system share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mount {
     Id(u64),
@@ -108,12 +109,12 @@ impl Mount {
     }
 }
 
-/// Queries all of it, by one system call.
+/// Queries the identity by one system call.
 #[cold]
 fn query(dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
-    let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
+    let mask = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
     let (device, ino, birth, mount) = match retry_on_intr(|| {
-        statx(dir, c"", AtFlags::EMPTY_PATH, wanted)
+        statx(dir, c"", AtFlags::EMPTY_PATH, mask)
     }) {
         Ok(stat) => {
             let has = |field: StatxFlags| stat.stx_mask & field.bits() != 0;
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
-    fn a_birth_is_waited_for_until_the_clock_is_past_it() {
+    fn wait_lasts_until_the_clock_is_past_a_birth() {
         let now = || read_clock(ClockId::RealtimeCoarse).unwrap();
         let birth = now();
         assert!(wait_past(birth, read_clock) && now() > birth);
@@ -152,14 +153,14 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "queries the kernel")]
-    fn a_birth_in_the_future_is_not_waited_for() {
+    fn birth_in_the_future_is_not_waited_for() {
         let birth = read_clock(ClockId::Realtime).unwrap() + Duration::from_secs(60);
         assert!(wait_past(birth, read_clock));
     }
 
     /// At HZ=100 the coarse clock stands still for 10 ms, and may lag by up to 20. Births are stamped by it, or by the fine one.
     #[test]
-    fn a_birth_is_waited_for_while_a_clock_that_lags_by_two_ticks_may_stamp_it_again() {
+    fn wait_outlasts_a_clock_that_lags_by_two_ticks() {
         const TICK: u64 = 10;
         let coarse = |now: u64| (now / TICK - 1) * TICK;
         for (made, age) in [100, 101, 105, 109]
@@ -186,9 +187,9 @@ mod tests {
         }
     }
 
-    /// From the first call on, or from a later one.
+    /// The clock is refused from the first call on, or from a later one.
     #[test]
-    fn a_birth_proves_nothing_where_a_clock_is_refused() {
+    fn birth_proves_nothing_without_a_clock() {
         for answers in 0..4 {
             let remaining = Cell::new(answers);
             let read_clock =

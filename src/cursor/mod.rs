@@ -483,7 +483,7 @@ impl<T> Cursor<T> {
         let Level { bounds, end_marker, .. } = stack.levels()[index];
         let dir = stack.levels()[index].open_dir()?;
         let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
-        let links = links.copy_prefix(bounds.depth);
+        let links = links.copy_to_depth(bounds.depth);
         let mut part = Self {
             opener: *opener,
             links,

@@ -1,77 +1,81 @@
-//! `TreePath`: the path of the name that a thread went to last. `PathBounds`: which part of it is that of a level. They do not know
-//! whether anything is open, nor whether the path still leads there.
+//! `TreePath`: the path of the name that the cursor is at. `PathBounds`: the part of the path that belongs to a level.
+//!
+//! They do not know whether a directory is open, nor whether the path still leads to it.
 
 use crate::error::Error;
 use std::io;
 
+/// The path of the name that was set last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreePath {
-    /// With a NUL. Empty before the first root.
+    /// The path and a NUL. Empty before the first root.
     bytes: Vec<u8>,
-    /// How long the path of the root is.
-    root: usize,
+    /// The length of the root's path.
+    root_len: usize,
     /// Whether the root was opened by that path.
     leads_to_root: bool,
-    /// Where the name begins that was gone down to last.
+    /// The offset of the last component of the path.
     name_start: usize,
 }
 
 impl TreePath {
-    /// The path of a root, and whether it was opened by that.
+    /// Sets the path to a root.
     pub(crate) fn begin(&mut self, root: &[u8], leads_to_root: bool) {
         self.bytes.clear();
         self.bytes.extend_from_slice(root);
         self.bytes.push(0);
-        (self.root, self.leads_to_root, self.name_start) = (root.len(), leads_to_root, 0);
+        self.root_len = root.len();
+        self.leads_to_root = leads_to_root;
+        self.name_start = 0;
     }
 
-    /// Whether it leads from the current directory to the root.
+    /// Returns `true` if the root was opened by its path.
     pub(crate) fn leads_to_root(&self) -> bool {
         self.leads_to_root
     }
 
-    /// With its NUL.
+    /// Returns the path with its NUL.
     #[inline]
     pub(crate) fn as_bytes_with_nul(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Without it.
+    /// Returns the path without its NUL.
     #[inline]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len()]
     }
 
-    /// What comes after the path of the root, and after the slash between the two.
+    /// Returns the path relative to the root.
     #[inline]
     pub(crate) fn relative_to_root(&self) -> &[u8] {
-        let path = &self.as_bytes()[self.root..];
+        let path = &self.as_bytes()[self.root_len..];
         path.strip_prefix(b"/").unwrap_or(path)
     }
 
-    /// The first `end` bytes: the path of the level that ends there.
+    /// Returns the path of the level whose path ends at `end`.
     pub(crate) fn prefix(&self, end: usize) -> &[u8] {
         &self.bytes[..end]
     }
 
-    /// How long the path of the root is, with which it begins.
+    /// Returns the length of the root's path.
     pub(crate) fn root_len(&self) -> usize {
-        self.root
+        self.root_len
     }
 
-    /// The bounds of the directory of this depth whose name was [gone down to](Self::set_name) last.
+    /// Returns the bounds of the directory whose name was set last.
     #[inline]
     pub(crate) fn bounds(&self, depth: usize) -> PathBounds {
         PathBounds { depth, name_start: self.name_start, path_end: self.len() }
     }
 
-    /// Where it ends.
+    /// Returns the length without the NUL.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.bytes.len().saturating_sub(1) // before the first root there is no NUL
     }
 
-    /// Goes down to `name`, which has its NUL, from the level whose path ends at `end`.
+    /// Appends `name`, which has its NUL, to the path of the level that ends at `end`.
     #[inline]
     pub(crate) fn set_name(&mut self, end: usize, name: &[u8]) {
         self.bytes.truncate(end);
@@ -82,15 +86,15 @@ impl TreePath {
         self.bytes.extend_from_slice(name);
     }
 
-    /// Goes up to the level whose path ends at `end`.
+    /// Cuts the path down to the level whose path ends at `end`.
     pub(crate) fn truncate_to(&mut self, end: usize) {
         self.bytes.truncate(end);
         self.bytes.push(0);
     }
 
-    /// The path that ends at `end`, for another thread.
+    /// Returns a copy of the path that ends at `end`, for another thread.
     pub(crate) fn copy_prefix(&self, end: usize) -> Self {
-        const NEXT_NAME: usize = 1 + 255; // or entering the first child would take twice the memory once more
+        const NEXT_NAME: usize = 1 + 255; // otherwise the first child would double the memory
         let mut path = Self { bytes: Vec::with_capacity(end + 1 + NEXT_NAME), ..*self };
         path.bytes.extend_from_slice(self.prefix(end));
         path.bytes.push(0);
@@ -98,24 +102,24 @@ impl TreePath {
     }
 }
 
-/// Where a level is in the tree, and in the path of what is below it.
+/// The position of a level in the tree, and in the paths of its contents.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathBounds {
     pub(crate) depth: usize,
-    /// Where its name begins in the path.
+    /// The offset at which the name begins.
     pub(crate) name_start: usize,
-    /// Where its path ends.
+    /// The offset at which the path ends.
     pub(crate) path_end: usize,
 }
 
 impl PathBounds {
-    /// Its path. `path` is its own, or that of a directory below it.
+    /// Returns the path of the level. `path` is the path of the level, or of a directory below it.
     #[inline]
     pub(crate) fn path<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         &path[..self.path_end]
     }
 
-    /// An error that belongs to it. `path` is as for [`path`](Self::path).
+    /// Makes an error of the level. `path` is the same as for [`path`](Self::path).
     #[cold]
     pub(crate) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> Error {
         Error::new(self.path(path), self.depth, cause)
@@ -127,7 +131,7 @@ mod tests {
     use super::TreePath;
 
     #[test]
-    fn goes_down_and_up_by_names() {
+    fn names_are_appended_and_cut_off() {
         for (root, a, b) in [
             ("/", "/a", "/a/bc"),
             ("", "a", "a/bc"),

@@ -1,15 +1,20 @@
-//! How the walk finds a level again after closing its descriptor: [`find`]. It does not know what is left to do at a level, nor which
-//! other levels are open.
+//! [`reopen`]: finds a level again after its descriptor was closed.
 //!
-//! It goes up by `..` from the level below. If that does not lead there, it goes down by names: from the deepest open level above it,
-//! or, where the last thread at a shared level goes on above its own base, from the root. Either way it accepts a directory only if
-//! that has the [`Identity`] noted when the level was closed or shared, because others can move directories meanwhile.
+//! It does not know what remains to do at a level, nor which other levels are open.
 //!
-//! Above a lost level there is no descriptor for `..` to begin at, so only names are left. Once a name has led elsewhere, neither
-//! that name nor one below it is tried again. So the number of system calls on the way back grows in proportion to the depth,
-//! whatever was moved.
+//! ```text
+//! 1. by `..`, from the level below, if that is open and no followed link lies between
+//! 2. by names, from the deepest open level above; for a shared level, from the root
+//! ```
 //!
-//! `..` does not lead back through a followed link, so each level right above one that was closed takes a way by names.
+//! Either way it accepts a directory only if the [`Identity`] is the one noted when the level was closed or shared,
+//! because another process can move directories meanwhile.
+//!
+//! Above a lost level there is no descriptor for `..`, so only names remain. Once a name has led to another directory,
+//! neither that name nor a name below it is tried again: it is a dead end. So the number of system calls grows in
+//! proportion to the depth, whatever was moved.
+//!
+//! Below a followed link, `..` is the parent of the link's target. So a level above the link is found by names only.
 
 use super::identity::{FileId, Identity};
 use super::links::Links;
@@ -23,121 +28,120 @@ use std::ffi::CString;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClosedLevel {
     pub(crate) bounds: PathBounds,
-    /// How to know it again, or the error of `statx`.
+    /// The identity by which the walk recognises it, or the error of `statx`.
     pub(crate) identity: Result<Identity, Errno>,
 }
 
-/// An open directory to begin at.
+/// A level whose descriptor is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenLevel<'a> {
     pub(crate) dir: BorrowedFd<'a>,
     pub(crate) bounds: PathBounds,
 }
 
-/// The level below the one to find.
+/// The level below the one to reopen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LevelBelow<'a> {
     Open(OpenLevel<'a>),
-    /// And where a way by names to it broke, if one did.
+    /// The level is lost. If it was searched for by names, the name at which the search failed.
     Lost(Option<DeadEnd>),
 }
 
-/// A name that leads elsewhere.
+/// A name on the path that leads to another directory, or to none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeadEnd {
-    /// Where it ends in the path.
-    end: usize,
-    /// What the kernel answered there.
+    /// The offset at which the name ends in the path.
+    name_end: usize,
+    /// The answer of the kernel.
     errno: Errno,
 }
 
-/// Why a level is lost.
+/// The reason why a level is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotFound {
     pub(crate) errno: Errno,
     pub(crate) dead_end: Option<DeadEnd>,
 }
 
-/// Opens a closed level. `by_names` returns where the way by names begins, and the levels from there to this one, unless there is no
-/// such way.
-pub(crate) fn reopen<'t, Way: IntoIterator<Item = ClosedLevel>>(
+/// Reopens a closed level. `by_names` returns the open level to start from and the closed levels from there down to this
+/// one, or `None` if no level above is open.
+pub(crate) fn reopen<'t, Levels: IntoIterator<Item = ClosedLevel>>(
     level: ClosedLevel,
     below: LevelBelow<'_>,
     path: &TreePath,
     links: &Links,
     same_mount: bool,
-    by_names: impl Fn() -> Option<(OpenLevel<'t>, Way)>,
+    by_names: impl Fn() -> Option<(OpenLevel<'t>, Levels)>,
 ) -> Result<OwnedFd, NotFound> {
     let bounds = level.bounds;
     let dead_end = if let LevelBelow::Lost(dead_end) = below { dead_end } else { None };
     let identity = level.identity.map_err(|errno| NotFound { errno, dead_end })?;
     match below {
-        // LevelBelow a followed link, `..` is the parent of the link's target, not of the link.
         LevelBelow::Open(start) if !links.is_between(bounds.depth, start.bounds.depth) => {
-            let reached = raw_open::again_above(start.dir, start.bounds.depth - bounds.depth);
-            if let Some(dir) =
-                reached.ok().filter(|dir| identity.confirm(dir.as_fd(), same_mount).is_ok())
-            {
+            let above = raw_open::again_above(start.dir, start.bounds.depth - bounds.depth);
+            let is_same = |dir: &OwnedFd| identity.confirm(dir.as_fd(), same_mount).is_ok();
+            if let Some(dir) = above.ok().filter(is_same) {
                 return Ok(dir);
             }
         }
         _ => {}
     }
-    if let Some(DeadEnd { errno, .. }) = dead_end.filter(|dead_end| dead_end.end <= bounds.path_end)
-    {
+    if let Some(DeadEnd { errno, .. }) = dead_end.filter(|name| name.name_end <= bounds.path_end) {
         return Err(NotFound { errno, dead_end });
     }
     let Some((start, levels)) = by_names() else {
         return Err(NotFound { errno: Errno::NOENT, dead_end: None });
     };
-    let mut way = NameDescent {
+    let mut descent = NameDescent {
         start: start.dir,
-        reached: None,
-        at: start.bounds.path_end,
+        opened: None,
+        path_end: start.bounds.path_end,
         depth: start.bounds.depth,
     };
     for ClosedLevel { bounds: passed, identity } in levels {
-        let gone = way.set_name(path.prefix(passed.path_end), links, bounds.path_end);
-        let confirmed = gone.and_then(|()| identity?.confirm(way.dir(), same_mount));
+        let descended = descent.descend_to(path.prefix(passed.path_end), links, bounds.path_end);
+        let confirmed = descended.and_then(|()| identity?.confirm(descent.dir(), same_mount));
         if let Err(errno) = confirmed {
+            let name_end = descent.path_end;
             let dead_end =
-                (!raw_open::lacks_descriptor(errno)).then_some(DeadEnd { end: way.at, errno });
+                (!raw_open::lacks_descriptor(errno)).then_some(DeadEnd { name_end, errno });
             return Err(NotFound { errno, dead_end });
         }
     }
-    let dir = way.reached.map_or_else(|| fcntl_dupfd_cloexec(start.dir, 0), Ok);
+    let dir = descent.opened.map_or_else(|| fcntl_dupfd_cloexec(start.dir, 0), Ok);
     dir.map_err(|errno| NotFound { errno, dead_end: None })
 }
 
-/// A directory on the way down by names.
+/// A directory on the path, reached name by name.
 struct NameDescent<'t> {
     start: BorrowedFd<'t>,
-    /// `None` at the start.
-    reached: Option<OwnedFd>,
-    /// Where its path ends.
-    at: usize,
+    /// The current directory. `None` at the start.
+    opened: Option<OwnedFd>,
+    /// The offset at which the path of the current directory ends.
+    path_end: usize,
     depth: usize,
 }
 
 impl NameDescent<'_> {
     fn dir(&self) -> BorrowedFd<'_> {
-        self.reached.as_ref().map_or(self.start, AsFd::as_fd)
+        self.opened.as_ref().map_or(self.start, AsFd::as_fd)
     }
 
-    /// Goes down to the level at `path`, through no symbolic links but those that the walk followed, which must lead where they
-    /// led before. Opens the `goal`, whose path ends there, for reading. After an error, `at` is the end of the name that leads
-    /// elsewhere.
-    fn set_name(&mut self, path: &[u8], links: &Links, goal: usize) -> Result<(), Errno> {
-        while self.at < path.len() {
-            let begin = self.at + usize::from(path[self.at] == b'/');
-            let end = path[begin..]
-                .iter()
-                .position(|byte| *byte == b'/')
-                .map_or(path.len(), |slash| begin + slash);
-            let name = CString::new(&path[begin..end]).map_err(|_| Errno::INVAL)?;
-            (self.at, self.depth) = (end, self.depth + 1);
-            self.reached = Some(match links.target(self.depth) {
-                None if end == goal => raw_open::again_at(self.dir(), &name, raw_open::NOFOLLOW)?,
+    /// Opens each directory down to the level at `path`. It refuses symbolic links, except those that the walk followed,
+    /// which must lead to the same target again. The directory whose path ends at `goal_end` is opened for reading. After
+    /// an error, `path_end` is the end of the name that caused the error.
+    fn descend_to(&mut self, path: &[u8], links: &Links, goal_end: usize) -> Result<(), Errno> {
+        while self.path_end < path.len() {
+            let name_start = self.path_end + usize::from(path[self.path_end] == b'/');
+            let slash = path[name_start..].iter().position(|byte| *byte == b'/');
+            let name_end = slash.map_or(path.len(), |slash| name_start + slash);
+            let name = CString::new(&path[name_start..name_end]).map_err(|_| Errno::INVAL)?;
+            self.path_end = name_end;
+            self.depth += 1;
+            self.opened = Some(match links.target(self.depth) {
+                None if name_end == goal_end => {
+                    raw_open::again_at(self.dir(), &name, raw_open::NOFOLLOW)?
+                }
                 None => raw_open::path_at(self.dir(), &name, raw_open::NOFOLLOW)?,
                 Some(target) => {
                     let dir = raw_open::again_at(self.dir(), &name, raw_open::DIRECTORY)?;

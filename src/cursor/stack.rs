@@ -1,16 +1,17 @@
-//! `Stack`, `Level`: the levels on the way from the root to the current directory that have something to do.
+//! `Stack`, `Level`: the levels on the path from the root to the current directory.
+//!
+//! The stack opens nothing, and does not know what remains to do at a level.
 //!
 //! ```text
 //! levels   /usr     share    doc      python3   examples
 //!          open     closed   closed   open      open
-//!          base                                 top, the current directory
+//!          bottom                               top, the current directory
 //! ```
 //!
-//! The shallowest level is the base. When as many levels are open as may be, the shallowest open one between the base and the top
-//! is closed. The walk comes back to a closed level when it has nothing left to do below it. If it does not find the level, that level is lost: this thread
-//! does nothing more there, and goes up past it. A shared level that this thread leaves to others is lost to it in the same way.
-//!
-//! The stack opens nothing, and does not know what is left to do at a level.
+//! When as many levels are open as the walk may hold, the stack closes the shallowest open one between the bottom and
+//! the top. The walk reopens a closed level when nothing remains to do below it. A level that cannot be found again is
+//! lost: this thread does nothing more there, and returns to the level above it. A shared level that this thread leaves
+//! to the other threads is lost to this thread in the same way.
 
 use super::identity::Identity;
 use super::options::MIN_OPEN;
@@ -20,32 +21,34 @@ use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
+/// A stack of levels, from the bottom to the top.
 pub(crate) struct Stack<T> {
-    /// The base first, the top last.
     levels: Vec<Level<T>>,
-    /// How many of them are open.
-    open: usize,
-    /// How many may be open. Less than the caller's `max_open` once the system has refused a descriptor.
+    /// The number of open levels.
+    open_count: usize,
+    /// The number of levels that may be open. It falls below the caller's `max_open` once the system has refused a
+    /// descriptor.
     limit: usize,
-    /// Of the levels before this one, only the base is open.
+    /// All levels before this index are closed, except the first.
     closed_end_index: usize,
 }
 
+/// A directory on the path from the root to the current directory.
 pub(crate) struct Level<T> {
-    /// Private, so only the stack changes it, and counts.
+    /// Private, because the stack counts open levels whenever it changes.
     state: LevelState,
     pub(crate) bounds: PathBounds,
     pub(crate) end_marker: EndMarker,
-    /// What is left to do there. Only a `WalkDirs` or a `Walk` knows what that is.
+    /// What remains to do there, which only a `WalkDirs` or a `Walk` understands.
     pub(crate) remaining: T,
 }
 
-/// What the walk has of a level.
+/// The state of a level's descriptor.
 pub(crate) enum LevelState {
     Open(OwnedFd),
-    /// How to know it again, or the error of `statx`.
+    /// The identity by which the walk recognises it, or the error of `statx`.
     Closed(Result<Identity, Errno>),
-    /// This thread does not come back to it: it was not found, or is left to the other threads there.
+    /// It was not found again, or this thread has left it to the other threads there.
     Lost(Option<DeadEnd>),
 }
 
@@ -70,14 +73,14 @@ impl<T> Level<T> {
         self.open_dir().expect("BUG: the level is not open")
     }
 
-    /// For its visit.
+    /// Returns the descriptor of an open level, and what remains to do there.
     #[inline]
     pub(crate) fn dir_and_remaining(&mut self) -> (BorrowedFd<'_>, &mut T) {
         let LevelState::Open(dir) = &self.state else { panic!("BUG: the level is not open") };
         (dir.as_fd(), &mut self.remaining)
     }
 
-    /// The identity of a level that is not lost: noted when it was closed, or now.
+    /// Returns the identity of a level that is open or closed.
     pub(crate) fn identity(&self) -> Option<Result<Identity, Errno>> {
         match &self.state {
             LevelState::Open(dir) => Some(Identity::note(dir.as_fd())),
@@ -86,7 +89,7 @@ impl<T> Level<T> {
         }
     }
 
-    /// What the way back to the level above can begin at.
+    /// Returns what a search for the level above can start from.
     pub(crate) fn below(&self) -> LevelBelow<'_> {
         match &self.state {
             LevelState::Open(dir) => {
@@ -105,13 +108,15 @@ impl<T> Level<T> {
 
 impl<T> Stack<T> {
     pub(crate) const fn new(limit: usize) -> Self {
-        Self { levels: Vec::new(), open: 0, limit, closed_end_index: 0 }
+        Self { levels: Vec::new(), open_count: 0, limit, closed_end_index: 0 }
     }
 
-    /// The memory stays. A state may panic when it is dropped: that comes last.
+    /// Removes all levels and keeps the memory.
     pub(crate) fn clear(&mut self, limit: usize) {
-        (self.open, self.limit, self.closed_end_index) = (0, limit, 0);
-        self.levels.clear();
+        self.open_count = 0;
+        self.limit = limit;
+        self.closed_end_index = 0;
+        self.levels.clear(); // last: a caller's state may panic when it is dropped
     }
 
     #[inline]
@@ -136,11 +141,11 @@ impl<T> Stack<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, level: Level<T>) {
-        self.open += usize::from(level.is_open());
+        self.open_count += usize::from(level.is_open());
         self.levels.push(level);
     }
 
-    /// The child that is open as `dir` takes the place of the top, and inherits what is left there.
+    /// Replaces the top by its child, which is open as `dir`. The child inherits what remains.
     #[inline]
     pub(crate) fn replace_top(
         &mut self,
@@ -149,49 +154,52 @@ impl<T> Stack<T> {
         end_marker: EndMarker,
     ) -> &mut T {
         let top = self.levels.last_mut().expect("BUG: there is no level");
-        self.open += usize::from(!top.is_open());
-        (top.state, top.bounds, top.end_marker) = (LevelState::Open(dir), bounds, end_marker);
+        self.open_count += usize::from(!top.is_open());
+        top.state = LevelState::Open(dir);
+        top.bounds = bounds;
+        top.end_marker = end_marker;
         &mut top.remaining
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Level<T> {
         let level = self.levels.pop().expect("BUG: there is no level");
-        self.open -= usize::from(level.is_open());
+        self.open_count -= usize::from(level.is_open());
         self.closed_end_index = self.closed_end_index.min(self.levels.len().saturating_sub(1));
         level
     }
 
-    /// Makes `level`, which is above the base, the new base.
+    /// Inserts `level` below all others: it is above the bottom in the tree.
     pub(crate) fn insert_bottom(&mut self, level: Level<T>) {
-        self.open += usize::from(level.is_open());
+        self.open_count += usize::from(level.is_open());
         self.closed_end_index = 0;
         self.levels.insert(0, level);
     }
 
-    /// Whether as many levels are open as may be.
+    /// Returns `true` if no further level may be opened.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.open >= self.limit
+        self.open_count >= self.limit
     }
 
-    /// The system has refused a descriptor: gives one back, and makes do with fewer from now on. Returns whether it could.
+    /// Closes a level and lowers the limit, because the system has refused a descriptor. Returns `false` if no level
+    /// can be closed.
     pub(crate) fn lower_limit(&mut self) -> bool {
         let is_closed = self.close_shallowest();
-        self.limit = (self.open + 1).max(MIN_OPEN);
+        self.limit = (self.open_count + 1).max(MIN_OPEN);
         is_closed
     }
 
-    /// The shallowest open level that the walk may close, or share: neither the base nor the top.
+    /// Returns the index of the shallowest open level between the bottom and the top.
     pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
         let top = self.levels.len().checked_sub(1)?;
         (self.closed_end_index.max(1)..top).find(|index| self.levels[*index].is_open())
     }
 
-    /// Closes the first level that may be closed. Returns whether there was one.
+    /// Closes the shallowest open level between the bottom and the top. Returns `false` if there is none.
     #[cold]
     pub(crate) fn close_shallowest(&mut self) -> bool {
-        // Before it is closed, as this needs its descriptor. An error of `statx` is reported when the walk comes back.
+        // The identity first: it needs the descriptor. An error of `statx` is reported when the level is reopened.
         let first = self
             .shallowest_open_index()
             .and_then(|index| Some((index, self.levels[index].identity()?)));
@@ -201,13 +209,13 @@ impl<T> Stack<T> {
         true
     }
 
-    /// Whether the level right above the top is closed.
+    /// Returns `true` if the level right above the top is closed.
     #[inline]
     pub(crate) fn is_level_above_closed(&self) -> bool {
         matches!(self.levels[..], [.., Level { state: LevelState::Closed(_), .. }, _])
     }
 
-    /// The closed level right above the top.
+    /// Returns the level right above the top if that level is closed.
     pub(crate) fn closed_level_above(&self) -> Option<ClosedLevel> {
         let [.., Level { state: LevelState::Closed(identity), bounds, .. }, _] = &self.levels[..]
         else {
@@ -216,8 +224,8 @@ impl<T> Stack<T> {
         Some(ClosedLevel { bounds: *bounds, identity: *identity })
     }
 
-    /// The way down by names to the level right above the top: its start, which is the deepest open level above that, and the
-    /// levels on it. `None` if there is no such level.
+    /// Returns how to reach the level right above the top by names: the deepest open level above that level, and the
+    /// closed levels from there on. Returns `None` if no level above is open.
     pub(crate) fn path_by_names(
         &self,
     ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
@@ -231,12 +239,12 @@ impl<T> Stack<T> {
         Some((start, above[at + 1..].iter().chain([goal]).map(closed)))
     }
 
-    /// The level right above the top is open again.
+    /// Notes that the level right above the top has been reopened.
     pub(crate) fn reopen_level_above(&mut self, dir: OwnedFd) {
         self.set(self.levels.len() - 2, LevelState::Open(dir));
     }
 
-    /// The level right above the top cannot be found. Returns what is left to do there and at the top.
+    /// Notes that the level right above the top is lost. Returns what remains there and at the top.
     pub(crate) fn lose_level_above(&mut self, dead_end: Option<DeadEnd>) -> [&mut T; 2] {
         self.set(self.levels.len() - 2, LevelState::Lost(dead_end));
         let [.., above, top] = &mut self.levels[..] else {
@@ -245,25 +253,25 @@ impl<T> Stack<T> {
         [&mut above.remaining, &mut top.remaining]
     }
 
-    /// The top is left to the other threads there, or one of them did not find it.
+    /// Notes that the top is lost to this thread.
     pub(crate) fn lose_top(&mut self) {
         self.set(self.levels.len() - 1, LevelState::Lost(None));
     }
 
     fn set(&mut self, index: usize, state: LevelState) {
         let level = &mut self.levels[index];
-        self.open -= usize::from(level.is_open());
+        self.open_count -= usize::from(level.is_open());
         level.state = state;
-        self.open += usize::from(level.is_open());
+        self.open_count += usize::from(level.is_open());
         self.closed_end_index = self.closed_end_index.min(index);
     }
 
-    /// What holds between two steps. A tree may have any number of levels, so it looks at all of them only if they are few.
+    /// Asserts what holds between two steps. All levels are checked only while there are few of them.
     pub(crate) fn check(&self) {
         let levels = &self.levels[..];
         let few = levels.len() <= 64;
         assert!(
-            !few || self.open == levels.iter().filter(|level| level.is_open()).count(),
+            !few || self.open_count == levels.iter().filter(|level| level.is_open()).count(),
             "open levels are miscounted"
         );
         assert!(
@@ -292,7 +300,7 @@ mod tests {
     use std::fs::File;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// An open base, a closed level, and an open top.
+    /// Returns a stack with an open bottom, a closed level and an open top.
     fn stack() -> Stack<()> {
         let mut stack = Stack::new(32);
         for depth in 0..3 {
@@ -301,19 +309,20 @@ mod tests {
             stack.push(Level::new(dir, bounds, EndMarker::NONE, ()));
         }
         stack.levels[1].state = LevelState::Closed(Err(Errno::NOENT));
-        (stack.open, stack.closed_end_index) = (2, 2);
+        (stack.open_count, stack.closed_end_index) = (2, 2);
         stack
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "opens a file")]
-    fn what_does_not_hold_is_noticed() {
+    fn check_notices_each_broken_invariant() {
         stack().check();
         let changes: [fn(&mut Stack<()>); 5] = [
-            |stack| stack.open = 3,
+            |stack| stack.open_count = 3,
             |stack| stack.closed_end_index = 3,
             |stack| {
-                (stack.levels[2].state, stack.open) = (LevelState::Closed(Err(Errno::NOENT)), 1)
+                (stack.levels[2].state, stack.open_count) =
+                    (LevelState::Closed(Err(Errno::NOENT)), 1)
             },
             |stack| stack.levels[1].bounds.depth = 2,
             |stack| stack.levels[1].bounds.path_end = 3,
