@@ -27,8 +27,9 @@ impl FileId {
     }
 }
 
-/// The facts by which the walk recognises a directory whose descriptor was closed. A file system may give the inode number
-/// to another directory at once, so the birth time is part of the identity where no user can change it.
+/// The facts by which the walk recognises a directory whose descriptor was closed. A file system
+/// may give the inode number to another directory at once, so the birth time is part of the
+/// identity where no user can change it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     id: FileId,
@@ -41,16 +42,17 @@ pub(crate) struct Identity {
 impl Identity {
     /// Returns the identity of a directory that is still open, and is about to be closed or shared.
     ///
-    /// While the clock can stamp the same birth time again, another process can replace the directory by a twin with the
-    /// same inode number and birth time. So this [waits](wait_past) until the next tick of the clock.
+    /// While the clock can stamp the same birth time again, another process can replace the
+    /// directory by a twin with the same inode number and birth time. So this [waits](wait_past)
+    /// until the next tick of the clock.
     pub(crate) fn note(dir: BorrowedFd<'_>) -> Result<Self, Errno> {
         let now = query(dir)?;
         let is_unique = |birth: &Duration| has_fixed_births(dir) && wait_past(*birth, read_clock);
         Ok(Self { birth: now.birth.filter(is_unique), ..now })
     }
 
-    /// Returns `ENOENT` if `dir` is another directory. The mount counts under `same_mount` only: a mount over a directory
-    /// can have the same root.
+    /// Returns `ENOENT` if `dir` is another directory. The mount counts under `same_mount` only: a
+    /// mount over a directory can have the same root.
     pub(crate) fn confirm(&self, dir: BorrowedFd<'_>, same_mount: bool) -> Result<(), Errno> {
         let now = query(dir)?;
         let is_same = now.id == self.id
@@ -60,13 +62,15 @@ impl Identity {
     }
 }
 
-/// Waits until no directory can get this birth time any more. Returns `false` if a filter refuses to tell the time.
+/// Waits until no directory can get this birth time any more. Returns `false` if a filter refuses
+/// to tell the time.
 ///
-/// The kernel stamps births by the coarse clock, which stands still between two ticks. From Linux 6.13 on, a stamp can be
-/// finer and later than that clock, but never earlier than a previous one. So a stamp can repeat only until the coarse
-/// clock is past it.
+/// The kernel stamps births by the coarse clock, which stands still between two ticks. From Linux
+/// 6.13 on, a stamp can be finer and later than that clock, but never earlier than a previous one.
+/// So a stamp can repeat only until the coarse clock is past it.
 ///
-/// A birth later than the fine clock was stamped before the clock was set back. It is not waited for.
+/// A birth later than the fine clock was stamped before the clock was set back. It is not waited
+/// for.
 fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) -> bool {
     while let (Some(coarse), Some(fine)) =
         (read_clock(ClockId::RealtimeCoarse), read_clock(ClockId::Realtime))
@@ -79,16 +83,19 @@ fn wait_past(birth: Duration, read_clock: impl Fn(ClockId) -> Option<Duration>) 
     false
 }
 
-/// Returns the time since 1970, or `None` if there is no vDSO and a seccomp filter refuses the call.
+/// Returns the time since 1970, or `None` if there is no vDSO and a seccomp filter refuses the
+/// call.
 fn read_clock(clock: ClockId) -> Option<Duration> {
     clock_gettime_dynamic(DynamicClockId::Known(clock)).ok()?.try_into().ok()
 }
 
-/// Returns `true` if the file system stamps a birth by the clock of this machine and never changes it. Overlayfs changes
-/// it when it copies the directory up. A server can send anything: Samba can send the time of the last change.
+/// Returns `true` if the file system stamps a birth by the clock of this machine and never changes
+/// it. Overlayfs changes it when it copies the directory up. A server can send anything: Samba can
+/// send the time of the last change.
 ///
-/// Trusting one file system too many loses directories that were not moved. Trusting one too few only loses the defence
-/// against another directory with the freed inode number. vfat and exfat count their numbers up, so they need no such defence.
+/// Trusting one file system too many loses directories that were not moved. Trusting one too few
+/// only loses the defence against another directory with the freed inode number. vfat and exfat
+/// count their numbers up, so they need no such defence.
 #[cold]
 fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
     let trusted =
@@ -96,7 +103,8 @@ fn has_fixed_births(dir: BorrowedFd<'_>) -> bool {
     FileSystem::of(dir).is_ok_and(|file_system| trusted.contains(&file_system))
 }
 
-/// A mount: its number or, before Linux 5.8, the number of its device, which bind mounts of one file system share.
+/// A mount: its number or, before Linux 5.8, the number of its device, which bind mounts of one
+/// file system share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mount {
     Id(u64),
@@ -158,7 +166,8 @@ mod tests {
         assert!(wait_past(birth, read_clock));
     }
 
-    /// At HZ=100 the coarse clock stands still for 10 ms, and may lag by up to 20. Births are stamped by it, or by the fine one.
+    /// At HZ=100 the coarse clock stands still for 10 ms, and may lag by up to 20. Births are
+    /// stamped by it, or by the fine one.
     #[test]
     fn wait_outlasts_a_clock_that_lags_by_two_ticks() {
         const TICK: u64 = 10;

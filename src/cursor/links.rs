@@ -10,10 +10,11 @@ use rustix::io::Errno;
 /// The followed links on the path. Empty in a walk that follows none.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    /// The links on the path of the current directory. Deeper links may remain from earlier directories.
+    /// The links on the path of the current directory. Deeper links may remain from earlier
+    /// directories.
     followed: Vec<Followed>,
-    /// The directory that was queried last and its ancestors, indexed by depth. Each with its mount, because a directory
-    /// that is mounted twice has two chains of ancestors.
+    /// The directory that was queried last and its ancestors, indexed by depth. Each with its
+    /// mount, because a directory that is mounted twice has two chains of ancestors.
     ancestors: Vec<(FileId, Mount)>,
 }
 
@@ -50,13 +51,14 @@ impl Links {
         self.followed.is_empty()
     }
 
-    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link. LevelBelow a followed link, `dir` can
-    /// be an ancestor of that link.
+    /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link.
+    /// LevelBelow a followed link, `dir` can be an ancestor of that link.
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
         self.remove_from(depth);
         let Some(link) = self.followed.last() else { return Ok(()) };
-        // Between the link's target and `dir` there is no link, so only the ancestors of the link can be `dir` again.
+        // Between the link's target and `dir` there is no link, so only the ancestors of the link
+        // can be `dir` again.
         refuse(&self.ancestors[..link.depth], FileId::of(dir)?)
     }
 
@@ -64,7 +66,8 @@ impl Links {
     fn remove_from(&mut self, depth: usize) {
         let kept = self.followed.partition_point(|link| link.depth < depth);
         if let Some(link) = self.followed.get(kept) {
-            // The walk may reach the same directory at the same depth without this link. It has other ancestors then.
+            // The walk may reach the same directory at the same depth without this link. It has
+            // other ancestors then.
             self.ancestors.truncate(link.depth);
             self.followed.truncate(kept);
         }
@@ -91,7 +94,8 @@ impl Links {
         Some(self.followed[at].target)
     }
 
-    /// Notes that the walk follows a link in `dir`, which has this depth, to `target`. Refuses a loop.
+    /// Notes that the walk follows a link in `dir`, which has this depth, to `target`. Refuses a
+    /// loop.
     pub(crate) fn follow(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -106,8 +110,9 @@ impl Links {
         Ok(())
     }
 
-    /// Queries the ancestors of `dir`, which has this depth. Opens `..` until an ancestor is known already, or is the
-    /// target of the last link, or the root. The ancestors of that link are known.
+    /// Queries the ancestors of `dir`, which has this depth. Opens `..` until an ancestor is known
+    /// already, or is the target of the last link, or the root. The ancestors of that link are
+    /// known.
     fn query_ancestors(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Errno> {
         let end = self.followed.last().map_or(0, |link| link.depth);
         let mut found = Vec::new();

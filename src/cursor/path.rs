@@ -1,4 +1,5 @@
-//! `TreePath`: the path of the name that the cursor is at. `PathBounds`: the part of the path that belongs to a level.
+//! `TreePath`: the path of the name that the cursor is at. `PathBounds`: the part of the path that
+//! belongs to a level.
 //!
 //! They do not know whether a directory is open, nor whether the path still leads to it.
 

@@ -7,14 +7,15 @@
 //! 2. by names, from the deepest open level above; for a shared level, from the root
 //! ```
 //!
-//! Either way it accepts a directory only if the [`Identity`] is the one noted when the level was closed or shared,
-//! because another process can move directories meanwhile.
+//! Either way it accepts a directory only if the [`Identity`] is the one noted when the level was
+//! closed or shared, because another process can move directories meanwhile.
 //!
-//! Above a lost level there is no descriptor for `..`, so only names remain. Once a name has led to another directory,
-//! neither that name nor a name below it is tried again: it is a dead end. So the number of system calls grows in
-//! proportion to the depth, whatever was moved.
+//! Above a lost level there is no descriptor for `..`, so only names remain. Once a name has led to
+//! another directory, neither that name nor a name below it is tried again: it is a dead end. So
+//! the number of system calls grows in proportion to the depth, whatever was moved.
 //!
-//! Below a followed link, `..` is the parent of the link's target. So a level above the link is found by names only.
+//! Below a followed link, `..` is the parent of the link's target. So a level above the link is
+//! found by names only.
 
 use super::identity::{FileId, Identity};
 use super::links::Links;
@@ -63,8 +64,8 @@ pub(crate) struct NotFound {
     pub(crate) dead_end: Option<DeadEnd>,
 }
 
-/// Reopens a closed level. `by_names` returns the open level to start from and the closed levels from there down to this
-/// one, or `None` if no level above is open.
+/// Reopens a closed level. `by_names` returns the open level to start from and the closed levels
+/// from there down to this one, or `None` if no level above is open.
 pub(crate) fn reopen<'t, Levels: IntoIterator<Item = ClosedLevel>>(
     level: ClosedLevel,
     below: LevelBelow<'_>,
@@ -127,9 +128,10 @@ impl NameDescent<'_> {
         self.opened.as_ref().map_or(self.start, AsFd::as_fd)
     }
 
-    /// Opens each directory down to the level at `path`. It refuses symbolic links, except those that the walk followed,
-    /// which must lead to the same target again. The directory whose path ends at `goal_end` is opened for reading. After
-    /// an error, `path_end` is the end of the name that caused the error.
+    /// Opens each directory down to the level at `path`. It refuses symbolic links, except those
+    /// that the walk followed, which must lead to the same target again. The directory whose path
+    /// ends at `goal_end` is opened for reading. After an error, `path_end` is the end of the name
+    /// that caused the error.
     fn descend_to(&mut self, path: &[u8], links: &Links, goal_end: usize) -> Result<(), Errno> {
         while self.path_end < path.len() {
             let name_start = self.path_end + usize::from(path[self.path_end] == b'/');

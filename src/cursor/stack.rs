@@ -8,10 +8,11 @@
 //!          bottom                               top, the current directory
 //! ```
 //!
-//! When as many levels are open as the walk may hold, the stack closes the shallowest open one between the bottom and
-//! the top. The walk reopens a closed level when nothing remains to do below it. A level that cannot be found again is
-//! lost: this thread does nothing more there, and returns to the level above it. A shared level that this thread leaves
-//! to the other threads is lost to this thread in the same way.
+//! When as many levels are open as the walk may hold, the stack closes the shallowest open one
+//! between the bottom and the top. The walk reopens a closed level when nothing remains to do below
+//! it. A level that cannot be found again is lost: this thread does nothing more there, and returns
+//! to the level above it. A shared level that this thread leaves to the other threads is lost to
+//! this thread in the same way.
 
 use super::identity::Identity;
 use super::options::MIN_OPEN;
@@ -26,8 +27,8 @@ pub(crate) struct Stack<T> {
     levels: Vec<Level<T>>,
     /// The number of open levels.
     open_count: usize,
-    /// The number of levels that may be open. It falls below the caller's `max_open` once the system has refused a
-    /// descriptor.
+    /// The number of levels that may be open. It falls below the caller's `max_open` once the
+    /// system has refused a descriptor.
     limit: usize,
     /// All levels before this index are closed, except the first.
     closed_end_index: usize,
@@ -182,8 +183,8 @@ impl<T> Stack<T> {
         self.open_count >= self.limit
     }
 
-    /// Closes a level and lowers the limit, because the system has refused a descriptor. Returns `false` if no level
-    /// can be closed.
+    /// Closes a level and lowers the limit, because the system has refused a descriptor. Returns
+    /// `false` if no level can be closed.
     pub(crate) fn lower_limit(&mut self) -> bool {
         let is_closed = self.close_shallowest();
         self.limit = (self.open_count + 1).max(MIN_OPEN);
@@ -196,10 +197,12 @@ impl<T> Stack<T> {
         (self.closed_end_index.max(1)..top).find(|index| self.levels[*index].is_open())
     }
 
-    /// Closes the shallowest open level between the bottom and the top. Returns `false` if there is none.
+    /// Closes the shallowest open level between the bottom and the top. Returns `false` if there is
+    /// none.
     #[cold]
     pub(crate) fn close_shallowest(&mut self) -> bool {
-        // The identity first: it needs the descriptor. An error of `statx` is reported when the level is reopened.
+        // The identity first: it needs the descriptor. An error of `statx` is reported when the
+        // level is reopened.
         let first = self
             .shallowest_open_index()
             .and_then(|index| Some((index, self.levels[index].identity()?)));
@@ -224,8 +227,8 @@ impl<T> Stack<T> {
         Some(ClosedLevel { bounds: *bounds, identity: *identity })
     }
 
-    /// Returns how to reach the level right above the top by names: the deepest open level above that level, and the
-    /// closed levels from there on. Returns `None` if no level above is open.
+    /// Returns how to reach the level right above the top by names: the deepest open level above
+    /// that level, and the closed levels from there on. Returns `None` if no level above is open.
     pub(crate) fn path_by_names(
         &self,
     ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
@@ -266,7 +269,8 @@ impl<T> Stack<T> {
         self.closed_end_index = self.closed_end_index.min(index);
     }
 
-    /// Asserts what holds between two steps. All levels are checked only while there are few of them.
+    /// Asserts what holds between two steps. All levels are checked only while there are few of
+    /// them.
     pub(crate) fn check(&self) {
         let levels = &self.levels[..];
         let few = levels.len() <= 64;
