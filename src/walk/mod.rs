@@ -1,15 +1,18 @@
-//! `Walk`, `WalkOptions`, `walk`: every entry of a tree in one loop, each right before what is below it.
+//! `Walk`, `WalkOptions`, `walk`: the entries of a tree in one loop, each directory right before
+//! its contents.
+//!
+//! It does not know how a directory is opened, nor how a closed level is found again.
 //!
 //! ```text
-//! stack     levels with entries left       /usr             share          doc
-//! listing   their entries, in one memory   bin | lib share  doc | man      adduser | apt bash
-//!                                          lent  left       lent  left     lent      left
-//! path      of the entry lent last         /usr/share/doc/adduser
+//! stack     levels with remaining entries   /usr               share          doc
+//! listing   their entries, in one memory    bin | lib share    doc | man      adduser | apt bash
+//!                                           yielded remaining
+//! path      of the entry yielded last       /usr/share/doc/adduser
 //! ```
 //!
-//! A directory is read whole, behind the entries of those above it. A level without entries left is not kept: its last child takes
-//! its place, as in a [`WalkDirs`](crate::WalkDirs). If it must stay, because the level above is closed, it has given up its entries. The steps through the tree are those of the walk: see [`cursor`](crate::cursor). It does not know how a
-//! directory is opened, nor how a closed level is found again.
+//! A directory is read whole, behind the entries of the levels above it. A level without remaining
+//! entries is not kept: its last child replaces it. A level that must stay, because the level above
+//! is closed, gives up its entries.
 
 mod read_ahead;
 mod walk_entry;
@@ -34,31 +37,32 @@ use std::iter::{self, FusedIterator};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Reads the tree at `path` in one loop, with the default options.
+/// Walks the tree at `path`, entry by entry, with the default options.
 ///
 /// ```
-/// let mut tree = lendir::walk("/sys/class")?;
-/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-///     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
+/// let mut walk = lendir::walk("/sys/class")?;
+/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
+///     println!("{:?}", entry.path()); // {:?} escapes control characters
 /// }
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// What [`WalkOptions::open`] can fail with. Its costs stand there too.
+/// Same as [`WalkOptions::open`].
 #[doc(alias("walkdir", "fts", "nftw", "find"))]
 pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
     Walk::options().open(path)
 }
 
-/// Every entry of a tree in one loop, each right before what is below it: the order of walkdir, `fts`, `find` and `tree`.
+/// An iterator over the entries of a directory tree. Each directory is yielded right before its
+/// contents, which is the order of walkdir, `fts` and `find`.
 ///
 /// ```
-/// let mut tree = lendir::walk("/sys/class")?;
-/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+/// let mut walk = lendir::walk("/sys/class")?;
+/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     if entry.name() == b".git" {
-///         entry.skip_subtree(); // do not go below it
+///         entry.skip_subtree();
 ///     } else if entry.name().ends_with(b".conf") {
 ///         println!("{:?}", entry.path());
 ///     }
@@ -66,63 +70,61 @@ pub fn walk(path: impl AsRef<Path>) -> Result<Walk, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// With options, it begins by [`Walk::options`].
+/// [`Walk::options`] configures a walk.
 ///
-/// It lends, and so it is no [`Iterator`], and there is no `for entry in tree`: instead of that, write the loop above, or go over
-/// what you make of each entry, by [`filter_map`](Self::filter_map) or [`paths`](Self::paths). An entry cannot be kept beyond the
-/// next call of `next`, so copy what you keep: `entry.path().to_owned()`.
+/// An entry is valid only until the next call to `next`, so there is no `for entry in walk`. Copy
+/// whatever you want to keep: `entry.path().to_owned()`. [`filter_map`](Self::filter_map) and
+/// [`paths`](Self::paths) return ordinary iterators.
 ///
-/// A value for each level, such as rules, an indent or a sum, goes into a `Vec` of yours that you cut to
-/// [`depth`](WalkEntry::depth): [recipes](crate::recipes#trees) do. For threads, for [second
-/// visits](crate::WalkDirsOptions::second_visits), and for what you do with a directory as a whole, there is [`WalkDirs`](crate::WalkDirs).
+/// For a value per level, such as rules or sums, keep a `Vec` and truncate it to the entry's
+/// [`depth`](WalkEntry::depth), as [recipes](crate::recipes) do. [`WalkDirs`](crate::WalkDirs)
+/// has threads, second visits, and calls on a directory as a whole.
 ///
 /// # Guarantees
 ///
-/// The same as a [`WalkDirs`](crate::WalkDirs#guarantees)'s, where they concern the tree: it never leaves the tree, unless you call
-/// [`follow`](WalkEntry::follow); unknown types are opened; errors end nothing; any depth; once each. And:
+/// - **Order.** A directory is yielded, then its contents, then the next entry of its parent.
+///   Entries of one directory are in the kernel's order, or in the order set by
+///   [`WalkOptions::order`]. The root is not an entry.
+/// - **An entry is yielded before its directory is opened**, except with
+///   [`read_ahead`](WalkOptions::read_ahead). So the caller can `chmod` it first.
+/// - **A directory is read whole before its first entry is yielded.** If reading fails midway, the
+///   error is reported first, and then the entries that were read before it are yielded.
+/// - **Everything else** is the same as for a [`WalkDirs`](crate::WalkDirs#guarantees): the walk
+///   never leaves the tree, errors do not end it, and the depth is not limited.
 ///
-/// - **Order.** After each entry comes at once what is below it, then the next one of its directory: in the kernel's order, or in
-///   that of [`WalkOptions::order`]. The root is no entry.
-/// - **The entry of a directory is lent before the directory is opened**, except with [`read_ahead`](WalkOptions::read_ahead): you
-///   can `chmod` it first. If it cannot be entered, the error comes right after its entry.
-/// - **A directory is read whole before its first entry comes.** If reading it fails midway, the error comes first, and then the
-///   entries that were read before it.
+/// # Performance
 ///
-/// # What it costs
+/// A directory takes 3 or 4 system calls, as in a [`WalkDirs`](crate::WalkDirs#performance).
+/// Neither an entry nor a directory allocates memory once the buffers have grown. Followed links,
+/// and levels that are found again by names, do.
 ///
-/// System calls as a [`WalkDirs`](crate::WalkDirs#what-it-costs): 3 or 4 for a directory. No allocation for an entry, and none for a
-/// directory once the memory has grown, except where you follow links or a level is found by names.
-///
-/// In memory: the path; for each level that has entries left 104 bytes, its descriptor, of which at most
-/// [`max_open`](WalkOptions::max_open) are open, and all of its entries and both dots, as in a [`Listing`]. Ten million files
-/// in one directory take some 500 MB, and [`find`](Self::find) returns none of them before all have been read. A
-/// [`WalkDirs`](crate::WalkDirs) reads such a directory in 32 KiB. Rarely, a level without entries left stays, and takes 104 bytes:
-/// where, as in a [`WalkDirs`](crate::WalkDirs#what-it-costs), the level above was closed early.
-/// [Following a link](WalkEntry::follow) takes memory for the directories above it.
+/// The walk keeps every entry of each directory on the current path in memory. Ten million files in
+/// one directory take about 500 MB, and none of them is yielded before all have been read. A
+/// [`WalkDirs`](crate::WalkDirs) reads such a directory in 32 KiB.
 #[doc(alias("walkdir", "fts", "nftw"))]
 #[must_use = "nothing is read before `next`"]
 pub struct Walk {
     cursor: Cursor<Remaining>,
-    /// The entries of all levels, those of each behind those of the level above.
+    /// The entries of all levels. The entries of a level come after the entries of the level above.
     listing: Listing,
-    /// Of the entry lent last, if there may be something below it.
+    /// The state of the entry yielded last, if the walk may descend into it.
     mark: Option<Mark>,
-    /// About the same entry.
+    /// What the caller requests for the same entry, and what queries told about it.
     feedback: Feedback,
     ahead: Option<ReadAhead>,
 }
 
-/// The entries of a level that are left.
+/// The remaining entries of a level.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remaining {
-    /// The first of them in the listing.
+    /// The index of the first of them in the listing.
     next: usize,
-    /// Where they end there.
+    /// The extent of the listing up to the last of them.
     end: Extent,
 }
 
 impl Remaining {
-    /// No entries, behind those of the levels above the last of `levels`.
+    /// Returns no entries, placed after the entries of the levels above the last of `levels`.
     #[inline]
     fn behind(levels: &[Level<Self>]) -> Self {
         let end = if let [.., above, _] = levels { above.remaining.end } else { Extent::default() };
@@ -131,33 +133,45 @@ impl Remaining {
 }
 
 impl Walk {
-    /// The default options. Change them, then begin the tree: `Walk::options().max_depth(2).open(path)`.
+    /// Returns the default options.
+    ///
+    /// ```
+    /// let mut walk = lendir::Walk::options().max_depth(2).open("/sys/class")?;
+    /// # assert!(walk.next()?.is_some());
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
     pub fn options() -> WalkOptions {
         WalkOptions::default()
     }
 
-    /// Goes on to the next entry and lends it. `None` when nothing is left. Never `while let Ok(Some(entry))`: it takes an
-    /// error for the end.
+    /// Returns the next entry, or `None` if no entry remains.
+    ///
+    /// Do not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the
+    /// first error. [`next_ok`](Self::next_ok) is the usual loop.
     ///
     /// # Errors
     ///
-    /// With the path concerned. The next call continues.
+    /// Each error has the path that it belongs to. The next call continues after it.
     ///
-    /// - Where a directory cannot be read, what [`Listing::read`] and [`Dir::next`](crate::Dir::next) can fail with. The entries
-    ///   that were read before it come next.
-    /// - What [`WalkDirs::next`](crate::WalkDirs::next) can fail with: where a directory cannot be opened, after its entry; where a
-    ///   level that was closed early cannot be found again; for a root of [`open_all`](WalkOptions::open_all).
+    /// - If a directory cannot be opened, the same as [`WalkDirs::next`](crate::WalkDirs::next).
+    ///   The error comes right after the entry of the directory.
+    /// - If a directory cannot be read, the same as [`Dir::next`](crate::Dir::next). The entries
+    ///   that were read before the error follow it.
+    /// - If a root of [`open_all`](WalkOptions::open_all) cannot be opened, the same as
+    ///   [`WalkOptions::open`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<WalkEntry<'_>>, Error> {
         Ok(if self.advance()? { Some(self.entry()) } else { None })
     }
 
-    /// The next entry, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the loop.
-    /// A `?` on a call of an entry would end it, so match instead:
+    /// Returns the next entry, or `None` if no entry remains. Calls `on_error` with each error
+    /// before that entry, and continues.
+    ///
+    /// A `?` on a call of an entry would end the loop at the first error, so match instead:
     ///
     /// ```
-    /// let mut tree = lendir::walk("/sys/class")?;
-    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    /// let mut walk = lendir::walk("/sys/class")?;
+    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     match entry.file_type() {
     ///         Ok(file_type) if file_type.is_dir() => println!("{:?}", entry.path()),
     ///         Ok(_) => {}
@@ -171,20 +185,20 @@ impl Walk {
         skip_errors(|| self.advance(), on_error).then(|| self.entry())
     }
 
-    /// The next entry that is `wanted`, or `None` when nothing is left. What it passes over can be
-    /// [skipped](WalkEntry::skip_subtree) in the closure.
+    /// Returns the next entry for which `wanted` returns `true`, or `None` if there is none. The
+    /// closure may [skip](WalkEntry::skip_subtree) what it rejects.
     ///
     /// ```
-    /// let mut tree = lendir::walk("/sys/class")?;
-    /// let net = tree.find(|entry| entry.name() == b"net")?.map(|entry| entry.path().to_owned());
+    /// let mut walk = lendir::walk("/sys/class")?;
+    /// let net = walk.find(|entry| entry.name() == b"net")?.map(|entry| entry.path().to_owned());
     /// # assert_eq!(net, Some("/sys/class/net".into()));
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// What [`next`](Self::next) can fail with. **With `?`, the first directory that may not be read ends the search of the
-    /// tree.** To report errors and go on, write the loop with [`next_ok`](Self::next_ok), and `break` at the entry.
+    /// Same as [`next`](Self::next). With `?`, the first directory that you have no permission to
+    /// read ends the search. To continue after errors, use [`next_ok`](Self::next_ok) and `break`.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -198,7 +212,8 @@ impl Walk {
         Ok(None)
     }
 
-    /// An iterator over what `f` makes of the entries, without those for which that is `None`. Errors are items.
+    /// Returns an iterator that calls `f` on each entry and yields the values for which `f` returns
+    /// `Some`. Errors are items too.
     ///
     /// ```
     /// let mut sources = lendir::walk(".")?.filter_map(|entry| {
@@ -211,7 +226,7 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// If the closure can fail too, put its error into the same place by `.map(|made| made.and_then(|made| made))`:
+    /// If the closure can fail, flatten the two results:
     ///
     /// ```
     /// let sizes = lendir::walk("src")?.filter_map(|entry| match entry.stat() {
@@ -223,7 +238,9 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// It costs what [`next`](Self::next) does, and has the same errors.
+    /// # Errors
+    ///
+    /// Same as [`next`](Self::next).
     #[doc(alias = "iter")]
     pub fn filter_map<T>(
         mut self,
@@ -240,7 +257,7 @@ impl Walk {
         .fuse()
     }
 
-    /// An iterator of owned paths, with the errors between them.
+    /// Returns an iterator over owned paths. Errors are items too.
     ///
     /// ```
     /// let mut paths: Vec<_> = lendir::walk("src")?.paths().collect::<Result<_, _>>()?;
@@ -250,7 +267,11 @@ impl Walk {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// It is `Send`, so rayon's `par_bridge` takes it. Costs: an allocation for each entry.
+    /// The iterator is `Send`, so it can be passed to `par_bridge` of rayon.
+    ///
+    /// # Performance
+    ///
+    /// Each entry takes one allocation.
     pub fn paths(self) -> impl FusedIterator<Item = Result<PathBuf, Error>> {
         self.filter_map(|entry| Some(entry.path().to_owned()))
     }
@@ -343,7 +364,8 @@ impl Walk {
         self.enter(child, Some(&content)).map(|()| true)
     }
 
-    /// Enters `child`, and reads it behind the entries of the levels above, unless its `content` was read ahead.
+    /// Enters `child`, and reads it behind the entries of the levels above, unless its `content`
+    /// was read ahead.
     #[inline(always)]
     fn enter(&mut self, child: Child, content: Option<&Content>) -> Result<(), Error> {
         let cursor = &mut self.cursor;
@@ -382,7 +404,8 @@ impl Walk {
         result.map_err(|error| cursor.error(error))
     }
 
-    /// Nothing is left in the current directory: goes up, or to the next root. Returns whether there is one.
+    /// Nothing is left in the current directory: goes up, or to the next root. Returns whether
+    /// there is one.
     #[inline(never)]
     fn ascend(&mut self) -> Result<bool, Error> {
         if self.cursor.levels().is_empty() {
@@ -406,7 +429,8 @@ impl Walk {
     }
 }
 
-/// The system has refused a descriptor: gives back some that are open ahead, in the end all. Returns whether there were any.
+/// The system has refused a descriptor: gives back some that are open ahead, in the end all.
+/// Returns whether there were any.
 #[cold]
 fn free_descriptor(ahead: &mut Option<ReadAhead>) -> bool {
     let is_lower = ahead.as_mut().map(ReadAhead::lower_limit);
@@ -426,15 +450,15 @@ impl fmt::Debug for Walk {
     }
 }
 
-/// How to read a tree, set before it begins. [`Walk::options`] has the defaults; each method takes the options, and returns
-/// them changed.
+/// How to read a tree, set before it begins. [`Walk::options`] has the defaults; each method takes
+/// the options, and returns them changed.
 ///
 /// ```
 /// use lendir::{Order, Walk};
 ///
 /// let options = Walk::options().max_depth(2).same_mount(true).order(Order::Bytes);
-/// let mut tree = options.open("/sys/class")?;
-/// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+/// let mut walk = options.open("/sys/class")?;
+/// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
 ///     assert!(entry.depth() <= 2);
 /// }
 /// # Ok::<(), lendir::Error>(())
@@ -455,8 +479,8 @@ impl Default for WalkOptions {
 }
 
 impl WalkOptions {
-    /// Stays on the mount of each root: the directory that a file system is mounted on is lent, and nothing below it. See
-    /// [`WalkDirsOptions::same_mount`](crate::WalkDirsOptions::same_mount).
+    /// Stays on the mount of each root: the directory that a file system is mounted on is lent, and
+    /// nothing below it. See [`WalkDirsOptions::same_mount`](crate::WalkDirsOptions::same_mount).
     #[doc(alias("xdev", "same_file_system"))]
     pub fn same_mount(mut self, yes: bool) -> Self {
         self.options.same_mount = yes;
@@ -470,28 +494,30 @@ impl WalkOptions {
         self
     }
 
-    /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one for the current directory, and
-    /// one for each level above that has entries left.
+    /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one
+    /// for the current directory, and one for each level above that has entries left.
     ///
-    /// [`WalkDirsOptions::max_open`](crate::WalkDirsOptions::max_open) says when it closes levels early, and how it finds them again.
-    /// If it does not find one, that is an error, and the entries left there do not come.
+    /// [`WalkDirsOptions::max_open`](crate::WalkDirsOptions::max_open) says when it closes levels
+    /// early, and how it finds them again. If it does not find one, that is an error, and the
+    /// entries left there do not come.
     pub fn max_open(mut self, descriptors: usize) -> Self {
         self.options.set_max_open(descriptors);
         self
     }
 
-    /// `max_depth(1)`: the root's entries and nothing below, in a `WalkDirs` and in a `walk`. `find -maxdepth` counts the
-    /// same. With 0, no entry comes.
+    /// `max_depth(1)`: the root's entries and nothing below, in a `WalkDirs` and in a `walk`.
+    /// `find -maxdepth` counts the same. With 0, no entry comes.
     pub fn max_depth(mut self, depth: usize) -> Self {
         self.options.max_depth = depth;
         self
     }
 
-    /// Sorts each directory. By default the entries come as the kernel gives them ([`Order::Unsorted`]).
+    /// Sorts each directory. By default the entries come as the kernel gives them
+    /// ([`Order::Unsorted`]).
     ///
     /// ```
-    /// let mut tree = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
-    /// let first = tree.next()?.expect("a module");
+    /// let mut walk = lendir::Walk::options().order(lendir::Order::Bytes).open("src")?;
+    /// let first = walk.next()?.expect("a module");
     /// assert_eq!((first.name(), first.is_last()), (&b"coming_from.md"[..], false));
     /// # Ok::<(), lendir::Error>(())
     /// ```
@@ -501,50 +527,59 @@ impl WalkOptions {
         self
     }
 
-    /// Opens and reads the directories that come next on so many more threads, in the same order. For calls that wait, for a server or
-    /// a cold disk: on warm caches it takes as long as without, and up to twice the processor time. 0, the default, is none. For a
-    /// server, pass as many as it answers at once.
+    /// Opens and reads the directories that come next on so many more threads, in the same order.
+    /// For calls that wait, for a server or a cold disk: on warm caches it takes as long as
+    /// without, and up to twice the processor time. 0, the default, is none. For a server, pass as
+    /// many as it answers at once.
     ///
     /// ```
     /// use lendir::{Order, Walk};
     ///
-    /// let mut tree = Walk::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
-    /// while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
+    /// let mut walk = Walk::options().order(Order::Path).read_ahead(16).open("/sys/class")?;
+    /// while let Some(entry) = walk.next_ok(|error| eprintln!("{error}")) {
     ///     println!("{:?}", entry.path()); // as without it
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// Order, entries and errors are the same as on one thread. What goes wrong ahead, the tree itself does again
-    /// when it comes there, so an error that happens once may never show. What changes, and only with this option:
+    /// Order, entries and errors are the same as on one thread. What goes wrong ahead, the tree
+    /// itself does again when it comes there, so an error that happens once may never show. What
+    /// changes, and only with this option:
     ///
-    /// - **A directory may be opened and read before its entry is lent.** A `chmod` before that helps only where it could not be
-    ///   opened. What your loop makes, removes or renames further on may come as it was before.
-    /// - **What you skip may have been read for nothing**, also what an entry of unknown type turns out to be.
-    /// - **No mount point is opened ahead**, so no automount is mounted for nothing. Without `openat2`, one may be, unless under
-    ///   [`same_mount`](Self::same_mount).
-    /// - **The threads** start when there is something for them. The calling thread starts some, and these start others: each with
-    ///   what the thread that starts it then is: its credentials, its mounts. They end with the tree, whose `drop` waits for the
-    ///   calls under way: where a server hangs, so does it.
-    /// - **It never leaves the tree**, just as without: each name is opened relative to the directory that it was read from, and links
-    ///   are refused. LevelBelow a [followed](WalkEntry::follow) link it reads ahead too.
+    /// - **A directory may be opened and read before its entry is lent.** A `chmod` before that
+    ///   helps only where it could not be opened. What your loop makes, removes or renames further
+    ///   on may come as it was before.
+    /// - **What you skip may have been read for nothing**, also what an entry of unknown type turns
+    ///   out to be.
+    /// - **No mount point is opened ahead**, so no automount is mounted for nothing. Without
+    ///   `openat2`, one may be, unless under [`same_mount`](Self::same_mount).
+    /// - **The threads** start when there is something for them. The calling thread starts some,
+    ///   and these start others: each with what the thread that starts it then is: its credentials,
+    ///   its mounts. They end with the tree, whose `drop` waits for the calls under way: where a
+    ///   server hangs, so does it.
+    /// - **It never leaves the tree**, just as without: each name is opened relative to the
+    ///   directory that it was read from, and links are refused. LevelBelow a
+    ///   [followed](WalkEntry::follow) link it reads ahead too.
     ///
-    /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst, some 4 MiB. When the system refuses
-    /// one, to the tree or to a thread, at least half of those ahead are closed, in the end all, and fewer are opened from then on. A
-    /// directory whose records take more than 256 KiB, with some 8,000 names, is left to the tree.
+    /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst,
+    /// some 4 MiB. When the system refuses one, to the tree or to a thread, at least half of those
+    /// ahead are closed, in the end all, and fewer are opened from then on. A directory whose
+    /// records take more than 256 KiB, with some 8,000 names, is left to the tree.
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self
     }
 
-    /// Begins the tree at `path`. The paths of the entries begin with `path`, as it is written here.
+    /// Begins the tree at `path`. The paths of the entries begin with `path`, as it is written
+    /// here.
     ///
     /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
     ///
     /// # Errors
     ///
-    /// What [`WalkDirsOptions::open`](crate::WalkDirsOptions::open) can fail with: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a file.
-    /// If the root may not be read, [`Walk::next`] returns the error.
+    /// What [`WalkDirsOptions::open`](crate::WalkDirsOptions::open) can fail with: `ENOENT` for
+    /// nothing or a dangling link, `ENOTDIR` for a file. If the root may not be read,
+    /// [`Walk::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
         let root = OpenDir::root(path, self.options.follow_root_links)
@@ -552,8 +587,9 @@ impl WalkOptions {
         Ok(self.begin(Roots::open(root), path))
     }
 
-    /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it: if it is missing, that is an
-    /// error of [`Walk::next`], with its path and depth 0. A path that is given twice is read twice.
+    /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it:
+    /// if it is missing, that is an error of [`Walk::next`], with its path and depth 0. A path that
+    /// is given twice is read twice.
     ///
     /// ```
     /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
@@ -568,8 +604,9 @@ impl WalkOptions {
         self.begin(Roots::at(paths), b"")
     }
 
-    /// Begins the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with paths that begin with `path`:
-    /// see [`WalkDirsOptions::from_fd`](crate::WalkDirsOptions::from_fd).
+    /// Begins the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with
+    /// paths that begin with `path`: see
+    /// [`WalkDirsOptions::from_fd`](crate::WalkDirsOptions::from_fd).
     pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk {
         self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
