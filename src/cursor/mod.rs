@@ -1,9 +1,14 @@
-//! `Cursor`: where a thread is in a tree, and its steps there: down to a name, back to a level that was closed, up, and on to the
-//! next root. It does not know what is left to do at a level, and in which order: `Traversal` and `Walk` do.
+//! `Cursor`: a position in a tree, and the steps from there: into a child, back to the level above,
+//! and on to the next root.
 //!
-//! A level is a directory, from the root to the current one, that has something left to do. The last child of a level takes its
-//! place, and the level's descriptor is closed as soon as that child is open: a chain of directories is one level, however long it
-//! is. The level right below a closed one stays, because `..` leads back from there.
+//! It does not know what remains to do at a level, nor in which order. Its user keeps that in the
+//! type parameter `T`.
+//!
+//! A level is a directory on the path from the root to the current directory. It stays while
+//! something remains to do there. The last child of a level replaces it, and the level's descriptor
+//! is closed as soon as that child is open. So a chain of directories is one level, however long
+//! the chain is. A level right below a closed one stays, because `..` leads from there to the
+//! closed one.
 
 pub(crate) mod identity;
 pub(crate) mod links;
@@ -35,23 +40,23 @@ use stack::{Level, LevelState, Stack};
 use std::ffi::CStr;
 use std::io;
 
-/// `T` is what is left to do at a level.
+/// A position in a tree. `T` is what remains to do at a level.
 pub(crate) struct Cursor<T> {
     options: Options,
     opener: Opener,
     roots: Roots,
-    /// Empty before the first root, and when nothing is left of one.
+    /// The levels. Empty before the first root, and after the last level of a root.
     stack: Stack<T>,
     links: Links,
     path: TreePath,
-    /// Why the directory entered last may not be read.
+    /// The reason why the directory that was entered last cannot be read.
     unreadable: Option<Errno>,
 }
 
-/// A directory in the current one, open and not yet entered. The path ends with its name.
+/// A child of the current directory, open and not yet entered. The path ends with its name.
 pub(crate) struct Child(OpenDir);
 
-/// What a visit of the current directory needs.
+/// The current directory, with what a visit needs.
 pub(crate) struct CurrentDir<'a, T> {
     pub(crate) dir: BorrowedFd<'a>,
     pub(crate) bounds: PathBounds,
@@ -64,7 +69,7 @@ pub(crate) struct CurrentDir<'a, T> {
 }
 
 impl<'a, T> CurrentDir<'a, T> {
-    /// Its entries, read into `buffer` from where its descriptor stands.
+    /// Returns the entries from the position of the descriptor on, to be read into `buffer`.
     #[inline(always)]
     pub(crate) fn entries(&self, buffer: &'a mut Buffer, phase: Phase) -> Entries<'a> {
         let Self { dir, bounds, path, .. } = *self;
@@ -73,8 +78,8 @@ impl<'a, T> CurrentDir<'a, T> {
         Entries { records: Records::new(dir, buffer.memory(), self.end_marker), phase, directory }
     }
 
-    /// The directory that its name is relative to: the one right above it, if that is a level and open; for a root that was opened
-    /// by its path, the current directory.
+    /// The directory that its name is relative to: the one right above it, if that is a level and
+    /// open; for a root that was opened by its path, the current directory.
     pub(crate) fn parent(&self) -> Option<BorrowedFd<'a>> {
         if self.bounds.depth == 0 {
             return self.path.leads_to_root().then_some(CWD);
@@ -85,7 +90,7 @@ impl<'a, T> CurrentDir<'a, T> {
 }
 
 impl<T> Cursor<T> {
-    /// No levels, and no roots.
+    /// Returns a cursor without levels and roots.
     pub(crate) fn new(options: Options) -> Self {
         Self {
             options,
@@ -98,14 +103,15 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Abandons what is left.
+    /// Removes all levels and roots.
     pub(crate) fn clear(&mut self) {
         self.roots = Roots::default();
         self.links.clear();
-        self.stack.clear(self.options.max_open); // last: if dropping what is left to do panics, nothing else is left
+        self.stack.clear(self.options.max_open); // last: a caller's state may panic when it is dropped
     }
 
-    /// Begins with these roots, where nothing is left. If the first is open already, `path` is its path.
+    /// Sets the roots of a cursor that has none. If the first root is open already, `path` is its
+    /// path.
     pub(crate) fn begin(&mut self, roots: Roots, path: &[u8]) {
         self.path.begin(path, roots.is_by_path);
         self.roots = roots;
@@ -116,36 +122,37 @@ impl<T> Cursor<T> {
         &self.options
     }
 
-    /// Of the directory or the name that was gone to last.
+    /// Returns the path of the directory or name that was set last.
     #[inline]
     pub(crate) fn path(&self) -> &TreePath {
         &self.path
     }
 
-    /// From the root, or where another thread split off this part, down to the current directory.
+    /// Returns the levels from the bottom to the current directory. The bottom is the root, or the
+    /// level at which another thread split off this part.
     #[inline]
     pub(crate) fn levels(&self) -> &[Level<T>] {
         self.stack.levels()
     }
 
-    /// The current directory.
+    /// Returns the level of the current directory.
     #[inline]
     pub(crate) fn top(&self) -> &Level<T> {
         self.stack.top()
     }
 
-    /// What is left to do in the current directory.
+    /// Returns what remains to do in the current directory.
     #[inline]
     pub(crate) fn remaining_mut(&mut self) -> &mut T {
         &mut self.stack.top_mut().remaining
     }
 
-    /// What is left to do at one of the [`levels`](Self::levels).
+    /// Returns what remains to do at one of the [`levels`](Self::levels).
     pub(crate) fn remaining_at_mut(&mut self, index: usize) -> &mut T {
         &mut self.stack.levels_mut()[index].remaining
     }
 
-    /// Whether the maximum depth allows to enter a directory in the current one, to read it.
+    /// Returns `true` if the maximum depth allows reading a child of the current directory.
     #[inline]
     pub(crate) fn can_descend(&self) -> bool {
         self.stack.top().bounds.depth + 1 < self.options.max_depth
@@ -159,7 +166,7 @@ impl<T> Cursor<T> {
         self.roots.is_empty() && self.stack.levels().is_empty()
     }
 
-    /// For a visit of the current directory.
+    /// Returns the current directory, for a visit.
     #[inline(always)]
     pub(crate) fn visit(&mut self) -> CurrentDir<'_, T> {
         let Self { stack, path, links, unreadable, .. } = self;
@@ -169,19 +176,19 @@ impl<T> Cursor<T> {
         CurrentDir { dir, bounds, end_marker, unreadable, remaining, above, path, links }
     }
 
-    /// An error of the current directory.
+    /// Makes an error of the current directory.
     pub(crate) fn error(&self, cause: impl Into<io::Error>) -> Error {
         self.error_at(self.stack.top().bounds, cause)
     }
 
-    /// An error of the level at `bounds`, which is the current one or above it.
+    /// Makes an error of the level with these `bounds`, which is on the current path.
     #[cold]
     pub(crate) fn error_at(&self, bounds: PathBounds, cause: impl Into<io::Error>) -> Error {
         bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Enters the next root, where `left` is left to do. Returns whether there was one. `free_descriptor` is as for
-    /// [`open`](Self::open).
+    /// Enters the next root, where `left` is left to do. Returns whether there was one.
+    /// `free_descriptor` is as for [`open`](Self::open).
     #[cold]
     pub(crate) fn open_root(
         &mut self,
@@ -217,13 +224,15 @@ impl<T> Cursor<T> {
         Ok(true)
     }
 
-    /// Goes to a name in the current directory, given with its NUL: the path is that of this name.
+    /// Appends `name`, which has its NUL, to the path of the current directory.
     #[inline(always)]
     pub(crate) fn set_name(&mut self, name: &[u8]) {
         self.path.set_name(self.stack.top().bounds.path_end, name);
     }
 
-    /// Goes to the name that `next` picks, unless the current directory is lost, or nothing is left. Returns what came with the name.
+    /// Appends the name that `next` returns to the path of the current directory. Returns what
+    /// `next` returned beside the name, or `None` if the current directory is lost or nothing
+    /// remains there.
     #[inline(always)]
     pub(crate) fn set_next_name<'n, R>(
         &mut self,
@@ -235,12 +244,13 @@ impl<T> Cursor<T> {
         Some(with_it)
     }
 
-    /// The path is that of the current directory again.
+    /// Sets the path to the current directory.
     pub(crate) fn reset_path(&mut self) {
         self.path.truncate_to(self.stack.top().bounds.path_end);
     }
 
-    /// Before another directory is opened, so there are never more than `max_open`.
+    /// Closes a level if `max_open` levels are open, because another directory is about to be
+    /// opened.
     #[inline(always)]
     pub(crate) fn close_excess_level(&mut self) {
         if self.stack.is_full() {
@@ -248,8 +258,9 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Opens `name` in the current directory, which this [went to](Self::go_to) last. `None` if there is no directory to enter. If
-    /// the system has no descriptor left, `free_descriptor` gives some back, if it can.
+    /// Opens `name` in the current directory. The path ends with this name already. Returns `None`
+    /// if there is no directory to enter. If the system has no descriptor left, `free_descriptor`
+    /// closes one elsewhere and returns whether it did.
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
@@ -267,7 +278,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Opens it if it can be a directory and no link.
+    /// Opens `name` by one call, unless it cannot be a directory.
     #[inline(always)]
     fn try_open(&mut self, mark: Mark, name: &CStr) -> Result<OwnedFd, Errno> {
         if !mark.can_be_directory() {
@@ -276,7 +287,7 @@ impl<T> Cursor<T> {
         self.opener.open(self.stack.top().dir(), name)
     }
 
-    /// As [`open`](Self::open) of a plain name, which was opened as `found` ahead.
+    /// Accepts a directory that was opened in advance, unless it is a loop.
     #[cold]
     pub(crate) fn accept_ahead(&mut self, found: OpenDir) -> Result<Child, Error> {
         let depth = self.stack.top().bounds.depth + 1;
@@ -284,12 +295,12 @@ impl<T> Cursor<T> {
         Ok(Child(found))
     }
 
-    /// What opens the names of the current directory.
+    /// Returns what opens the children of the current directory.
     pub(crate) fn opener(&self) -> Opener {
         self.opener
     }
 
-    /// As [`open`](Self::open), where one call is not enough: where links are followed, and after an error.
+    /// Continues [`open`](Self::open) where links are followed, or after an error.
     #[cold]
     fn open_child_slow(
         &mut self,
@@ -308,7 +319,8 @@ impl<T> Cursor<T> {
                     opened = self.try_open(mark, name);
                     continue;
                 }
-                // The caller was told. But not that descriptors are lacking, which is no error of `stat`.
+                // `stat` has reported an error of this entry. A lack of descriptors is not an error
+                // of the entry.
                 Err(Refusal::Kernel(errno))
                     if mark.has_failed() && !raw_open::lacks_descriptor(errno) =>
                 {
@@ -319,7 +331,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// The directory that `name` is, or that it leads to. `None` if there is none to enter.
+    /// Returns the directory that `name` is or leads to, or `None` if there is none to enter.
     fn resolve_child(
         &mut self,
         mark: Mark,
@@ -356,7 +368,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Why the name at the end of the path is not entered.
+    /// Makes the error of the name at the end of the path.
     #[cold]
     fn refusal(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
@@ -367,14 +379,14 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Whether a child may take the place of the current directory, where nothing is left to do. Not right below a closed level:
-    /// `..` from here leads back there, whereas the child may not be searchable.
+    /// Returns `true` if a child may replace the current directory. Right below a closed level it
+    /// may not: `..` leads there from here, and a child can lack search permission.
     #[inline]
     pub(crate) fn can_replace_top(&self) -> bool {
         !self.stack.is_level_above_closed()
     }
 
-    /// Enters `child`, where `left` is left to do. The level above stays.
+    /// Enters `child`, where `remaining` remains to do, and keeps the level above.
     #[inline(always)]
     pub(crate) fn push(&mut self, Child(found): Child, remaining: T) {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
@@ -387,7 +399,7 @@ impl<T> Cursor<T> {
         self.unreadable = found.unreadable;
     }
 
-    /// Enters `child` in place of the current directory. Returns what was left to do there.
+    /// Enters `child` in place of the current directory. Returns what remained to do there.
     #[inline(always)]
     pub(crate) fn replace_top(&mut self, Child(found): Child) -> &mut T {
         let bounds = self.path.bounds(self.stack.top().bounds.depth + 1);
@@ -405,9 +417,10 @@ impl<T> Cursor<T> {
         self.stack.is_level_above_closed()
     }
 
-    /// The current directory is done: finds the level right above it again, if that was closed. If it cannot be found, it is lost:
-    /// `lose` gets what is left to do there and in the current directory, and says whether that is to be reported. `free_descriptor` is as
-    /// for [`open`](Self::open).
+    /// Reopens the level right above the current directory, if that level is closed. If it cannot
+    /// be found, it is lost. Then `lose` is called with what remains there and in the current
+    /// directory, and returns whether the error is reported. `free_descriptor` is the same as for
+    /// [`open`](Self::open).
     #[cold]
     pub(crate) fn reopen_level_above(
         &mut self,
@@ -426,14 +439,14 @@ impl<T> Cursor<T> {
                 Ok(())
             }
             Err(NotFound { errno, dead_end }) => {
-                let is_news = lose(stack.lose_level_above(dead_end));
-                if is_news { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
+                let is_reported = lose(stack.lose_level_above(dead_end));
+                if is_reported { Err(self.error_at(closed.bounds, errno)) } else { Ok(()) }
             }
         }
     }
 
-    /// Puts the level right above the base on the stack, as the new base. `path_by_names` and `lose` are as for
-    /// [`reopen_level_above`](Self::reopen_level_above).
+    /// Inserts the level above the bottom as the new bottom, and reopens it. If it cannot be found,
+    /// it is lost, and `lose` returns whether the error is reported.
     pub(crate) fn insert_level_above<'t, Way: IntoIterator<Item = ClosedLevel>>(
         &mut self,
         above: ClosedLevel,
@@ -461,12 +474,12 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// The current directory is left to other threads, or one of them did not find it.
+    /// Notes that the current directory is lost to this thread.
     pub(crate) fn lose_top(&mut self) {
         self.stack.lose_top();
     }
 
-    /// The shallowest open level between the base and the current directory.
+    /// Returns the index of the shallowest open level between the bottom and the current directory.
     pub(crate) fn shallowest_open_index(&self) -> Option<usize> {
         self.stack.shallowest_open_index()
     }
@@ -477,7 +490,8 @@ impl<T> Cursor<T> {
         Some(Self { roots, ..Self::new(self.options) })
     }
 
-    /// The same place as one of the `levels`, for another thread. Duplicates the descriptor of that level, which is open.
+    /// Returns a cursor at one of the open [`levels`](Self::levels), for another thread. Duplicates
+    /// the descriptor.
     pub(crate) fn split_off_level(&self, index: usize, remaining: T) -> Option<Self> {
         let Self { options, opener, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels()[index];
@@ -494,13 +508,13 @@ impl<T> Cursor<T> {
         Some(part)
     }
 
-    /// What holds between two steps.
+    /// Asserts what holds between two steps.
     pub(crate) fn check(&self) {
         self.stack.check();
     }
 }
 
-/// Tries again while the system has no descriptor left and `free_descriptor` gives some back.
+/// Calls `open` again while it lacks a descriptor and `free_descriptor` closes one.
 fn retry_with_descriptor<R, E>(
     mut open: impl FnMut() -> Result<R, E>,
     errno: impl Fn(&E) -> Errno,
@@ -514,7 +528,7 @@ fn retry_with_descriptor<R, E>(
     }
 }
 
-/// Calls `advance` until it does not fail. `on_error` gets the errors.
+/// Calls `advance` until it succeeds, and `on_error` with each error.
 #[inline(always)]
 pub(crate) fn skip_errors(
     mut advance: impl FnMut() -> Result<bool, Error>,
