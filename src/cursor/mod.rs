@@ -28,23 +28,25 @@ use crate::read_dir::entry::Directory;
 use crate::read_dir::mark::Mark;
 use crate::read_dir::records::{Phase, Records};
 use links::{Links, Refusal};
-use opener::{OpenDir, Opener};
+use opener::{OpenDir, Opener, Root};
 use options::Options;
 use path::{PathBounds, TreePath};
 use reopen::{ClosedLevel, NotFound, OpenLevel};
 use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::CWD;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use stack::{Level, LevelState, Stack};
 use std::ffi::CStr;
 use std::io;
+use std::sync::Arc;
 
 /// A position in a tree. `T` is what remains to do at a level.
 pub(crate) struct Cursor<T> {
     options: Options,
     opener: Opener,
     roots: Roots,
+    /// The directory that contains the current root, if the root was opened through it.
+    root_parent: Option<Arc<OwnedFd>>,
     /// The levels. Empty before the first root, and after the last level of a root.
     stack: Stack<T>,
     links: Links,
@@ -64,6 +66,7 @@ pub(crate) struct CurrentDir<'a, T> {
     pub(crate) unreadable: Option<Errno>,
     pub(crate) remaining: &'a mut T,
     above: &'a [Level<T>],
+    root_parent: &'a Option<Arc<OwnedFd>>,
     pub(crate) path: &'a TreePath,
     pub(crate) links: &'a Links,
 }
@@ -78,11 +81,11 @@ impl<'a, T> CurrentDir<'a, T> {
         Entries { records: Records::new(dir, buffer.memory(), self.end_marker), phase, directory }
     }
 
-    /// The directory that its name is relative to: the one right above it, if that is a level and
-    /// open; for a root that was opened by its path, the current directory.
+    /// Returns its parent, if the parent is open: the level right above it or, for a root, the
+    /// directory that it was opened through.
     pub(crate) fn parent(&self) -> Option<BorrowedFd<'a>> {
         if self.bounds.depth == 0 {
-            return self.path.leads_to_root().then_some(CWD);
+            return self.root_parent.as_deref().map(AsFd::as_fd);
         }
         let above = self.above.last().filter(|above| above.bounds.depth + 1 == self.bounds.depth);
         above.and_then(Level::open_dir)
@@ -96,6 +99,7 @@ impl<T> Cursor<T> {
             options,
             opener: Opener::new(options.same_mount),
             roots: Roots::default(),
+            root_parent: None,
             stack: Stack::new(options.max_open),
             links: Links::default(),
             path: TreePath::default(),
@@ -106,6 +110,7 @@ impl<T> Cursor<T> {
     /// Removes all levels and roots.
     pub(crate) fn clear(&mut self) {
         self.roots = Roots::default();
+        self.root_parent = None;
         self.links.clear();
         self.stack.clear(self.options.max_open); // last: a caller's state may panic when it is dropped
     }
@@ -113,7 +118,7 @@ impl<T> Cursor<T> {
     /// Sets the roots of a cursor that has none. If the first root is open already, `path` is its
     /// path.
     pub(crate) fn begin(&mut self, roots: Roots, path: &[u8]) {
-        self.path.begin(path, roots.is_by_path);
+        self.path.begin(path);
         self.roots = roots;
     }
 
@@ -169,11 +174,21 @@ impl<T> Cursor<T> {
     /// Returns the current directory, for a visit.
     #[inline(always)]
     pub(crate) fn visit(&mut self) -> CurrentDir<'_, T> {
-        let Self { stack, path, links, unreadable, .. } = self;
+        let Self { stack, root_parent, path, links, unreadable, .. } = self;
         let (top, above) = stack.levels_mut().split_last_mut().expect("BUG: there is no level");
         let (bounds, end_marker, unreadable) = (top.bounds, top.end_marker, *unreadable);
         let (dir, remaining) = top.dir_and_remaining();
-        CurrentDir { dir, bounds, end_marker, unreadable, remaining, above, path, links }
+        CurrentDir {
+            dir,
+            bounds,
+            end_marker,
+            unreadable,
+            remaining,
+            above,
+            root_parent,
+            path,
+            links,
+        }
     }
 
     /// Makes an error of the current directory.
@@ -187,12 +202,14 @@ impl<T> Cursor<T> {
         bounds.error(self.path.as_bytes_with_nul(), cause)
     }
 
-    /// Enters the next root, where `left` is left to do. Returns whether there was one.
-    /// `free_descriptor` is as for [`open`](Self::open).
+    /// Enters the next root, where `remaining` remains to do. Returns `false` if there is none.
+    /// `keep_parent` is the same as for [`Root::open`], and `free_descriptor` the same as for
+    /// [`open`](Self::open).
     #[cold]
     pub(crate) fn open_root(
         &mut self,
         remaining: T,
+        keep_parent: bool,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<bool, Error> {
         if self.roots.is_empty() {
@@ -201,13 +218,14 @@ impl<T> Cursor<T> {
         self.stack.clear(self.options.max_open);
         self.links.clear();
         self.opener.forget_mount();
-        let found = if let Some(root) = self.roots.open.take() {
+        self.root_parent = None;
+        let Root { found, parent } = if let Some(root) = self.roots.open.take() {
             root
         } else {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
-            self.path.begin(&path, true);
+            self.path.begin(&path);
             let root = retry_with_descriptor(
-                || OpenDir::root(&path, self.options.follow_root_links),
+                || Root::open(&path, self.options.follow_root_links, keep_parent),
                 |errno| *errno,
                 free_descriptor,
             );
@@ -221,6 +239,7 @@ impl<T> Cursor<T> {
             remaining,
         ));
         self.unreadable = found.unreadable;
+        self.root_parent = parent;
         Ok(true)
     }
 
@@ -493,13 +512,14 @@ impl<T> Cursor<T> {
     /// Returns a cursor at one of the open [`levels`](Self::levels), for another thread. Duplicates
     /// the descriptor.
     pub(crate) fn split_off_level(&self, index: usize, remaining: T) -> Option<Self> {
-        let Self { options, opener, stack, links, path, .. } = self;
+        let Self { options, opener, root_parent, stack, links, path, .. } = self;
         let Level { bounds, end_marker, .. } = stack.levels()[index];
         let dir = stack.levels()[index].open_dir()?;
         let copy = fcntl_dupfd_cloexec(dir, 0).ok()?;
         let links = links.copy_to_depth(bounds.depth);
         let mut part = Self {
             opener: *opener,
+            root_parent: root_parent.clone(),
             links,
             path: path.copy_prefix(bounds.path_end),
             ..Self::new(*options)

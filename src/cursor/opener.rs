@@ -1,29 +1,64 @@
-//! `Opener`, `OpenDir`: open a root and each directory below it, and find out whether a directory is on another mount than its
-//! parent. It does not know paths, levels or links that were followed.
+//! `Opener`, `Root`, `OpenDir`: open a root and each directory below it, and find out whether a
+//! directory is on another mount than its parent. They do not know levels or links that were
+//! followed.
 //!
-//! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's [`EndMarker`] still holds.
-//! `EXDEV` means another mount. Where `openat2` is refused, no marker is passed down.
+//! `openat2` with `RESOLVE_NO_XDEV` opens only a directory on its parent's mount, so the parent's
+//! [`EndMarker`] still holds. `EXDEV` means another mount. Where `openat2` is refused, no marker is
+//! passed down.
 //!
-//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is then the error. If `next`
-//! returned the error instead, the directory would have no visits and no state. A caller could not remove it at its second
-//! visit, which the kernel allows if it is empty.
+//! A directory that exists but may not be read is opened with `O_PATH`, and lent. Reading it is
+//! then the error. If `next` returned the error instead, the directory would have no visits and no
+//! state. A caller could not remove it at its second visit, which the kernel allows if it is empty.
 
 use super::identity::Mount;
 use super::raw_open;
 use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opener {
     /// Whether the walk stays on one mount.
     same_mount: bool,
-    /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so there it is never called.
+    /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so
+    /// there it is never called.
     has_openat2: bool,
     /// The mount to stay on, once a comparison has needed it.
     only: Option<Mount>,
+}
+
+/// A root that is open.
+#[derive(Debug)]
+pub(crate) struct Root {
+    pub(crate) found: OpenDir,
+    /// The directory that contains the last component of its path, for all threads in its tree.
+    pub(crate) parent: Option<Arc<OwnedFd>>,
+}
+
+impl Root {
+    /// Opens the root at `path`, which may be a symbolic link if `follow` is set.
+    ///
+    /// If `keep_parent` is set, the path is looked up as far as its last component, and the root is
+    /// opened from there. A caller that removes the root then removes it from the same directory,
+    /// wherever the path leads by then.
+    pub(crate) fn open(path: &[u8], follow: bool, keep_parent: bool) -> Result<Self, Errno> {
+        let name_start = if keep_parent { last_component_start(path) } else { 0 };
+        let (parent_path, name) = path.split_at(name_start);
+        let parent = keep_parent.then(|| raw_open::parent(parent_path)).transpose()?;
+        let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
+        let found = OpenDir::open(|extra| raw_open::root(dir, name, follow, extra))?;
+        Ok(Self { found, parent: parent.map(Arc::new) })
+    }
+}
+
+/// Returns the offset of the last component, which includes any slashes after it. `/` is a
+/// component of its own.
+pub(crate) fn last_component_start(path: &[u8]) -> usize {
+    let name_end = path.iter().rposition(|byte| *byte != b'/').unwrap_or(0);
+    path[..name_end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1)
 }
 
 /// A directory that exists.
@@ -49,12 +84,8 @@ impl OpenDir {
         Self { dir, end_marker, unreadable: None }
     }
 
-    pub(crate) fn root(path: &[u8], follow: bool) -> Result<Self, Errno> {
-        Self::open(|extra| raw_open::root(path, follow, extra))
-    }
-
-    /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is no such directory, or no
-    /// descriptor left.
+    /// Opens with `O_PATH` what could not be opened for reading, unless `errno` says that there is
+    /// no such directory, or no descriptor left.
     fn unreadable(
         errno: Errno,
         path: impl FnOnce() -> Result<OwnedFd, Errno>,
@@ -96,8 +127,8 @@ impl Opener {
         if self.has_openat2 { end_marker } else { EndMarker::NONE }
     }
 
-    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the end marker of `dir`. `None`
-    /// for another mount under `same_mount`.
+    /// The directory `name` in `dir`, after [`open`](Self::open) answered `opened`. `above` is the
+    /// end marker of `dir`. `None` for another mount under `same_mount`.
     pub(crate) fn examine(
         &mut self,
         opened: Result<OwnedFd, Errno>,
@@ -130,8 +161,9 @@ impl Opener {
         }
     }
 
-    /// The directory `name` in `dir`, before anybody needs it: only if it may be read, and is on the same mount as `dir`, which
-    /// without `openat2` counts under `same_mount` only. `above` is the end marker of `dir`.
+    /// The directory `name` in `dir`, before anybody needs it: only if it may be read, and is on
+    /// the same mount as `dir`, which without `openat2` counts under `same_mount` only. `above` is
+    /// the end marker of `dir`.
     pub(crate) fn open_ahead(
         &mut self,
         (dir, above): (BorrowedFd<'_>, EndMarker),
@@ -146,8 +178,8 @@ impl Opener {
         }
     }
 
-    /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for another mount under
-    /// `same_mount`.
+    /// The directory that `name` in `dir` leads to, even if that is a symbolic link. `None` for
+    /// another mount under `same_mount`.
     pub(crate) fn follow(
         &mut self,
         dir: BorrowedFd<'_>,

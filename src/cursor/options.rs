@@ -1,5 +1,5 @@
-//! `Options`: what the caller may want of any tree, set before it is entered. It does not know whether that is read by a `WalkDirs` or by
-//! a `Walk`.
+//! `Options`: what the caller may want of any tree, set before it is entered. It does not know
+//! whether that is read by a `WalkDirs` or by a `Walk`.
 
 /// The base, the current directory, and two more on the way by names to a closed level.
 pub(crate) const MIN_OPEN: usize = 4;

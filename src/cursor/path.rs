@@ -13,26 +13,18 @@ pub(crate) struct TreePath {
     bytes: Vec<u8>,
     /// The length of the root's path.
     root_len: usize,
-    /// Whether the root was opened by that path.
-    leads_to_root: bool,
     /// The offset of the last component of the path.
     name_start: usize,
 }
 
 impl TreePath {
     /// Sets the path to a root.
-    pub(crate) fn begin(&mut self, root: &[u8], leads_to_root: bool) {
+    pub(crate) fn begin(&mut self, root: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(root);
         self.bytes.push(0);
         self.root_len = root.len();
-        self.leads_to_root = leads_to_root;
         self.name_start = 0;
-    }
-
-    /// Returns `true` if the root was opened by its path.
-    pub(crate) fn leads_to_root(&self) -> bool {
-        self.leads_to_root
     }
 
     /// Returns the path with its NUL.
@@ -141,7 +133,7 @@ mod tests {
         ] {
             let [root, a, b] = [root, a, b].map(str::as_bytes);
             let mut path = TreePath::default();
-            path.begin(root, true);
+            path.begin(root);
             path.set_name(root.len(), b"a\0");
             assert_eq!((path.as_bytes(), &path.as_bytes()[path.name_start..]), (a, &b"a"[..]));
             path.set_name(a.len(), b"bc\0");

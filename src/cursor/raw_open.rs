@@ -1,5 +1,6 @@
-//! The `openat` and `openat2` calls of a walk: for a root, for a name in a directory, for the directory above, and for a
-//! directory whose descriptor was closed. They do not know what an error means for the walk.
+//! The `openat` and `openat2` calls of a walk: for a root, for a name in a directory, for the
+//! directory above, and for a directory whose descriptor was closed. They do not know what an error
+//! means for the walk.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -17,10 +18,22 @@ pub(crate) fn lacks_descriptor(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE)
 }
 
-/// Opens a root, with more flags.
-pub(crate) fn root(path: &[u8], follow: bool, extra: OFlags) -> Result<OwnedFd, Errno> {
+/// Opens a root with additional flags. `path` is relative to `dir`.
+pub(crate) fn root(
+    dir: BorrowedFd<'_>,
+    path: &[u8],
+    follow: bool,
+    extra: OFlags,
+) -> Result<OwnedFd, Errno> {
     let flags = extra | if follow { DIRECTORY } else { NOFOLLOW };
-    path.into_with_c_str(|path| at(CWD, path, flags))
+    path.into_with_c_str(|path| at(dir, path, flags))
+}
+
+/// Opens the directory at `path`, or the current directory if `path` is empty, in the same way as
+/// [`path_at`].
+pub(crate) fn parent(path: &[u8]) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { b"." } else { path };
+    path.into_with_c_str(|path| path_at(CWD, path, DIRECTORY))
 }
 
 /// Opens `name` in `dir`.
@@ -34,7 +47,8 @@ pub(crate) fn path_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result
     at(dir, name, flags.union(OFlags::PATH))
 }
 
-/// As [`at`], for a directory that was open before. If reading it is no longer permitted, as [`path_at`].
+/// As [`at`], for a directory that was open before. If reading it is no longer permitted, as
+/// [`path_at`].
 pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     match at(dir, name, flags) {
         Err(Errno::ACCESS) => path_at(dir, name, flags),

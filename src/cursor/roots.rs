@@ -1,6 +1,8 @@
-//! `Roots`: the trees that a walk has not begun yet. It does not know how a root is opened, nor what comes below one.
+//! `Roots`: the trees that a walk still has to begin. It does not know how a root is opened, nor
+//! what is below one.
 
-use super::opener::OpenDir;
+use super::opener::{OpenDir, Root};
+use crate::error::Error;
 use rustix::fd::OwnedFd;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
@@ -9,24 +11,25 @@ use std::path::Path;
 
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    /// The next one, if it is open already. Its path is that of the walk.
-    pub(crate) open: Option<OpenDir>,
-    /// Whether that was opened by its path.
-    pub(crate) is_by_path: bool,
-    /// Each is opened when the walk comes to it, so any number of them takes no descriptor.
+    /// The next root, if it is already open. Its path is the walk's path.
+    pub(crate) open: Option<Root>,
+    /// Each of these is opened when the walk begins it, so they hold no descriptor.
     pub(crate) paths: VecDeque<Box<[u8]>>,
 }
 
 impl Roots {
-    pub(crate) fn open(root: OpenDir) -> Self {
-        Self { open: Some(root), is_by_path: true, paths: VecDeque::new() }
+    /// Opens the root at `path`. The arguments are the same as for [`Root::open`].
+    pub(crate) fn open(path: &[u8], follow: bool, keep_parent: bool) -> Result<Self, Error> {
+        let root =
+            Root::open(path, follow, keep_parent).map_err(|errno| Error::new(path, 0, errno))?;
+        Ok(Self { open: Some(root), ..Self::default() })
     }
 
-    /// The tree at `root`, which is read from its beginning.
+    /// Makes `root`, read from its beginning, the only root.
     pub(crate) fn from_fd(root: OwnedFd) -> Self {
-        // What cannot be rewound cannot be read, and reading it tells why.
+        // If it cannot be rewound, it cannot be read, and that error says why.
         let _ = seek(&root, SeekFrom::Start(0));
-        Self { is_by_path: false, ..Self::open(OpenDir::query(root)) }
+        Self { open: Some(Root { found: OpenDir::query(root), parent: None }), ..Self::default() }
     }
 
     pub(crate) fn at<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Self {
@@ -38,7 +41,8 @@ impl Roots {
         self.open.is_none() && self.paths.is_empty()
     }
 
-    /// Splits off an equal part for one of the `threads` that wait: even the last root, if this thread `is_busy` without it.
+    /// Splits off an equal part for one of the `threads` that wait. A thread that `is_busy` gives
+    /// up even its last root.
     pub(crate) fn split_off(&mut self, threads: usize, is_busy: bool) -> Option<Self> {
         let len = self.paths.len().saturating_sub(usize::from(!is_busy)).div_ceil(threads + 1);
         let paths = self.paths.split_off(self.paths.len() - len);

@@ -19,7 +19,6 @@ mod walk_entry;
 
 pub use walk_entry::WalkEntry;
 
-use crate::cursor::opener::OpenDir;
 use crate::cursor::options::Options;
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
@@ -414,7 +413,7 @@ impl Walk {
             }
             let is_there = self
                 .cursor
-                .open_root(Remaining::default(), &mut || free_descriptor(&mut self.ahead))?;
+                .open_root(Remaining::default(), false, &mut || free_descriptor(&mut self.ahead))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
         self.cursor.reopen_level_above(|_| true, &mut || free_descriptor(&mut self.ahead))?;
@@ -582,9 +581,8 @@ impl WalkOptions {
     /// [`Walk::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Walk, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = OpenDir::root(path, self.options.follow_root_links)
-            .map_err(|errno| Error::new(path, 0, errno))?;
-        Ok(self.begin(Roots::open(root), path))
+        let roots = Roots::open(path, self.options.follow_root_links, false)?;
+        Ok(self.begin(roots, path))
     }
 
     /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it:

@@ -5,6 +5,7 @@ use super::choices::{Choices, Enters, Rest};
 use super::traversal::{Todo, Traversal, Visit};
 use crate::cursor::CurrentDir;
 use crate::cursor::links::Links;
+use crate::cursor::opener::last_component_start;
 use crate::error::Error;
 use crate::listing::Listing;
 use crate::name::Name;
@@ -404,24 +405,33 @@ impl<'a, S> Dir<'a, S> {
         self.entries.directory.error(cause)
     }
 
-    /// At a second visit, the open directory that it is in, and its name there: for `unlinkat`, `renameat` and the like. For a root
-    /// that was opened by a path, the current directory and that path, which the call then looks up once more.
+    /// Returns its open parent directory and its name there, for calls such as `unlinkat` and `renameat`, at a
+    /// [second visit](Self::is_second_visit).
     ///
-    /// By such a name, `chmodat` follows a link that others have put in place of the directory. To change the directory itself,
-    /// call `fchmod`, `fchown` or the like on its [`fd`](Self::fd).
+    /// A root that was opened by a path was opened through its parent. So the call acts in that directory, wherever the path
+    /// leads by then. The name is the last component of the path as it was given, such as `dir`, `dir/`, `..` or `/`.
     ///
-    /// `None` where a name alone would act elsewhere: for a root that came [as a descriptor](crate::WalkDirsOptions::from_fd), and
-    /// where the level above is [lost](crate::WalkDirsOptions::max_open), which was an error of [`WalkDirs::next`](crate::WalkDirs::next).
-    /// And at a first visit: by then, its parent may be closed for good.
+    /// Do not pass the name to `chmodat` or `chownat`: they follow a symbolic link that another process has put in place of
+    /// the directory. To change the directory itself, call `fchmod` or `fchown` on its [`fd`](Self::fd).
     ///
-    /// Costs: one scan of the name for its NUL.
+    /// Returns `None`:
+    ///
+    /// - at a first visit, when its parent may already be closed for good;
+    /// - for a root that was passed [as a descriptor](crate::WalkDirsOptions::from_fd);
+    /// - if the level above is [lost](crate::WalkDirsOptions::max_open). [`WalkDirs::next`](crate::WalkDirs::next) has reported
+    ///   that error.
+    ///
+    /// # Performance
+    ///
+    /// Scans the name for its NUL.
     #[doc(alias("parent", "name_cstr"))]
     pub fn parent_and_name(&self) -> Option<(BorrowedFd<'a>, &'a CStr)> {
-        let name = || {
-            CStr::from_bytes_until_nul(&self.path[self.name_start..])
-                .expect("BUG: a path without its NUL")
-        };
-        self.parent.map(|parent| (parent, name()))
+        let parent = self.parent?;
+        let is_root = self.depth() == 0;
+        let path = self.entries.directory.path;
+        let name_start = if is_root { last_component_start(path) } else { self.name_start };
+        let name = CStr::from_bytes_until_nul(&self.path[name_start..]);
+        Some((parent, name.expect("BUG: a path without its NUL")))
     }
 
     /// Whether it turned out to be removed while it was read: see [`Entries::is_removed`].

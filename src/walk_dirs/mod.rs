@@ -11,7 +11,6 @@ mod traversal;
 pub use dir::Dir;
 pub use parallel::Worker;
 
-use crate::cursor::opener::OpenDir;
 use crate::cursor::options::Options;
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
@@ -93,6 +92,7 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 /// | a directory that fits into the [`Buffer`](crate::Buffer), on ext4, btrfs, tmpfs (Linux 6.14), sysfs or cgroup2, which mark the last entry | 3: `openat2`, `getdents64`, `close` |
 /// | the same on others, or without `openat2` | 4: a second `getdents64` |
 /// | a root | `openat` instead of `openat2`, and `fstatfs` for its mark |
+/// | the same with second visits, by a path | `openat` and `close` of the root's parent |
 /// | a directory on another mount | one more `openat`, and `fstatfs` for its mark |
 /// | a directory that may not be read | 3: `openat2`, `openat` with `O_PATH`, `close` |
 /// | an entry of unknown type that is no directory | 1: `openat2` |
@@ -218,8 +218,13 @@ impl<S> WalkDirsOptions<S> {
     /// [lost](Self::max_open). On several threads too, the second visit of a directory begins only when those of all
     /// directories below it have ended, and it sees what their closures wrote.
     ///
-    /// Costs: a level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open)
-    /// the walk closes levels early.
+    /// A root that is opened by a path is opened through its parent directory, whose descriptor is kept until the walk is done
+    /// with the root. [`Dir::parent_and_name`] returns that parent.
+    ///
+    /// # Performance
+    ///
+    /// A level keeps its descriptor until its second visit, so in a tree deeper than [`max_open`](Self::max_open) the walk
+    /// closes levels early. Opening a root by its path allocates once.
     #[doc(alias("depth_first", "contents_first", "post_order"))]
     pub fn second_visits(mut self, yes: bool) -> Self {
         self.second_visits = yes;
@@ -229,7 +234,7 @@ impl<S> WalkDirsOptions<S> {
     /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
     ///
     /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
-    /// one for each level above. [Following a link](crate::Entry::follow) and [several threads](WalkDirs::run_parallel) take
+    /// one for each level above, and one more for the root's parent, beyond the limit. [Following a link](crate::Entry::follow) and [several threads](WalkDirs::run_parallel) take
     /// more.
     ///
     /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
@@ -313,9 +318,8 @@ impl<S> WalkDirsOptions<S> {
     /// may not be read is lent all the same, and [`Dir::next`] returns the error.
     pub fn open(self, path: impl AsRef<Path>) -> Result<WalkDirs<S>, Error> {
         let path = path.as_ref().as_os_str().as_bytes();
-        let root = OpenDir::root(path, self.options.follow_root_links)
-            .map_err(|errno| Error::new(path, 0, errno))?;
-        Ok(self.begin(Roots::open(root), path))
+        let roots = Roots::open(path, self.options.follow_root_links, self.second_visits)?;
+        Ok(self.begin(roots, path))
     }
 
     /// Begins a walk of the trees at `paths`, one after another; on [several threads](WalkDirs::run_parallel), of all of them at once. A

@@ -9,6 +9,8 @@ use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{Plan, Prune, Visit, What, by_std, in_one_order, walked};
 use crate::walk_dirs_bounds::leave_room;
 use lendir::{Order, WalkDirs};
+use rustix::fs::{AtFlags, fstat, statat, unlinkat};
+use rustix::io::Errno;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -287,5 +289,82 @@ fn root_by_descriptor_is_read_from_its_beginning() {
         let mut walk = WalkDirs::options().from_fd(fd, "");
         look(&mut walk.next().unwrap().unwrap());
         assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 600);
+    }
+}
+
+/// However a root is written, its name in its parent leads to it, and removing it by that name has a clear answer.
+#[test]
+fn root_is_removed_in_its_parent() {
+    let test = "roots::root_is_removed_in_its_parent";
+    process::run(test, 60, || {
+        process::as_nobody(|| {
+            let tree =
+                Tree::of(&["cwd/one/", "cwd/a/two/", "cwd/three/", "searched/four/", "cwd/b/"]);
+            std::env::set_current_dir(tree.path().join("cwd")).unwrap();
+            fs::set_permissions("../searched", Permissions::from_mode(0o300)).unwrap();
+            symlink("b", "link").unwrap();
+            let absolute = tree.path().join("cwd/three");
+            for (root, name, removed) in [
+                ("one", "one", Ok(())),
+                ("a//two//", "two//", Ok(())),
+                (absolute.to_str().unwrap(), "three", Ok(())),
+                ("../searched/four", "four", Ok(())),
+                ("link", "link", Err(Errno::NOTDIR)),
+                ("link/", "link/", Err(Errno::NOTDIR)),
+                (".", ".", Err(Errno::INVAL)),
+                ("b/.", ".", Err(Errno::INVAL)),
+                ("b/..", "..", Err(Errno::NOTEMPTY)),
+                ("..", "..", Err(Errno::NOTEMPTY)),
+                ("/", "/", Err(Errno::BUSY)),
+                ("//", "//", Err(Errno::BUSY)),
+            ] {
+                let mut walk = WalkDirs::options().second_visits(true).open(root).unwrap();
+                walk.next().unwrap().unwrap().skip_subdirs();
+                let dir = walk.next().unwrap().unwrap();
+                let (parent, found) = dir.parent_and_name().unwrap();
+                assert_eq!(found.to_str(), Ok(name), "{root}");
+                let named = statat(parent, found, AtFlags::empty()).unwrap();
+                assert_eq!(named.st_ino, fstat(dir.fd()).unwrap().st_ino, "{root}");
+                assert_eq!(unlinkat(parent, found, AtFlags::REMOVEDIR), removed, "{root}");
+            }
+            for root in ["", "missing", "missing/d", "a/missing/", "one/../../searched/five"] {
+                let error = WalkDirs::options().second_visits(true).open(root).unwrap_err();
+                assert_eq!(
+                    (error.path(), errno(&error)),
+                    (Path::new(root), libc::ENOENT),
+                    "{root}"
+                );
+            }
+            fs::set_permissions("../searched", Permissions::from_mode(0o600)).unwrap();
+            let error =
+                WalkDirs::options().second_visits(true).open("../searched/four").unwrap_err();
+            assert_eq!(errno(&error), libc::EACCES);
+        });
+    });
+}
+
+/// Wherever the path of a root leads meanwhile, and whichever thread visits the root again.
+#[test]
+fn parent_of_a_root_is_opened_once() {
+    for threads in THREADS {
+        let tree = Tree::of(&["a/root/1/", "a/root/2/", "a/root/3/", "b/root/", "victim/root/"]);
+        let at = |path: &str| tree.path().join(path);
+        let swap = |above: &str| {
+            fs::rename(at(above), at(&format!("moved_{above}"))).unwrap();
+            symlink("victim", at(above)).unwrap();
+        };
+        let roots = ["a/root", "b/root"].map(at);
+        let walk = WalkDirs::options().second_visits(true).open_all(&roots);
+        let _ = walk.run_parallel(threads, |worker| {
+            while let Some(dir) = worker.next().unwrap() {
+                if let Some((parent, name)) = dir.parent_and_name() {
+                    unlinkat(parent, name, AtFlags::REMOVEDIR).unwrap();
+                } else if dir.depth() == 0 {
+                    swap(if dir.path() == roots[0] { "a" } else { "b" });
+                }
+            }
+        });
+        let left = ["moved_a/root", "moved_b/root", "victim/root"].map(|path| at(path).exists());
+        assert_eq!(left, [false, false, true], "{threads} threads");
     }
 }

@@ -72,7 +72,7 @@ impl<S: Clone> WalkDirs<S> {
     /// | a part of the directories at a level | a copy of their names and of their path, two clones of the state, and a duplicate of the level's descriptor: one more for each part that no thread has taken yet |
     /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
     /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](crate::WalkDirsOptions::max_open) |
-    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
+    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors, and the root's parent |
     /// | a part, once a link was followed | a copy of what is known of the directories above; what is not known yet, each thread queries again |
     #[doc(alias("build_parallel", "parallel", "threads"))]
     #[must_use = "what the closures return can be the error of a `?` in them"]

@@ -13,7 +13,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-/// A part on its way to another thread has a descriptor, and so has the root with second visits.
+/// A part that no thread has taken yet has a descriptor. With second visits, the root and its parent each have another one.
 #[test]
 fn no_more_descriptors_are_open_than_stated() {
     process::run("parallel::limits::no_more_descriptors_are_open_than_stated", 120, || {
@@ -36,7 +36,7 @@ fn no_more_descriptors_are_open_than_stated() {
                 });
                 let most = most.into_inner().unwrap() - before;
                 assert!(
-                    most <= threads * (way.max_open + 1) + 1,
+                    most <= threads * (way.max_open + 1) + 2,
                     "{way:?}, {threads} threads: {most} open"
                 );
                 for until in [0, 1, 10] {
