@@ -1,11 +1,13 @@
-//! `rm [-r] PATH...` removes each PATH; with `-r`, directories too, with everything below them. It shows `second_visits`.
+//! `rm [-r] PATH...` removes each PATH. With `-r` it removes directories too, with everything below them. It shows
+//! `second_visits`.
 //!
-//! Every step is relative to an open directory: even if others swap directories for links meanwhile, nothing outside of PATH is
-//! removed. A symbolic link is removed, not followed. It never asks. It refuses / and any PATH that ends in . or .., with EPERM.
+//! Each PATH is looked up once, and every later step is relative to an open directory. So if another process swaps directories
+//! for links meanwhile, above PATH or below it, nothing outside of PATH is removed. A symbolic link is removed, not followed.
+//! The program never asks. It refuses / and each PATH that ends in . or .., with EPERM.
 
-use lendir::rustix::fs::{AtFlags, CWD, Mode, fstat, openat, stat, statat, unlinkat};
+use lendir::rustix::fs::{AtFlags, CWD, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
-use lendir::{Dir, FileType, OFlags, WalkDirs};
+use lendir::{Dir, FileType, WalkDirs};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -26,28 +28,27 @@ fn main() -> ExitCode {
 fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let mut args = args.peekable();
     let recursive = args.next_if(|arg| arg == "-r").is_some();
-    let (paths, mut roots, mut rm) = (args.collect::<Vec<_>>(), Vec::new(), Rm { failed: false });
+    let (paths, mut roots) = (args.collect::<Vec<_>>(), Vec::new());
     if paths.is_empty() || paths.iter().any(|path| path.as_bytes().starts_with(b"-")) {
         return Err(io::Error::other("usage: rm [-r] PATH..."));
     }
 
     let all = stat("/")?;
+    let mut rm = Rm { all: (all.st_dev, all.st_ino), failed: false };
     for path in paths.iter().map(Path::new) {
         let root = path.components().as_path(); // without slashes at the end, which would follow a link
         let name =
             path.as_os_str().as_bytes().rsplit(|byte| *byte == b'/').find(|part| !part.is_empty());
         match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
             _ if matches!(name, Some(b"." | b"..")) => rm.report(path, Some(Errno::PERM)),
-            Ok(found) if (found.st_dev, found.st_ino) == (all.st_dev, all.st_ino) => {
-                rm.report(path, Some(Errno::PERM))
-            }
             Ok(found)
                 if recursive && FileType::from_raw_mode(found.st_mode) == FileType::Directory =>
             {
-                roots.push(root)
+                roots.push(root);
             }
+            // Whatever the path leads to by now, `unlinkat` removes no directory.
             found => {
-                rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err())
+                rm.report(path, found.and_then(|_| unlinkat(CWD, path, AtFlags::empty())).err());
             }
         }
     }
@@ -63,12 +64,19 @@ fn rm(args: impl Iterator<Item = OsString>) -> io::Result<bool> {
 }
 
 struct Rm {
+    /// The device and inode number of `/`.
+    all: (u64, u64),
     failed: bool,
 }
 
 impl Rm {
     /// Removes everything but directories.
     fn enter(&mut self, mut dir: Dir<'_, Option<Errno>>) {
+        if dir.depth() == 0 && !dir.stat().is_ok_and(|root| (root.st_dev, root.st_ino) != self.all)
+        {
+            *dir.state_mut() = Some(Errno::PERM);
+            return dir.skip_subdirs();
+        }
         let mut unread = None;
         while let Some(entry) = dir.next_ok(|error| unread = Errno::from_io_error(error.io_error()))
         {
@@ -85,16 +93,16 @@ impl Rm {
         *dir.state_mut() = unread;
     }
 
+    /// Removes the directory itself, which is empty by now.
     fn leave(&mut self, dir: &Dir<'_, Option<Errno>>) {
         let removed = match dir.parent_and_name() {
-            Some(_) if dir.depth() == 0 => remove_root(dir),
             Some((parent, name)) => unlinkat(parent, name, AtFlags::REMOVEDIR),
-            None => Err(Errno::NOENT), // it was moved
+            None => Err(Errno::NOENT), // its parent was moved
         };
         self.report(dir.path(), removed.err().map(|errno| dir.state().unwrap_or(errno)));
     }
 
-    /// Why a directory is not empty, an earlier error has said.
+    /// If a directory is not empty, an earlier error has said why.
     fn report(&mut self, path: &Path, error: Option<Errno>) {
         match error {
             None => {}
@@ -106,14 +114,4 @@ impl Rm {
             }
         }
     }
-}
-
-/// The path above the root may lead elsewhere by now, so this checks that the root is still there.
-fn remove_root(root: &Dir<'_, Option<Errno>>) -> Result<(), Errno> {
-    let (above, name) = (root.path().parent().unwrap_or(Path::new("")), root.name_os());
-    let above =
-        openat(CWD, Path::new(".").join(above), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let (here, there) = (fstat(root.fd())?, statat(&above, name, AtFlags::SYMLINK_NOFOLLOW)?);
-    let is_there = (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino);
-    if is_there { unlinkat(above, name, AtFlags::REMOVEDIR) } else { Err(Errno::NOENT) }
 }
