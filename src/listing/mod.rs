@@ -1,7 +1,7 @@
 //! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
 //!
 //! `Listing::sort` makes an order of two halves. What an [`Order`] compares is here: the `/` that [`Order::Path`] puts behind a
-//! directory's name. How names are sorted, with or without case, is in `sort.rs`.
+//! directory's name. How names are sorted is in `sort.rs`.
 
 mod arena;
 pub(crate) mod listed_entry;
@@ -20,7 +20,6 @@ use arena::{Arena, MIN_BATCH, grow};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::retry_on_intr;
-use sort::Case;
 use span::Span;
 use std::{fmt, io, mem};
 
@@ -74,31 +73,42 @@ pub(crate) struct Content {
 /// For the names of the smallest batch.
 const MIN_SPANS: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 
-/// How a [`Listing`] sorts.
+/// The order in which the entries of a directory are sorted.
+///
+/// A [`Listing`] sorts by [`Bytes`](Self::Bytes) unless [`Listing::with_order`] sets another order. A [`Walk`](crate::Walk) does
+/// not sort unless [`WalkOptions::order`](crate::WalkOptions::order) sets an order.
+///
+/// ```
+/// use lendir::{Listing, Order, Walk};
+///
+/// let mut listing = Listing::with_order(Order::Path);
+/// lendir::read_dir("/etc")?.read_into(&mut listing)?;
+///
+/// let mut walk = Walk::options().order(Order::Path).open("/sys/class")?;
+/// let first = walk.next()?;
+/// # Ok::<(), lendir::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// By the bytes of the name, as `LC_ALL=C ls` sorts: a name comes before its own extensions.
+    /// Sorts by the bytes of the names, in the same way as `LC_ALL=C ls`. A name comes before its own extensions. This is the
+    /// default of a [`Listing`].
     #[default]
     Bytes,
-    /// By the bytes of the name, but a directory compares as if its name ended in `/`: `a-b`, `a.b`, `a/`, `ab`.
+    /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end: `a-b`, `a.b`, `a/`, `ab`.
     ///
-    /// With what is below each directory right after it, the paths of files come out sorted by their bytes, as in git's index.
-    /// Git's trees have this order too, but `find | LC_ALL=C sort` has the directory `a` before `a-b`. For git, a submodule is
-    /// a file.
+    /// If the contents of each directory come right after its entry, the paths of all files are then sorted by their bytes, as
+    /// in git's index. The trees of git have the same order, in which a submodule is a file. The output of
+    /// `find | LC_ALL=C sort` has another order: the directory `a` comes before `a-b`.
     ///
-    /// Where the kernel's listing has no type for an entry, reading queries the file system: one `fstatat` for each.
+    /// If symbolic links to directories are followed, their entries still compare as files.
+    ///
+    /// # Performance
+    ///
+    /// Reading makes one `fstatat` for each entry whose type the kernel's listing does not tell.
     Path,
-    /// By the bytes of the name, but `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
-    AsciiCaseless,
-    /// As the kernel gave them.
+    /// Keeps the order in which the kernel lists the entries. This is the default of a walk.
     Unsorted,
-}
-
-impl Order {
-    fn case(self) -> Case {
-        if self == Self::AsciiCaseless { Case::AsciiInsensitive } else { Case::Sensitive }
-    }
 }
 
 impl Listing {
@@ -310,9 +320,7 @@ impl Listing {
         let Self { arena, spans, keys, extent, order, .. } = self;
         let (spans, keys) = (&mut spans[first..extent.entries], &mut keys[first..extent.entries]);
         match order {
-            Order::Bytes | Order::AsciiCaseless => {
-                sort::sort(spans, keys, &arena.memory, order.case())
-            }
+            Order::Bytes => sort::sort(spans, keys, &arena.memory),
             Order::Path => sort_by_path(spans, keys, arena),
             Order::Unsorted => {}
         }
@@ -344,7 +352,7 @@ impl Listing {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// The entry of this name, byte by byte, so case counts in [`Order::AsciiCaseless`] too. Of several entries of this name,
+    /// The entry of this name. Of several entries of this name,
     /// the first in the order of the listing.
     ///
     /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Unsorted`].
@@ -376,12 +384,7 @@ impl Listing {
     pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
         let name = name.bytes();
         match self.order {
-            Order::Bytes | Order::AsciiCaseless => {
-                let case = self.order.case();
-                self.find_after(name, |span| {
-                    case.compare(span.name(&self.arena.memory), name).is_lt()
-                })
-            }
+            Order::Bytes => self.find_after(name, |span| span.name(&self.arena.memory) < name),
             Order::Path => {
                 // The name stands at one span as a file, and at another as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
@@ -427,7 +430,7 @@ fn sort_by_path(spans: &mut [Span], keys: &mut [u64], arena: &mut Arena) {
             *span = Span::new(span.start(), span.len() + 1);
         }
     }
-    sort::sort(spans, keys, &arena.memory, Case::Sensitive);
+    sort::sort(spans, keys, &arena.memory);
     for span in spans {
         if arena.d_type(*span).is_dir() {
             *span = Span::new(span.start(), span.len() - 1);
@@ -507,7 +510,7 @@ mod tests {
             .into();
         for copies in [1, 100] {
             entries = entries.iter().cloned().cycle().take(copies * entries.len()).collect();
-            for order in [Order::Bytes, Order::Path, Order::AsciiCaseless, Order::Unsorted] {
+            for order in [Order::Bytes, Order::Path, Order::Unsorted] {
                 let mut listing = unsorted(&entries, order);
                 listing.sort(0);
                 let inos: Vec<_> = listing

@@ -24,45 +24,6 @@
 //! for a few hundred names that begin like words.
 
 use super::span::Span;
-use core::cmp::Ordering;
-
-/// Whether `A` to `Z` compare as `a` to `z`. Names that differ only in case compare by their bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Case {
-    Sensitive,
-    AsciiInsensitive,
-}
-
-impl Case {
-    /// The key with each of its bytes in lower case, if case does not count.
-    fn fold(self, key: u64) -> u64 {
-        /// The byte 1, eight times.
-        const ONES: u64 = u64::MAX / 0xff;
-        match self {
-            Case::Sensitive => key,
-            Case::AsciiInsensitive => {
-                // Without their highest bits, no sum of two bytes carries into the next byte. The highest bit of each byte
-                // then says whether it is at least `A`, and whether it is beyond `Z`.
-                let low = key & (ONES * 0x7f);
-                let from_a = low + ONES * (0x80 - u64::from(b'A'));
-                let beyond_z = low + ONES * (0x7f - u64::from(b'Z'));
-                let is_upper = from_a & !beyond_z & !key & (ONES * 0x80);
-                key | is_upper >> 2
-            }
-        }
-    }
-
-    /// The order of two names.
-    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        match self {
-            Case::Sensitive => a.cmp(b),
-            Case::AsciiInsensitive => {
-                let [lower_a, lower_b] = [a, b].map(|name| name.iter().map(u8::to_ascii_lowercase));
-                lower_a.cmp(lower_b).then_with(|| a.cmp(b))
-            }
-        }
-    }
-}
 
 /// Up to this many names with equal keys are compared with each other rather than by new keys.
 const FEW: usize = 4;
@@ -81,24 +42,17 @@ const SHARED_KEYS: u32 = 2;
 
 /// Sorts the spans of NUL-free names by their names, and spans of equal names as the names were stored. `keys` is memory for
 /// their keys.
-pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8], case: Case) {
+pub(crate) fn sort(spans: &mut [Span], keys: &mut [u64], names: &[u8]) {
     if let [_, _, ..] = spans {
-        sort_from(0, TURNS, spans, keys, names, case);
+        sort_from(0, TURNS, spans, keys, names);
     }
 }
 
 /// Sorts names that share their first `depth` bytes.
-fn sort_from(
-    mut depth: usize,
-    turns: u32,
-    spans: &mut [Span],
-    keys: &mut [u64],
-    names: &[u8],
-    case: Case,
-) {
+fn sort_from(mut depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8]) {
     let mut skipped = 0;
     let shared_bits = loop {
-        let shared_bits = write_keys(depth, spans, keys, names, case);
+        let shared_bits = write_keys(depth, spans, keys, names);
         if shared_bits < LONG || keys[0].to_be_bytes()[7] == 0 {
             break shared_bits;
         }
@@ -120,11 +74,11 @@ fn sort_from(
         sort_by_indexed_keys(spans, keys, shared_bits)
     };
     if any_tied {
-        sort_ties(depth, turns, spans, keys, names, case);
+        sort_ties(depth, turns, spans, keys, names);
     }
 }
 
-/// The length of the common prefix of all names, in which case counts.
+/// The length of the common prefix of all names.
 #[cold]
 fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
     let first = spans[0].name(names);
@@ -135,10 +89,10 @@ fn common_prefix(spans: &[Span], names: &[u8]) -> usize {
 }
 
 /// Returns how many bits all keys share, from the highest on.
-fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8], case: Case) -> u32 {
+fn write_keys(depth: usize, spans: &[Span], keys: &mut [u64], names: &[u8]) -> u32 {
     let (mut all, mut any) = (u64::MAX, 0);
     for (key, span) in keys.iter_mut().zip(spans) {
-        *key = case.fold(span.key(depth, names));
+        *key = span.key(depth, names);
         (all, any) = (all & *key, any | *key);
     }
     (all ^ any).leading_zeros()
@@ -195,55 +149,45 @@ fn sort_by_indexed_keys(spans: &mut [Span], keys: &mut [u64], shared_bits: u32) 
 
 /// Sorts the names that tie.
 #[inline(never)]
-fn sort_ties(
-    depth: usize,
-    turns: u32,
-    spans: &mut [Span],
-    keys: &mut [u64],
-    names: &[u8],
-    case: Case,
-) {
+fn sort_ties(depth: usize, turns: u32, spans: &mut [Span], keys: &mut [u64], names: &[u8]) {
     for run in spans.chunk_by_mut(|_, next| next.is_tied()) {
         match run.len() {
             1 => {}
-            2..=FEW => sort_by_comparing(run, names, case),
-            len if turns > 1 => sort_from(depth, turns - 1, run, &mut keys[..len], names, case),
-            _ => sort_by_median(depth, run, names, case),
+            2..=FEW => sort_by_comparing(run, names),
+            len if turns > 1 => sort_from(depth, turns - 1, run, &mut keys[..len], names),
+            _ => sort_by_median(depth, run, names),
         }
     }
 }
 
-fn sort_by_comparing(spans: &mut [Span], names: &[u8], case: Case) {
-    spans.sort_unstable_by(|a, b| case.compare(a.name(names), b.name(names)).then(a.cmp(b)));
+fn sort_by_comparing(spans: &mut [Span], names: &[u8]) {
+    spans.sort_unstable_by(|a, b| a.name(names).cmp(b.name(names)).then(a.cmp(b)));
 }
 
 /// Sorts names that share their first `depth` bytes by what comes after these: those whose next 8 bytes are less than the
 /// median's, those that are greater, which are at most half each, and then those with the same bytes, by the ones after these.
 #[cold]
-fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8], mut case: Case) {
+fn sort_by_median(mut depth: usize, mut spans: &mut [Span], names: &[u8]) {
     while spans.len() > FEW {
-        let key = |span: &Span| case.fold(span.key(depth, names));
+        let key = |span: &Span| span.key(depth, names);
         let median = key(spans.select_nth_unstable_by_key(spans.len() / 2, key).1);
         spans.sort_unstable_by_key(|span| key(span).cmp(&median));
         let (less, rest) = spans.split_at_mut(spans.partition_point(|span| key(span) < median));
         let (same, greater) = rest.split_at_mut(rest.partition_point(|span| key(span) == median));
-        sort_by_median(depth, less, names, case);
-        sort_by_median(depth, greater, names, case);
+        sort_by_median(depth, less, names);
+        sort_by_median(depth, greater, names);
         spans = same;
-        if median.to_be_bytes()[7] != 0 {
-            depth += size_of::<u64>();
-        } else if case == Case::Sensitive {
+        if median.to_be_bytes()[7] == 0 {
             return spans.sort_unstable(); // All names are equal.
-        } else {
-            (depth, case) = (0, Case::Sensitive); // The names differ at most in case.
         }
+        depth += size_of::<u64>();
     }
-    sort_by_comparing(spans, names, case);
+    sort_by_comparing(spans, names);
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Case, FEW, SMALL, Span, sort};
+    use super::{FEW, SMALL, Span, sort};
     use std::cell::Cell;
 
     thread_local! {
@@ -256,7 +200,7 @@ pub(crate) mod tests {
     }
 
     /// Sorts the names, and compares the result with a stable sort of `std`. Returns the steps that it [counts](count).
-    fn check(names: &[Vec<u8>], case: Case) -> usize {
+    fn check(names: &[Vec<u8>]) -> usize {
         let mut arena = vec![0xff; 8];
         let mut spans = Vec::new();
         for name in names {
@@ -266,12 +210,9 @@ pub(crate) mod tests {
         }
         let before = arena.clone();
         let mut expected: Vec<_> = names.iter().zip(spans.clone()).collect();
-        expected.sort_by_cached_key(|&(name, _)| match case {
-            Case::Sensitive => (None, name),
-            Case::AsciiInsensitive => (Some(name.to_ascii_lowercase()), name),
-        });
+        expected.sort_by_key(|&(name, _)| name);
         let before_sort = COUNTED.get();
-        sort(&mut spans, &mut vec![0; names.len()], &arena, case);
+        sort(&mut spans, &mut vec![0; names.len()], &arena);
         let steps = COUNTED.get() - before_sort;
         assert_eq!(arena, before);
         for ((name, span), sorted) in expected.into_iter().zip(spans) {
@@ -279,11 +220,6 @@ pub(crate) mod tests {
             assert_eq!(sorted.start(), span.start());
         }
         steps
-    }
-
-    fn check_both(names: &[Vec<u8>]) {
-        check(names, Case::Sensitive);
-        check(names, Case::AsciiInsensitive);
     }
 
     /// xorshift64*, seeded.
@@ -332,7 +268,7 @@ pub(crate) mod tests {
                             random.name(len, alphabet)
                         })
                         .collect();
-                    check_both(&names);
+                    check(&names);
                 }
             }
         }
@@ -354,7 +290,7 @@ pub(crate) mod tests {
                         [&prefix[..kept], &random.name(len, b"ab")].concat()
                     })
                     .collect();
-                check_both(&names);
+                check(&names);
             }
         }
     }
@@ -371,7 +307,7 @@ pub(crate) mod tests {
         for count in counts.into_iter().chain([many]) {
             for alphabet in ALPHABETS {
                 let names: Vec<_> = (0..count).map(|_| random.name(16, alphabet)).collect();
-                check_both(&names);
+                check(&names);
             }
         }
     }
@@ -407,13 +343,11 @@ pub(crate) mod tests {
                 let words: usize =
                     names.iter().map(|name| name.len().div_ceil(size_of::<u64>())).sum();
                 let at_most = limit * (count * count.ilog2() as usize + words);
-                for case in [Case::Sensitive, Case::AsciiInsensitive] {
-                    let steps = check(&names, case);
-                    assert!(
-                        steps <= at_most,
-                        "{shape}, {count} names, {case:?}: {steps} steps, at most {at_most}"
-                    );
-                }
+                let steps = check(&names);
+                assert!(
+                    steps <= at_most,
+                    "{shape}, {count} names: {steps} steps, at most {at_most}"
+                );
             }
         }
     }
@@ -422,29 +356,8 @@ pub(crate) mod tests {
     fn equal_names() {
         for len in [0, 1, 7, 8, 9, LONGEST / 16, LONGEST] {
             for count in [2, FEW + 1, if cfg!(miri) { 9 } else { 3000 }] {
-                check_both(&vec![vec![b'A'; len]; count]);
+                check(&vec![vec![b'A'; len]; count]);
             }
-        }
-    }
-
-    #[test]
-    fn names_that_differ_only_in_case() {
-        let mut random = Random(4);
-        for len in [1, 8, 9, 40, LONGEST] {
-            let names: Vec<_> =
-                (0..if cfg!(miri) { 9 } else { 300 }).map(|_| random.name(len, b"aA")).collect();
-            check_both(&names);
-        }
-    }
-
-    #[test]
-    fn fold_lowers_ascii_letters_and_nothing_else() {
-        for byte in 0..=255_u8 {
-            let [key, lower] = [byte, byte.to_ascii_lowercase()]
-                .map(|byte| u64::from_be_bytes([b'Z', byte, b'@', b'[', 0xc1, 0xff, byte, 1]));
-            let expected =
-                u64::from_be_bytes(lower.to_be_bytes().map(|byte| byte.to_ascii_lowercase()));
-            assert_eq!(Case::AsciiInsensitive.fold(key), expected, "{byte:#x}");
         }
     }
 
@@ -452,9 +365,9 @@ pub(crate) mod tests {
     fn each_name_a_prefix_of_the_next() {
         let mut names: Vec<_> = (1..=LONGEST).step_by(3).map(|len| vec![b'a'; len]).collect();
         names.reverse();
-        check_both(&names);
+        check(&names);
         names.extend_from_within(..);
-        check_both(&names);
+        check(&names);
     }
 
     /// 100,000 names of 255 bytes that share 250, and names of which each begins with all shorter ones, on a stack of 64 KiB.
@@ -467,13 +380,13 @@ pub(crate) mod tests {
             let mut names: Vec<_> = (0..100_000)
                 .map(|_| [&prefix[..], &random.name(5, b"0123456789")].concat())
                 .collect();
-            check(&names, Case::Sensitive);
+            check(&names);
             names.push(b"b".to_vec());
-            check(&names, Case::Sensitive);
+            check(&names);
             // In no order: the sort would reverse names in reverse order at once, and nest no calls.
             let mut nested: Vec<_> = (1..=4095).step_by(4).map(|len| vec![b'a'; len]).collect();
             (1..nested.len()).for_each(|index| nested.swap(index, random.below(index + 1)));
-            check(&nested, Case::Sensitive);
+            check(&nested);
         };
         std::thread::Builder::new()
             .stack_size(64 * 1024)
