@@ -203,13 +203,11 @@ impl<T> Cursor<T> {
     }
 
     /// Enters the next root, where `remaining` remains to do. Returns `false` if there is none.
-    /// `keep_parent` is the same as for [`Root::open`], and `free_descriptor` the same as for
-    /// [`open`](Self::open).
+    /// `free_descriptor` is the same as for [`open`](Self::open).
     #[cold]
     pub(crate) fn open_root(
         &mut self,
         remaining: T,
-        keep_parent: bool,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<bool, Error> {
         if self.roots.is_empty() {
@@ -225,7 +223,7 @@ impl<T> Cursor<T> {
             let path = self.roots.paths.pop_front().expect("BUG: there is no root");
             self.path.begin(&path);
             let root = retry_with_descriptor(
-                || Root::open(&path, self.options.follow_root_links, keep_parent),
+                || Root::open(&path, &self.options),
                 |errno| *errno,
                 free_descriptor,
             );

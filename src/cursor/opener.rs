@@ -11,6 +11,7 @@
 //! state. A caller could not remove it at its second visit, which the kernel allows if it is empty.
 
 use super::identity::Mount;
+use super::options::Options;
 use super::raw_open;
 use crate::read_dir::end_marker::EndMarker;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,12 +40,13 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Opens the root at `path`, which may be a symbolic link if `follow` is set.
+    /// Opens the root at `path`.
     ///
-    /// If `keep_parent` is set, the path is looked up as far as its last component, and the root is
-    /// opened from there. A caller that removes the root then removes it from the same directory,
-    /// wherever the path leads by then.
-    pub(crate) fn open(path: &[u8], follow: bool, keep_parent: bool) -> Result<Self, Errno> {
+    /// Under `keep_root_parent`, the path is looked up as far as its last component, and the root
+    /// is opened from there. A caller that removes the root then removes it from the same
+    /// directory, wherever the path leads by then.
+    pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
+        let (keep_parent, follow) = (options.keep_root_parent, options.follow_root_links);
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
         let (parent_path, name) = path.split_at(name_start);
         let parent = keep_parent.then(|| raw_open::parent(parent_path)).transpose()?;

@@ -1,29 +1,186 @@
-//! `Options`: what the caller may want of any tree, set before it is entered. It does not know
-//! whether that is read by a `WalkDirs` or by a `Walk`.
+//! `Options`: the options that both walks have, and the methods that set them. It does not know how
+//! a tree is walked.
 
-/// The base, the current directory, and two more on the way by names to a closed level.
+/// The number of descriptors that a walk needs: for the root, the current directory, and two on the
+/// way to a closed level.
 pub(crate) const MIN_OPEN: usize = 4;
 
-/// Each thread of a walk has a copy.
+/// The options of a walk. Each of its threads has a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub(crate) same_mount: bool,
-    /// At least [`MIN_OPEN`].
+    /// The number of descriptors, at least [`MIN_OPEN`].
     pub(crate) max_open: usize,
-    /// Entries of this depth are the deepest that are lent.
+    /// The depth of the deepest entries that are yielded.
     pub(crate) max_depth: usize,
-    /// Whether a root may be a symbolic link.
+    /// Whether a root that is a symbolic link is followed.
     pub(crate) follow_root_links: bool,
+    /// Whether the directory that contains a root stays open, so that the caller can remove the
+    /// root from it.
+    pub(crate) keep_root_parent: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { same_mount: false, max_open: 32, max_depth: usize::MAX, follow_root_links: true }
+        Self {
+            same_mount: false,
+            max_open: 32,
+            max_depth: usize::MAX,
+            follow_root_links: true,
+            keep_root_parent: false,
+        }
     }
 }
 
-impl Options {
-    pub(crate) fn set_max_open(&mut self, descriptors: usize) {
-        self.max_open = descriptors.max(MIN_OPEN);
-    }
+/// The methods that `WalkOptions` and `WalkDirsOptions` have in common. `begin` makes a `$walk`,
+/// whose type is called `$name`.
+macro_rules! common_options {
+    ($walk:ty, $name:literal) => {
+        /// Sets whether the walk stays on the mount of each root. The default is `false`.
+        ///
+        /// With `true`, a directory on which another file system is mounted is yielded as an entry,
+        /// but the walk does not descend into this directory. A file can be a mount point, too, as
+        /// is usual in containers. The `stat` and `open` methods of such an entry act on the
+        /// mounted file.
+        ///
+        /// A bind mount is not entered either, even if the bind mount shows the same file system. A
+        /// btrfs subvolume is entered, because it is not a mount. `find -xdev`, which compares
+        /// `st_dev`, does the opposite in both cases. To list the mount points that were not
+        /// entered, query `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux
+        /// 5.8).
+        ///
+        /// # Performance
+        ///
+        /// Where the kernel has `openat2` with [`RESOLVE_NO_XDEV`], only a directory that the
+        /// caller has no permission to read takes an additional `statx`. Elsewhere each directory
+        /// takes one. Before Linux 5.8 that `statx` tells only devices apart, so bind mounts of the
+        /// same file system are entered.
+        ///
+        /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
+        #[doc(alias("xdev", "same_file_system"))]
+        pub fn same_mount(mut self, yes: bool) -> Self {
+            self.options.same_mount = yes;
+            self
+        }
+
+        /// Sets whether a root that is a symbolic link to a directory is followed. The default is
+        /// `true`.
+        ///
+        /// With `false`, such a root is an error: `ENOTDIR`, or `ELOOP` on old kernels. Only the
+        /// last component of the path counts, as with `O_NOFOLLOW` and `find -P`: **`link/` and
+        /// `link/.` are followed all the same**. A program that removes files should strip these
+        /// endings first: `path.components().as_path()`.
+        pub fn follow_root_links(mut self, yes: bool) -> Self {
+            self.options.follow_root_links = yes;
+            self
+        }
+
+        /// Sets the number of descriptors that a thread of the walk may hold at once. The default
+        /// is 32, and the least is 4.
+        ///
+        /// A walk holds one descriptor for the current directory. It holds another one for each
+        /// parent that has entries or directories pending. In a [`WalkDirs`](crate::WalkDirs),
+        /// [second visits](crate::WalkDirsOptions::second_visits) take one for each parent,
+        /// including the directory that contains the root, and [followed
+        /// links](crate::Entry::follow) and [several threads](crate::WalkDirs::run_parallel) take
+        /// additional ones.
+        ///
+        /// - **When a level is closed early**: at this limit, and when the process (`EMFILE`) or
+        ///   the system (`ENFILE`) has no descriptor left. The walk closes the shallowest levels
+        ///   first, but never the shallowest of all.
+        /// - **How a closed level is found again**: by `..` from the level below it, or else by
+        ///   names from the deepest open level above it.
+        /// - **What is accepted**: only the directory that was closed. The walk compares the
+        ///   device, the inode number, the mount under [`same_mount`](Self::same_mount), and the
+        ///   birth time where the file system fixes birth times. `SECURITY.md` lists the file
+        ///   systems that do not. On those, a new directory with the inode number of a removed one
+        ///   is taken for the removed one.
+        /// - **When a level is lost**: if it was moved or removed. Its pending contents and its
+        ///   second visit are skipped, with one error: `ENOENT`; `ENOTDIR` if another file has its
+        ///   name; `ESTALE` on NFS; `EACCES` if a directory on the way can no longer be searched;
+        ///   `EMFILE` or `ENFILE` if no descriptor is left. Levels above a lost level are found by
+        ///   names alone.
+        /// - **When the walk waits**: before it closes a directory that was just created, until the
+        ///   clock that stamps birth times has advanced. So no later directory has the same birth
+        ///   time. This takes one or two ticks of the clock, at most 20 ms with `CONFIG_HZ=100`.
+        ///   With second visits on several threads, the walk also waits before it shares such a
+        ///   level.
+        pub fn max_open(mut self, descriptors: usize) -> Self {
+            self.options.max_open = descriptors.max($crate::cursor::options::MIN_OPEN);
+            self
+        }
+
+        /// Sets the depth of the deepest entries that are yielded. There is no limit by default.
+        ///
+        /// The entries of a root have depth 1, as with `find -maxdepth`. A directory of the
+        /// greatest depth is yielded as an entry, but not opened. With 0, a [`Walk`](crate::Walk)
+        /// yields nothing, and a [`WalkDirs`](crate::WalkDirs) yields each root without entries.
+        pub fn max_depth(mut self, depth: usize) -> Self {
+            self.options.max_depth = depth;
+            self
+        }
+
+        /// Opens the root `path` and returns a walk of this tree. The paths of the walk begin with
+        /// `path`, as written.
+        ///
+        /// A root that the caller has no permission to read is no error of this method. The walk
+        /// returns that error.
+        ///
+        /// # Errors
+        ///
+        /// Same as [`lendir::open`](crate::open()), with the path: `ENOENT` if nothing is there or
+        /// a symbolic link dangles, `ENOTDIR` for a file. A program that also accepts files calls
+        /// `stat` on the path first, like the example `find`.
+        ///
+        /// # Performance
+        ///
+        /// This method makes one `openat` and one `fstatfs`.
+        pub fn open(self, path: impl AsRef<::std::path::Path>) -> Result<$walk, $crate::Error> {
+            use ::std::os::unix::ffi::OsStrExt;
+            let path = path.as_ref().as_os_str().as_bytes();
+            let roots = $crate::cursor::roots::Roots::open(path, &self.options)?;
+            Ok(self.begin(roots, path))
+        }
+
+        /// Returns a walk of the trees at `paths`, one after another; several threads walk them all
+        /// at once.
+        ///
+        /// Each root is opened when the walk gets to it. Relative paths are looked up then, too. If
+        /// a root is missing or is not a directory, the walk returns an error with this path and
+        /// depth 0, and continues with the next root. A path that is given twice is walked twice.
+        ///
+        /// ```
+        /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
+        #[doc = concat!("let mut walk = lendir::", $name, "::options().open_all(roots);")]
+        /// let mut errors = 0; while let Some(_) = walk.next_ok(|_| errors += 1) {}
+        /// assert_eq!(errors, 1);
+        /// ```
+        pub fn open_all<P: AsRef<::std::path::Path>>(
+            self,
+            paths: impl IntoIterator<Item = P>,
+        ) -> $walk {
+            self.begin($crate::cursor::roots::Roots::at(paths), b"")
+        }
+
+        /// Returns a walk of the tree at the descriptor `root`, such as [`open`](crate::open()) or
+        /// [`openat`](crate::openat()) returns.
+        ///
+        /// The paths of the walk begin with `path`, which the walk never looks up. With `""` they
+        /// are relative to the root. The root is read from its beginning. If the descriptor cannot
+        /// be read, the walk returns the error.
+        ///
+        /// # Performance
+        ///
+        /// This method makes one `lseek` and one `fstatfs`.
+        pub fn from_fd(
+            self,
+            root: impl Into<::rustix::fd::OwnedFd>,
+            path: impl AsRef<::std::path::Path>,
+        ) -> $walk {
+            use ::std::os::unix::ffi::OsStrExt;
+            let roots = $crate::cursor::roots::Roots::from_fd(root.into());
+            self.begin(roots, path.as_ref().as_os_str().as_bytes())
+        }
+    };
 }
+pub(crate) use common_options;

@@ -2,6 +2,7 @@
 //! what is below one.
 
 use super::opener::{OpenDir, Root};
+use super::options::Options;
 use crate::error::Error;
 use rustix::fd::OwnedFd;
 use rustix::fs::{SeekFrom, seek};
@@ -18,10 +19,9 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    /// Opens the root at `path`. The arguments are the same as for [`Root::open`].
-    pub(crate) fn open(path: &[u8], follow: bool, keep_parent: bool) -> Result<Self, Error> {
-        let root =
-            Root::open(path, follow, keep_parent).map_err(|errno| Error::new(path, 0, errno))?;
+    /// Opens the root at `path`.
+    pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Error> {
+        let root = Root::open(path, options).map_err(|errno| Error::new(path, 0, errno))?;
         Ok(Self { open: Some(root), ..Self::default() })
     }
 

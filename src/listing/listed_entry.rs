@@ -110,7 +110,7 @@ impl<'a> ListedEntry<'a> {
         self.arena.directory(dir.as_fd()).open(self.name_cstr(), flags)
     }
 
-    /// As [`Entry::error`](crate::Entry::error).
+    /// Same as [`Entry::wrap_error`](crate::Entry::wrap_error).
     #[cold]
     #[must_use = "it makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {

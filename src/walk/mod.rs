@@ -19,7 +19,7 @@ mod walk_entry;
 
 pub use walk_entry::WalkEntry;
 
-use crate::cursor::options::Options;
+use crate::cursor::options::{Options, common_options};
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::cursor::stack::Level;
@@ -29,7 +29,6 @@ use crate::listing::{Content, Extent, Listing, Order};
 use crate::read_dir::entry::Directory;
 use crate::read_dir::mark::{Feedback, Mark};
 use read_ahead::{Place, ReadAhead, Rest};
-use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
 use std::fmt;
 use std::iter::{self, FusedIterator};
@@ -413,7 +412,7 @@ impl Walk {
             }
             let is_there = self
                 .cursor
-                .open_root(Remaining::default(), false, &mut || free_descriptor(&mut self.ahead))?;
+                .open_root(Remaining::default(), &mut || free_descriptor(&mut self.ahead))?;
             return if is_there { self.read(None).map(|()| true) } else { Ok(false) };
         }
         self.cursor.reopen_level_above(|_| true, &mut || free_descriptor(&mut self.ahead))?;
@@ -478,38 +477,7 @@ impl Default for WalkOptions {
 }
 
 impl WalkOptions {
-    /// Stays on the mount of each root: the directory that a file system is mounted on is lent, and
-    /// nothing below it. See [`WalkDirsOptions::same_mount`](crate::WalkDirsOptions::same_mount).
-    #[doc(alias("xdev", "same_file_system"))]
-    pub fn same_mount(mut self, yes: bool) -> Self {
-        self.options.same_mount = yes;
-        self
-    }
-
-    /// Whether a root may be a symbolic link to a directory, which is the default: see
-    /// [`WalkDirsOptions::follow_root_links`](crate::WalkDirsOptions::follow_root_links).
-    pub fn follow_root_links(mut self, yes: bool) -> Self {
-        self.options.follow_root_links = yes;
-        self
-    }
-
-    /// Sets how many descriptors it may hold at once: 32 by default, and 4 at least. It holds one
-    /// for the current directory, and one for each level above that has entries left.
-    ///
-    /// [`WalkDirsOptions::max_open`](crate::WalkDirsOptions::max_open) says when it closes levels
-    /// early, and how it finds them again. If it does not find one, that is an error, and the
-    /// entries left there do not come.
-    pub fn max_open(mut self, descriptors: usize) -> Self {
-        self.options.set_max_open(descriptors);
-        self
-    }
-
-    /// `max_depth(1)`: the root's entries and nothing below, in a `WalkDirs` and in a `walk`.
-    /// `find -maxdepth` counts the same. With 0, no entry comes.
-    pub fn max_depth(mut self, depth: usize) -> Self {
-        self.options.max_depth = depth;
-        self
-    }
+    common_options!(Walk, "Walk");
 
     /// Sorts each directory. By default the entries come as the kernel gives them
     /// ([`Order::Unsorted`]).
@@ -567,46 +535,6 @@ impl WalkOptions {
     pub fn read_ahead(mut self, threads: usize) -> Self {
         self.read_ahead = threads;
         self
-    }
-
-    /// Begins the tree at `path`. The paths of the entries begin with `path`, as it is written
-    /// here.
-    ///
-    /// Costs: one `openat` and one `fstatfs`. The memory comes with the tree.
-    ///
-    /// # Errors
-    ///
-    /// What [`WalkDirsOptions::open`](crate::WalkDirsOptions::open) can fail with: `ENOENT` for
-    /// nothing or a dangling link, `ENOTDIR` for a file. If the root may not be read,
-    /// [`Walk::next`] returns the error.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<Walk, Error> {
-        let path = path.as_ref().as_os_str().as_bytes();
-        let roots = Roots::open(path, self.options.follow_root_links, false)?;
-        Ok(self.begin(roots, path))
-    }
-
-    /// Begins the trees at `paths`, one after another. A root is opened when the loop comes to it:
-    /// if it is missing, that is an error of [`Walk::next`], with its path and depth 0. A path that
-    /// is given twice is read twice.
-    ///
-    /// ```
-    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
-    /// let mut trees = lendir::Walk::options().open_all(roots);
-    /// let mut errors = 0;
-    /// while let Some(_entry) = trees.next_ok(|_| errors += 1) {}
-    /// assert_eq!(errors, 1);
-    /// ```
-    ///
-    /// Costs: a copy of each path.
-    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> Walk {
-        self.begin(Roots::at(paths), b"")
-    }
-
-    /// Begins the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat()), with
-    /// paths that begin with `path`: see
-    /// [`WalkDirsOptions::from_fd`](crate::WalkDirsOptions::from_fd).
-    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> Walk {
-        self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> Walk {

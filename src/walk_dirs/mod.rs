@@ -11,12 +11,11 @@ mod traversal;
 pub use dir::Dir;
 pub use parallel::Worker;
 
-use crate::cursor::options::Options;
+use crate::cursor::options::{Options, common_options};
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::error::Error;
 use lender::Lender;
-use rustix::fd::OwnedFd;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -194,24 +193,7 @@ impl Default for WalkDirsOptions {
 }
 
 impl<S> WalkDirsOptions<S> {
-    /// Stays on the mount of each root: the directory that a file system is mounted on is lent as an entry and not entered. A
-    /// file can be a mount point too, as in containers: [`Entry::stat`](crate::Entry::stat) and [`open`](crate::Entry::open)
-    /// lead to what is mounted there.
-    ///
-    /// A bind mount is not entered either, even if it shows the same file system. A btrfs subvolume is entered, because it is
-    /// not a mount. `find -xdev`, which compares `st_dev`, does the opposite of both. To name what was not entered, query
-    /// `STATX_ATTR_MOUNT_ROOT` by [`Entry::statx`](crate::Entry::statx) (Linux 5.8).
-    ///
-    /// Costs nothing where there is `openat2` with [`RESOLVE_NO_XDEV`], but one `statx` for a directory that may not be read.
-    /// Elsewhere one `statx` for each directory, which before Linux 5.8 can tell devices only, so bind mounts of the same file
-    /// system are entered.
-    ///
-    /// [`RESOLVE_NO_XDEV`]: https://man7.org/linux/man-pages/man2/openat2.2.html
-    #[doc(alias("xdev", "same_file_system"))]
-    pub fn same_mount(mut self, yes: bool) -> Self {
-        self.options.same_mount = yes;
-        self
-    }
+    common_options!(WalkDirs<S>, "WalkDirs");
 
     /// Lends each directory once more, after everything below it and without its entries: see [`Dir::is_second_visit`] and
     /// [`Dir::parent_and_name`]. First and second visits come in pairs, except that a level that others move or remove can be
@@ -228,49 +210,7 @@ impl<S> WalkDirsOptions<S> {
     #[doc(alias("depth_first", "contents_first", "post_order"))]
     pub fn second_visits(mut self, yes: bool) -> Self {
         self.second_visits = yes;
-        self
-    }
-
-    /// Sets how many descriptors a thread of the walk may hold at once: 32 by default, and 4 at least.
-    ///
-    /// It holds one for the current directory, and one for each level above that has directories left to do; with second visits,
-    /// one for each level above, and one more for the root's parent, beyond the limit. [Following a link](crate::Entry::follow) and [several threads](WalkDirs::run_parallel) take
-    /// more.
-    ///
-    /// - **When it closes levels early**: at the limit, and when the process (`EMFILE`) or the system (`ENFILE`) has no
-    ///   descriptor left. It closes the shallowest first, except the shallowest of all, which stays open.
-    /// - **How it finds them again**: on the way back, by `..` from the directory below, or else by names from the deepest open
-    ///   level above.
-    /// - **What it accepts**: only the directory that it closed. It compares device and inode number, under
-    ///   [`same_mount`](Self::same_mount) the mount, and the birth time where the file system fixes that. `SECURITY.md` lists the
-    ///   file systems that do not: there, a directory that was removed is taken for the same if another one got its inode number.
-    /// - **A level that it does not find is lost**: it was moved or removed. The rest of it is skipped, including its second
-    ///   visit, with one error: `ENOENT`, `ENOTDIR` if something else has its name, `EACCES` if a directory on the way can no
-    ///   longer be searched, or `EMFILE` or `ENFILE` if no descriptor is left.
-    /// - **Past a lost level** it finds the levels above by names alone.
-    /// - **It waits** before it closes a level that was just made, until the clock that stamps births is past that one, so no
-    ///   directory made later has the same birth time. That takes one or two ticks of the clock, at most 20 ms with
-    ///   `CONFIG_HZ=100`. With second visits on several threads it also waits before it shares such a level.
-    pub fn max_open(mut self, descriptors: usize) -> Self {
-        self.options.set_max_open(descriptors);
-        self
-    }
-
-    /// `max_depth(1)`: the root's entries and nothing below, in a `WalkDirs` and in a `walk`. `find -maxdepth` counts the
-    /// same. A directory of that depth is an entry, and is not opened. With 0, a `WalkDirs` lends the root as a
-    /// [`Dir`](crate::Dir), without entries.
-    pub fn max_depth(mut self, depth: usize) -> Self {
-        self.options.max_depth = depth;
-        self
-    }
-
-    /// Whether a root may be a symbolic link to a directory, which is the default. Otherwise such a root is an error: `ENOTDIR`,
-    /// or `ELOOP` on old kernels.
-    ///
-    /// **This is about the last component, as `O_NOFOLLOW` is: `link/` and `link/.` are followed all the same**, as by `find
-    /// -P`. A program that removes files should strip them first: `path.components().as_path()`.
-    pub fn follow_root_links(mut self, yes: bool) -> Self {
-        self.options.follow_root_links = yes;
+        self.options.keep_root_parent = yes;
         self
     }
 
@@ -304,51 +244,6 @@ impl<S> WalkDirsOptions<S> {
     /// work that it splits off; with second visits also one for each level from the root to such a part.
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
         WalkDirsOptions { options: self.options, second_visits: self.second_visits, state: of_root }
-    }
-
-    /// Begins a walk of the tree at `path`. The paths that it lends begin with `path`, as it is written here.
-    ///
-    /// Costs: one `openat`, one `fstatfs`, and the memory of the [`Buffer`](crate::Buffer), the path and the first
-    /// level; the rest of the memory comes with the tree.
-    ///
-    /// # Errors
-    ///
-    /// What [`open`](crate::open()) can fail with, with the path: `ENOENT` for nothing or a dangling link, `ENOTDIR` for a
-    /// file or a FIFO. A program that takes files too calls `stat` on them itself, as the example `find` does. A root that
-    /// may not be read is lent all the same, and [`Dir::next`] returns the error.
-    pub fn open(self, path: impl AsRef<Path>) -> Result<WalkDirs<S>, Error> {
-        let path = path.as_ref().as_os_str().as_bytes();
-        let roots = Roots::open(path, self.options.follow_root_links, self.second_visits)?;
-        Ok(self.begin(roots, path))
-    }
-
-    /// Begins a walk of the trees at `paths`, one after another; on [several threads](WalkDirs::run_parallel), of all of them at once. A
-    /// path that is given twice is walked twice: to avoid that, compare `fstat` of each root, and [skip](Dir::skip_subdirs) it.
-    ///
-    /// A root is opened when the walk comes to it. If it is missing, or no directory, [`WalkDirs::next`] returns the error, with the
-    /// path and depth 0, and the next call goes on with the next root. A relative path is looked up then, too.
-    ///
-    /// ```
-    /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
-    /// let mut walk = lendir::WalkDirs::options().open_all(roots);
-    /// let mut errors = 0;
-    /// while let Some(_dir) = walk.next_ok(|_| errors += 1) {}
-    /// assert_eq!(errors, 1);
-    /// ```
-    ///
-    /// Costs: the memory of [`open`](Self::open), and a copy of each path.
-    pub fn open_all<P: AsRef<Path>>(self, paths: impl IntoIterator<Item = P>) -> WalkDirs<S> {
-        self.begin(Roots::at(paths), b"")
-    }
-
-    /// Begins a walk of the tree at `root`, from [`open`](crate::open()) or [`openat`](crate::openat). The paths that it lends
-    /// begin with `path`, which nothing looks up; with `""` they are relative to the root. As it is open already,
-    /// [`follow_root_links`](Self::follow_root_links) changes nothing.
-    ///
-    /// Costs: one `lseek`, as the root is read from its beginning, one `fstatfs`, and the memory of [`open`](Self::open). A
-    /// descriptor that cannot be read is lent all the same, and [`Dir::next`] returns the error.
-    pub fn from_fd(self, root: impl Into<OwnedFd>, path: impl AsRef<Path>) -> WalkDirs<S> {
-        self.begin(Roots::from_fd(root.into()), path.as_ref().as_os_str().as_bytes())
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {

@@ -165,7 +165,7 @@ impl<S: Clone> Traversal<S> {
             return Ok(Step::Done);
         }
         let remaining = Todo::new(self.second_visits, 0, self.root_state.clone()); // first: if it panics, nothing is lost
-        self.cursor.open_root(remaining, self.second_visits, &mut || false).map(|_| Step::Lend)
+        self.cursor.open_root(remaining, &mut || false).map(|_| Step::Lend)
     }
 
     /// Opens the first directory that is pending in the current one.
