@@ -97,7 +97,7 @@ impl<T> Cursor<T> {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             options,
-            opener: Opener::new(options.same_mount),
+            opener: Opener::new(&options),
             roots: Roots::default(),
             root_parent: None,
             stack: Stack::new(options.max_open),

@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub(crate) struct Opener {
     /// Whether the walk stays on one mount.
     same_mount: bool,
+    /// The additional flags of the [`Options`].
+    flags: OFlags,
     /// `false` before Linux 5.6 and under some seccomp filters. Android's kill the process, so
     /// there it is never called.
     has_openat2: bool,
@@ -46,12 +48,13 @@ impl Root {
     /// is opened from there. A caller that removes the root then removes it from the same
     /// directory, wherever the path leads by then.
     pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Errno> {
-        let (keep_parent, follow) = (options.keep_root_parent, options.follow_root_links);
+        let Options { keep_root_parent: keep_parent, follow_root_links, flags, .. } = *options;
         let name_start = if keep_parent { last_component_start(path) } else { 0 };
         let (parent_path, name) = path.split_at(name_start);
         let parent = keep_parent.then(|| raw_open::parent(parent_path)).transpose()?;
         let dir = parent.as_ref().map_or(CWD, AsFd::as_fd);
-        let found = OpenDir::open(|extra| raw_open::root(dir, name, follow, extra))?;
+        let found =
+            OpenDir::open(|extra| raw_open::root(dir, name, follow_root_links, flags | extra))?;
         Ok(Self { found, parent: parent.map(Arc::new) })
     }
 }
@@ -104,8 +107,9 @@ impl OpenDir {
 }
 
 impl Opener {
-    pub(crate) fn new(same_mount: bool) -> Self {
-        Self { same_mount, has_openat2: !cfg!(target_os = "android"), only: None }
+    pub(crate) fn new(options: &Options) -> Self {
+        let Options { same_mount, flags, .. } = *options;
+        Self { same_mount, flags, has_openat2: !cfg!(target_os = "android"), only: None }
     }
 
     /// Forgets the mount of the tree before.
@@ -117,7 +121,7 @@ impl Opener {
     #[inline(always)]
     pub(crate) fn open(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
         if self.has_openat2 {
-            raw_open::below_on_mount(dir, name)
+            raw_open::below_on_mount(dir, name, self.flags)
         } else {
             self.open_and_compare(dir, name)
         }
@@ -142,7 +146,7 @@ impl Opener {
                 Ok(OpenDir { dir, end_marker: self.inherited_marker(above), unreadable: None })
             }
             Err(Errno::XDEV) if !self.same_mount => {
-                raw_open::at(dir, name, raw_open::NOFOLLOW).map(OpenDir::query)
+                raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags).map(OpenDir::query)
             }
             Err(Errno::NOSYS | Errno::PERM) if self.has_openat2 => {
                 let opened = self.open_and_compare(dir, name);
@@ -187,14 +191,15 @@ impl Opener {
         dir: BorrowedFd<'_>,
         name: &CStr,
     ) -> Result<Option<OpenDir>, Errno> {
-        let found = OpenDir::open(|extra| raw_open::at(dir, name, raw_open::DIRECTORY | extra))?;
+        let flags = raw_open::DIRECTORY | self.flags;
+        let found = OpenDir::open(|extra| raw_open::at(dir, name, flags | extra))?;
         self.on_mount(dir, found)
     }
 
     /// Opens by `openat`. Under `same_mount`, `EXDEV` means another mount here too.
     #[inline(always)]
     fn open_and_compare(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW)?;
+        let opened = raw_open::at(dir, name, raw_open::NOFOLLOW | self.flags)?;
         if self.same_mount && !self.is_same_mount(dir, opened.as_fd())? {
             Err(Errno::XDEV)
         } else {

@@ -1,6 +1,8 @@
 //! `Options`: the options that both walks have, and the methods that set them. It does not know how
 //! a tree is walked.
 
+use rustix::fs::OFlags;
+
 /// The number of descriptors that a walk needs: for the root, the current directory, and two on the
 /// way to a closed level.
 pub(crate) const MIN_OPEN: usize = 4;
@@ -18,6 +20,8 @@ pub(crate) struct Options {
     /// Whether the directory that contains a root stays open, so that the caller can remove the
     /// root from it.
     pub(crate) keep_root_parent: bool,
+    /// The additional flags with which a directory is opened for reading: `O_NOATIME` or none.
+    pub(crate) flags: OFlags,
 }
 
 impl Default for Options {
@@ -28,6 +32,7 @@ impl Default for Options {
             max_depth: usize::MAX,
             follow_root_links: true,
             keep_root_parent: false,
+            flags: OFlags::empty(),
         }
     }
 }
@@ -120,6 +125,26 @@ macro_rules! common_options {
             self
         }
 
+        /// Sets whether directories are opened with `O_NOATIME`, so that reading them does not
+        /// change their access times. The default is `false`.
+        ///
+        /// The kernel permits this flag to the owner of a directory and to a process with
+        /// `CAP_FOWNER`, and answers `EPERM` otherwise. Such a directory is opened again without
+        /// the flag, and its access time may change. The walk remembers no refusal: it tries the
+        /// flag on each directory.
+        ///
+        /// The flag has no effect on a root that is passed to [`from_fd`](Self::from_fd), nor on
+        /// network file systems whose server sets the access times.
+        ///
+        /// # Performance
+        ///
+        /// Each directory for which the flag is refused takes an additional system call.
+        #[doc(alias("O_NOATIME", "atime"))]
+        pub fn no_atime(mut self, yes: bool) -> Self {
+            self.options.flags.set($crate::OFlags::NOATIME, yes);
+            self
+        }
+
         /// Opens the root `path` and returns a walk of this tree. The paths of the walk begin with
         /// `path`, as written.
         ///
@@ -152,7 +177,8 @@ macro_rules! common_options {
         /// ```
         /// let roots = ["/sys/class", "/no/such/directory", "/sys/bus"];
         #[doc = concat!("let mut walk = lendir::", $name, "::options().open_all(roots);")]
-        /// let mut errors = 0; while let Some(_) = walk.next_ok(|_| errors += 1) {}
+        /// let mut errors = 0;
+        /// while let Some(_) = walk.next_ok(|_| errors += 1) {}
         /// assert_eq!(errors, 1);
         /// ```
         pub fn open_all<P: AsRef<::std::path::Path>>(

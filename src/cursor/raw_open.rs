@@ -36,10 +36,25 @@ pub(crate) fn parent(path: &[u8]) -> Result<OwnedFd, Errno> {
     path.into_with_c_str(|path| path_at(CWD, path, DIRECTORY))
 }
 
+/// Calls `open` with `flags`. If the kernel refuses `O_NOATIME`, which it permits to the owner
+/// only, calls `open` without it.
+#[inline]
+fn open_with(
+    flags: OFlags,
+    open: impl Fn(OFlags) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, Errno> {
+    match retry_on_intr(|| open(flags)) {
+        Err(Errno::PERM) if flags.contains(OFlags::NOATIME) => {
+            retry_on_intr(|| open(flags.difference(OFlags::NOATIME)))
+        }
+        opened => opened,
+    }
+}
+
 /// Opens `name` in `dir`.
 #[inline]
 pub(crate) fn at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat(dir, name, flags, Mode::empty()))
+    open_with(flags, |flags| rustix::fs::openat(dir, name, flags, Mode::empty()))
 }
 
 /// As [`at`], for `*at` calls and `..` only: such a descriptor needs no permission to read.
@@ -56,10 +71,17 @@ pub(crate) fn again_at(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> Resul
     }
 }
 
-/// As [`at`] with [`NOFOLLOW`], but refuses a mount point with `EXDEV`. `ENOSYS` before Linux 5.6.
+/// Opens `name` in `dir` in the same way as [`at`] with [`NOFOLLOW`] and `extra`, but refuses a
+/// mount point with `EXDEV`. The answer is `ENOSYS` before Linux 5.6.
 #[inline]
-pub(crate) fn below_on_mount(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    retry_on_intr(|| rustix::fs::openat2(dir, name, NOFOLLOW, Mode::empty(), ResolveFlags::NO_XDEV))
+pub(crate) fn below_on_mount(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    extra: OFlags,
+) -> Result<OwnedFd, Errno> {
+    open_with(NOFOLLOW | extra, |flags| {
+        rustix::fs::openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_XDEV)
+    })
 }
 
 /// Reopens the directory `levels` above `dir`, by `..`.

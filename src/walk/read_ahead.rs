@@ -448,7 +448,7 @@ mod tests {
             range: 0..0,
             dir: dir.as_fd(),
             end_marker: EndMarker::NONE,
-            opener: Opener::new(false),
+            opener: Opener::new(&Options::default()),
         };
         assert!(ahead.take(Place { depth: 1, rank: 1 }, Some(rest)).is_none());
         let left: Vec<_> = ahead.shared.lock().list.iter().map(|item| item.place.depth).collect();
@@ -480,7 +480,7 @@ mod tests {
         for (begun, calls) in [(0, 1), (NEAR / 2, 1), (NEAR / 2 + 1, 0), (NEAR, 0)] {
             let ahead = ReadAhead::new(1, Order::Bytes, &Options::default());
             let (dir, counted) = (crate::open("/").unwrap(), Arc::clone(&ahead.shared.open));
-            let (end_marker, opener) = (EndMarker::NONE, Opener::new(false));
+            let (end_marker, opener) = (EndMarker::NONE, Opener::new(&Options::default()));
             let parent = Arc::new(Parent { dir, end_marker, opener, _counted: counted });
             let to_do = Item {
                 place: Place { depth: 1, rank: 0 },

@@ -12,6 +12,7 @@ mod hostile;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod markers;
 mod mounts;
+mod no_atime;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod openat2;
 mod parallel;
