@@ -31,9 +31,12 @@ pub(crate) struct Arena {
     pub(crate) limit: Option<usize>,
 }
 
-pub(crate) const MIN_BATCH: usize = Buffer::MIN_CAPACITY;
-/// The kernel holds the directory's lock while it writes a batch.
-const MAX_BATCH: usize = 32 * 1024;
+/// The least memory that a batch is read into.
+pub(crate) const MIN_ROOM: usize = Buffer::MIN_CAPACITY;
+/// The size of the first batch of a directory. Each further batch is twice as large, so a server gets few requests.
+const FIRST_BATCH: usize = Buffer::DEFAULT_CAPACITY;
+/// The size of the largest batches.
+const MAX_BATCH: usize = 1024 * 1024;
 
 impl Arena {
     #[inline]
@@ -50,25 +53,27 @@ impl Arena {
         Directory { fd, path: &self.path, depth: self.depth }
     }
 
-    /// The size of the next batch, for which there is memory from `used` on.
+    /// Returns the size of the next batch, which has room from `used` on. The directory's records begin at `start`.
     #[inline]
-    pub(crate) fn room(&mut self, used: usize) -> io::Result<usize> {
-        if self.memory.len() < used + MIN_BATCH {
-            self.grow(used + MIN_BATCH)?;
+    pub(crate) fn room(&mut self, start: usize, used: usize) -> io::Result<usize> {
+        let batch = MAX_BATCH.min(FIRST_BATCH + used - start);
+        if self.memory.len() < used + MIN_ROOM {
+            self.grow(used, batch)?;
         }
         let room = self.memory.len() - used;
-        // A rest too small for another batch is added to this one, so a directory that has once been read to its end does not
-        // make the arena grow again, not even with an `EndMarker`.
-        Ok(if room < MAX_BATCH + MIN_BATCH { room } else { MAX_BATCH })
+        // If too little for another batch would remain, it is added to this one. So a directory that has once been read to its
+        // end does not make the arena grow again, not even with an `EndMarker`.
+        Ok(if room < batch + MIN_ROOM { room } else { batch })
     }
 
-    /// Makes the memory at least this long.
+    /// Makes room for `batch` bytes from `used` on, or for as many as the limit allows.
     #[cold]
-    pub(crate) fn grow(&mut self, len: usize) -> io::Result<()> {
-        if self.limit.is_some_and(|limit| len > limit + MIN_BATCH) {
+    fn grow(&mut self, used: usize, batch: usize) -> io::Result<()> {
+        let max = self.limit.map_or(usize::MAX, |limit| limit + MIN_ROOM);
+        if used + MIN_ROOM > max {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        grow(&mut self.memory, len)
+        grow(&mut self.memory, max.min(used + batch))
     }
 
     #[inline]
@@ -107,15 +112,14 @@ impl Arena {
     }
 }
 
-/// Makes `memory` at least `len` long. Its capacity doubles, but at most 64 KiB beyond `len` are written to in advance.
+/// Makes `memory` at least `len` long.
 #[cold]
 pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<()> {
+    if len as u64 > Span::MAX_START {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
     if len > memory.len() {
-        let len = len + len.min(64 * 1024 / size_of::<T>());
-        if len as u64 > Span::MAX_START {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
-        memory.try_reserve(len - memory.len())?;
+        memory.try_reserve(len - memory.len())?; // at least doubles the capacity
         memory.resize(len, T::default());
     }
     Ok(())
@@ -123,21 +127,32 @@ pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use super::{Arena, MIN_BATCH, Span, grow};
+    use super::{Arena, MAX_BATCH, MIN_ROOM, Span, grow};
     use std::io;
 
     #[test]
-    fn what_takes_more_than_the_limit_is_refused() {
-        let mut arena = Arena { limit: Some(100), ..Arena::default() };
-        assert!(arena.grow(100 + MIN_BATCH).is_ok());
-        assert_eq!([1, 2].map(|more| arena.grow(100 + MIN_BATCH + more).is_ok()), [false; 2]);
+    fn room_beyond_the_limit_is_refused() {
+        let mut arena = Arena { limit: Some(MAX_BATCH), ..Arena::default() };
+        for used in [0, MAX_BATCH - 1, MAX_BATCH] {
+            assert!(arena.room(0, used).is_ok_and(|room| room >= MIN_ROOM), "{used}");
+        }
+        assert_eq!(arena.room(0, MAX_BATCH + 1).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(arena.memory.len(), MAX_BATCH + MIN_ROOM);
     }
 
     #[test]
-    fn at_most_64_kib_are_written_to_in_advance() {
-        let mut memory = Vec::<u64>::new();
-        grow(&mut memory, 100_000).unwrap();
-        assert_eq!(memory.len(), 100_000 + 8192);
+    fn each_batch_is_twice_as_large() {
+        const KIB: usize = 1024;
+        let (mut arena, mut used, start) = (Arena::default(), 100, 100);
+        let mut batches = Vec::new();
+        while used < 4 * MAX_BATCH {
+            let room = arena.room(start, used).unwrap();
+            batches.push(room / KIB);
+            used += room;
+        }
+        assert_eq!(batches, [32, 64, 128, 256, 512, 1024, 1024, 1024, 1024]);
+        // The next directory begins with a small batch, whatever memory there is.
+        assert_eq!(arena.room(0, 0).unwrap(), 32 * KIB);
     }
 
     #[test]

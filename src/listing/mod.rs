@@ -16,7 +16,7 @@ use crate::read_dir::ReadDir;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entry::Directory;
 use crate::read_dir::records::{MIN_RECORD, Phase};
-use arena::{Arena, MIN_BATCH, grow};
+use arena::{Arena, MIN_ROOM, grow};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::retry_on_intr;
@@ -69,9 +69,6 @@ pub(crate) struct Content {
     records: Box<[u8]>,
     spans: Box<[Span]>,
 }
-
-/// For the names of the smallest batch.
-const MIN_SPANS: usize = MIN_BATCH.div_ceil(MIN_RECORD);
 
 /// The order in which the entries of a directory are sorted.
 ///
@@ -149,7 +146,7 @@ impl Listing {
         self.extent = above;
         let end =
             Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
-        self.arena.grow(end.bytes)?;
+        grow(&mut self.arena.memory, end.bytes)?;
         self.grow(end.entries)?;
         self.arena.memory[above.bytes..end.bytes].copy_from_slice(records);
         for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {
@@ -216,13 +213,14 @@ impl Listing {
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
         let (mut phase, mut may_rewind) = (Phase::Reading, true);
+        let begin = self.extent.bytes;
         while phase == Phase::Reading {
             let Extent { entries, bytes } = self.extent;
-            let room = self.arena.room(bytes)?;
-            if self.capacity() < entries + MIN_SPANS {
-                self.grow(entries + room / MIN_RECORD)?;
-            }
+            let room = self.arena.room(begin, bytes)?;
             // There is a span for each name that may come, so the loop below need not make spans grow.
+            if (self.capacity() - entries) * MIN_RECORD < MIN_ROOM.max(room / 4 * 3) {
+                self.grow(entries + room.div_ceil(MIN_RECORD))?;
+            }
             let room = room.min((self.capacity() - entries) * MIN_RECORD);
             let Self { arena, spans, extent, .. } = self;
             let spans = &mut spans[entries..];
@@ -290,12 +288,6 @@ impl Listing {
     /// The entries from `first` on have been read.
     #[inline(never)]
     fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
-        let len = self.len();
-        if self.capacity() < len + MIN_SPANS {
-            // Reading the same directory again, in other batches, must allocate nothing. If memory is refused now, that
-            // reading tries again.
-            let _ = self.grow(len + MIN_SPANS);
-        }
         let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
         self.sort(first);
         queried
@@ -479,7 +471,7 @@ impl ReadDir {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listing, MIN_SPANS, Order};
+    use super::{Listing, Order};
     use crate::listing::sort::tests::Random;
     use crate::listing::span::Span;
     use crate::read_dir::records::HEADER;
@@ -588,10 +580,6 @@ mod tests {
 
         let mut listing = unsorted(&entries, Order::Path);
         listing.finish(0, crate::open(dir.path()).unwrap().as_fd()).unwrap();
-        assert!(
-            listing.capacity() >= listing.len() + MIN_SPANS,
-            "read again in other batches, it does not grow"
-        );
         assert_eq!(names(&listing), ["a.b", "a", "ab", "gone"].map(Vec::from));
         let error = listing
             .by_name("gone")

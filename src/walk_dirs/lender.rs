@@ -14,8 +14,12 @@ pub(crate) struct Lender<S> {
 }
 
 impl<S> Lender<S> {
-    pub(crate) fn new(traversal: Traversal<S>) -> Self {
-        Self { buffer: Buffer::new(), traversal }
+    pub(crate) fn new(traversal: Traversal<S>, buffer_capacity: usize) -> Self {
+        Self { buffer: Buffer::with_capacity(buffer_capacity), traversal }
+    }
+
+    pub(crate) fn buffer_capacity(&self) -> usize {
+        self.buffer.capacity()
     }
 
     #[inline(always)]

@@ -15,6 +15,7 @@ use crate::cursor::options::{Options, common_options};
 use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::error::Error;
+use crate::read_dir::buffer::Buffer;
 use lender::Lender;
 use std::ffi::OsStr;
 use std::fmt;
@@ -182,13 +183,19 @@ impl<S> fmt::Debug for WalkDirs<S> {
 pub struct WalkDirsOptions<S = ()> {
     options: Options,
     second_visits: bool,
+    buffer_capacity: usize,
     state: S,
 }
 
 /// The same as [`WalkDirs::options`].
 impl Default for WalkDirsOptions {
     fn default() -> Self {
-        Self { options: Options::default(), second_visits: false, state: () }
+        Self {
+            options: Options::default(),
+            second_visits: false,
+            buffer_capacity: Buffer::DEFAULT_CAPACITY,
+            state: (),
+        }
     }
 }
 
@@ -211,6 +218,21 @@ impl<S> WalkDirsOptions<S> {
     pub fn second_visits(mut self, yes: bool) -> Self {
         self.second_visits = yes;
         self.options.keep_root_parent = yes;
+        self
+    }
+
+    /// Sets the size in bytes of the buffer of each thread. The default is [`Buffer::DEFAULT_CAPACITY`], 32 KiB.
+    ///
+    /// A larger buffer takes fewer system calls for directories of more than 1,000 entries. This matters where each call waits for
+    /// a server of a FUSE file system; see [`Buffer::DEFAULT_CAPACITY`]. The size is clamped in the same way as the size of
+    /// [`Buffer::with_capacity`].
+    ///
+    /// ```
+    /// let walk = lendir::WalkDirs::options().buffer_capacity(1024 * 1024).open("/sys/class")?;
+    /// # Ok::<(), lendir::Error>(())
+    /// ```
+    pub fn buffer_capacity(mut self, bytes: usize) -> Self {
+        self.buffer_capacity = bytes;
         self
     }
 
@@ -243,12 +265,13 @@ impl<S> WalkDirsOptions<S> {
     /// size of the state for each level. On several threads, one clone more for each thread, and one or two for each part of the
     /// work that it splits off; with second visits also one for each level from the root to such a part.
     pub fn with_state<T>(self, of_root: T) -> WalkDirsOptions<T> {
-        WalkDirsOptions { options: self.options, second_visits: self.second_visits, state: of_root }
+        let Self { options, second_visits, buffer_capacity, .. } = self;
+        WalkDirsOptions { options, second_visits, buffer_capacity, state: of_root }
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {
         let mut traversal = Traversal::new(self.options, self.second_visits, self.state);
         traversal.cursor.begin(roots, path);
-        WalkDirs { lender: Lender::new(traversal) }
+        WalkDirs { lender: Lender::new(traversal, self.buffer_capacity) }
     }
 }

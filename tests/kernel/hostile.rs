@@ -1,7 +1,8 @@
 //! A misbehaving file system, and what `lendir` and `std::fs::read_dir` deliver of it. `scenarios` lists the misbehaviours,
-//! `markers` tests end markers, and `endless` endless directories.
+//! `endless` tests endless directories, and `requests` counts what readers request of a server.
 
 pub mod endless;
+mod requests;
 mod scenarios;
 
 use crate::fuse::{Answer, Batch, Directory, Record, Server};

@@ -130,11 +130,12 @@ impl<S: Clone + Send, R: Send, F: Fn(&mut Worker<'_, S>) -> R + Sync> Threads<S,
             let cores = thread::available_parallelism().map_or(0, NonZero::get);
             self.queue.add(cores.saturating_sub(MIN_THREADS));
         }
+        let buffer_capacity = lender.buffer_capacity();
         let start = || {
             let sender = started.clone();
             let begin = move || {
                 if let Some(part) = self.queue.begin() {
-                    self.run(scope, &sender, Lender::new(part));
+                    self.run(scope, &sender, Lender::new(part, buffer_capacity));
                 }
             };
             match thread::Builder::new().spawn_scoped(scope, begin) {

@@ -1,0 +1,58 @@
+//! The number of requests that a reader sends to a server, where each request may wait for a network.
+
+use super::scenarios::file;
+use super::served;
+use crate::fuse::{Answer, Directory, Server};
+use lendir::{Listing, WalkDirs, WalkDirsOptions};
+use std::fs;
+use std::path::Path;
+
+const COUNT: u64 = 20_000;
+
+/// Reads the directory at a path, and returns the number of its entries.
+type Read = fn(&Path) -> u64;
+
+const BY_LISTING: Read = |path| {
+    let mut listing = Listing::new();
+    listing.read(lendir::open(path).unwrap()).unwrap();
+    listing.len() as u64
+};
+
+const BY_WALK: Read = |path| {
+    let mut walk = lendir::walk(path).unwrap();
+    let mut count = 0;
+    while walk.next().unwrap().is_some() {
+        count += 1;
+    }
+    count
+};
+
+fn by_walk_dirs(path: &Path, options: WalkDirsOptions) -> u64 {
+    let counts = options
+        .open(path)
+        .unwrap()
+        .run_parallel(1, |worker| worker.next().unwrap().map_or(0, |mut dir| dir.count().unwrap()));
+    counts.into_iter().sum()
+}
+
+/// The records take 640 KiB. A listing reads them in batches of 32, 64, 128, 256 and 512 KiB. The last request is for the end.
+#[test]
+fn large_batches_take_few_requests() {
+    served("hostile::requests::large_batches_take_few_requests", 60, || {
+        let answers =
+            |place| if place < COUNT { file(&format!("{place:06}")) } else { Answer::End };
+        let server = Server::mount(vec![Directory::of_files(answers)]).unwrap();
+        let requests = |read: Read| {
+            let before = server.reads();
+            assert_eq!(read(&server.path(0)), COUNT);
+            server.reads() - before
+        };
+        let by_std = requests(|path| fs::read_dir(path).unwrap().count() as u64);
+        assert_eq!(by_std, 21);
+        assert_eq!(requests(BY_LISTING), 6);
+        assert_eq!(requests(BY_WALK), 6);
+        assert_eq!(requests(|path| by_walk_dirs(path, WalkDirs::options())), by_std);
+        let large = |path: &Path| by_walk_dirs(path, WalkDirs::options().buffer_capacity(1 << 20));
+        assert_eq!(requests(large), 2);
+    });
+}
