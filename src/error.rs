@@ -1,4 +1,4 @@
-//! `Error`: what the kernel answered, and the path that it belongs to.
+//! `Error`: what the kernel answered, and the path that the answer is about. It does not know which call was made.
 
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -6,17 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// What the kernel answered, and the path that it belongs to.
+/// An error of the kernel, with the path that it is about.
 ///
-/// It displays as `path: cause`, as the cause alone if the path is empty, and a loop as `path: leads back to ancestor`.
-/// Control characters in a path, which a terminal would obey, display as `?`. The text has the path already. The cause is
-/// part of that text, so [`source`](std::error::Error::source) is `None`, and a chain of errors prints it once.
+/// `{}` shows it as `path: cause`, or as the cause alone if the path is not known. A loop of symbolic links is shown as
+/// `path: leads back to ancestor`. Control characters in a path are shown as `?`. `{:?}` shows the same text; `{:#?}` shows the fields.
 ///
-/// `{:?}` is the same text, because a `main` that returns an error prints it so; `{:#?}` shows the fields.
-///
-/// **`?` into an [`io::Error`] keeps path and [kind](io::Error::kind), and loses the
-/// [`raw_os_error`](io::Error::raw_os_error)**: ask [`is_gone`](Self::is_gone) before.
-/// [`into_io_error`](Self::into_io_error) keeps the number and has no path.
+/// The path and the cause are in the text already, so do not print either again.
+/// [`source`](std::error::Error::source) returns `None`: a program that prints a chain of errors prints the cause once.
 ///
 /// ```
 /// let error = lendir::walk_dirs("/no/such/directory").unwrap_err();
@@ -26,11 +22,21 @@ use std::{fmt, io};
 /// assert_eq!(error.to_string(), "/no/such/directory: No such file or directory (os error 2)");
 /// ```
 ///
-/// Costs: two allocations for each error whose path is known, and two more for `?` into an [`io::Error`]; none where there is
-/// no error.
+/// # Conversion into an `io::Error`
+///
+/// `?` converts an `Error` into an [`io::Error`] that has the same text and [`kind`](io::Error::kind), but no
+/// [`raw_os_error`](io::Error::raw_os_error). Call [`is_gone`](Self::is_gone) before the conversion.
+/// [`into_io_error`](Self::into_io_error) keeps the number and drops the path.
+///
+/// Write `fn main() -> Result<(), lendir::Error>`. If `main` returns an [`io::Result`] instead, Rust prints the error as
+/// `Custom { kind: NotFound, error: … }`.
+///
+/// # Performance
+///
+/// An error with a path takes two allocations, and its conversion by `?` two more.
 pub struct Error {
     io_error: io::Error,
-    /// `None` where nothing is known.
+    /// `None` if neither the path nor the depth is known.
     known: Option<Box<Known>>,
 }
 
@@ -40,101 +46,140 @@ struct Known {
     loop_ancestor: Option<LoopAncestor>,
 }
 
-/// The path of the ancestor begins that of the error. It is only looked for there when it is asked for.
+/// The directory that a loop leads back to. Its path is the beginning of the error's path, and is cut off on request.
 #[derive(Clone, Copy)]
 struct LoopAncestor {
     depth: usize,
-    /// How long the path of the root is.
-    root: usize,
+    /// The length of the root's path.
+    root_len: usize,
 }
 
 impl Error {
+    /// Returns an error with the path that the failed call was about, for calls that you make yourself.
+    ///
+    /// `cause` is anything that converts into a [`std::io::Error`], such as an `Errno` of `rustix`. If `cause` is an error
+    /// of this crate that has a path, it keeps that path. An empty `path` means that the path is not known. The
+    /// [`depth`](Self::depth) is 0.
+    ///
+    /// [`Entry::wrap_error`](crate::Entry::wrap_error), [`Dir::wrap_error`](crate::Dir::wrap_error) and
+    /// [`ReadDir::wrap_error`](crate::ReadDir::wrap_error) fill in the path.
+    ///
+    /// ```
+    /// use lendir::Error;
+    ///
+    /// fn read_config(path: &str) -> Result<String, Error> {
+    ///     std::fs::read_to_string(path).map_err(|error| Error::new(path, error))
+    /// }
+    ///
+    /// let error = read_config("/no/such/file").unwrap_err();
+    /// assert_eq!(error.to_string(), "/no/such/file: No such file or directory (os error 2)");
+    /// ```
     #[cold]
-    pub(crate) fn new(path: &[u8], depth: usize, cause: impl Into<io::Error>) -> Self {
-        Self::at(OsStr::from_bytes(path).into(), depth, cause)
+    #[must_use = "this makes an error, and reports nothing"]
+    pub fn new(path: impl Into<PathBuf>, cause: impl Into<io::Error>) -> Self {
+        Self::at_depth(path, 0, cause)
     }
 
     #[cold]
-    pub(crate) fn at(path: PathBuf, depth: usize, cause: impl Into<io::Error>) -> Self {
+    pub(crate) fn at_depth(
+        path: impl Into<PathBuf>,
+        depth: usize,
+        cause: impl Into<io::Error>,
+    ) -> Self {
+        let path = path.into();
         let is_known = depth > 0 || !path.as_os_str().is_empty();
         let known = is_known.then(|| Box::new(Known { path, depth, loop_ancestor: None }));
         let error =
             cause.into().downcast().unwrap_or_else(|io_error| Self { io_error, known: None });
-        // One of this crate may have its path already.
+        // An error of this crate may have a path already.
         Self { known: error.known.or(known), ..error }
     }
 
-    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) of this depth. The path of the root is `root` bytes long.
-    pub(crate) fn with_loop_ancestor(mut self, depth: usize, root: usize) -> Self {
+    /// Notes that a link leads back to the [ancestor](Self::loop_ancestor) at this depth.
+    pub(crate) fn with_loop_ancestor(mut self, depth: usize, root_len: usize) -> Self {
         if let Some(known) = &mut self.known {
-            known.loop_ancestor = Some(LoopAncestor { depth, root });
+            known.loop_ancestor = Some(LoopAncestor { depth, root_len });
         }
         self
     }
 
-    /// The directory or entry that the call was about. It is empty for a descriptor whose path is not known.
+    /// Returns the path of the directory or entry that the failed call was about. The path is empty if it is not known,
+    /// because the directory was passed as a descriptor.
     pub fn path(&self) -> &Path {
         self.known.as_deref().map_or(Path::new(""), |known| &known.path)
     }
 
-    /// How many levels the [path](Self::path) is below what was opened: 0 for the root of a walk, or for the directory of a
-    /// [`ReadDir`](crate::ReadDir), and 1 for its entries.
+    /// Returns the number of levels between what was opened and the [`path`](Self::path): 0 for the root of a walk or the
+    /// directory of a [`ReadDir`](crate::ReadDir), and 1 for the entries of either.
     pub fn depth(&self) -> usize {
         self.known.as_deref().map_or(0, |known| known.depth)
     }
 
-    /// The cause.
+    /// Returns the cause.
     pub fn io_error(&self) -> &io::Error {
         &self.io_error
     }
 
-    /// The kind of the cause: [`io::Error::kind`].
+    /// Returns the kind of the cause. Same as [`io::Error::kind`].
     pub fn kind(&self) -> io::ErrorKind {
         self.io_error.kind()
     }
 
-    /// The `errno` of the cause. `None` if that is not the kernel's: [`OutOfMemory`](io::ErrorKind::OutOfMemory), or one of
-    /// yours.
+    /// Returns the `errno` of the cause. Returns `None` if the kernel did not cause the error: if memory was refused
+    /// ([`OutOfMemory`](io::ErrorKind::OutOfMemory)), or if you passed a cause without a number.
     pub fn raw_os_error(&self) -> Option<i32> {
         self.io_error.raw_os_error()
     }
 
-    /// Whether what was listed is not there any more: `ENOENT`, or `ESRCH`, which /proc answers in the directory of a process that
-    /// has ended. As a rule, that is nothing to report, and no reason to end a loop:
+    /// Returns `true` if the cause says that the entry no longer exists. Most programs ignore such an error and go on:
     ///
     /// ```
     /// let mut tasks = lendir::read_dir("/proc")?;
     /// while let Some(process) = tasks.find(|entry| entry.numeric_name().is_some())? {
     ///     match process.stat() {
     ///         Ok(stat) => println!("{} {:?}", stat.st_uid, process.name_os()),
-    ///         Err(error) if error.is_gone() => {} // it has ended since it was listed
+    ///         Err(error) if error.is_gone() => {} // the process has ended since it was listed
     ///         Err(error) => eprintln!("{error}"),
     ///     }
     /// }
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
-    /// **Report it in a walk that must be whole**: a level that others moved away is [lost](crate::WalkDirsOptions::max_open) with
-    /// `ENOENT`, and with it what was left there. For a call that follows links, `ENOENT` can mean that a link leads to nothing.
+    /// The causes are:
     ///
-    /// No other number says that something is gone: for `ENOTDIR` and `ELOOP` something else has the name now; for `ESTALE` the
-    /// server has forgotten it, which looking it up again may mend; and what a process answers that has ended and waits for its
-    /// parent, `EACCES` or `EINVAL`, others answer too.
+    /// - `ENOENT`: no entry has the name any more.
+    /// - `ESRCH`: the process of a directory in /proc has ended.
+    ///
+    /// Some calls return these numbers for something that still exists. A call that follows a link returns `ENOENT` if the
+    /// link leads to nothing. For such calls, look at
+    /// [`raw_os_error`](Self::raw_os_error).
+    ///
+    /// These do not count, because the entry may still exist:
+    ///
+    /// - `ENOTDIR` and `ELOOP`: something else has the name now.
+    /// - `ESTALE`: the server does not know the file any more. The same name may lead to a file again.
+    /// - `EACCES` and `EINVAL`: a process that has ended, but was not reaped, answers these, and so do others.
+    ///
+    /// Do report the error in a walk that must be complete. If another process moves a directory away, the walk may
+    /// [lose](crate::WalkDirsOptions::max_open) it with `ENOENT`, and with it the entries that it did not yet yield.
     pub fn is_gone(&self) -> bool {
-        matches!(Errno::from_io_error(&self.io_error), Some(Errno::NOENT | Errno::SRCH))
+        let errno = Errno::from_io_error(&self.io_error);
+        matches!(errno, Some(Errno::NOENT | Errno::SRCH))
     }
 
-    /// The directory above that the link leads back to: for a loop in a walk that follows links (`ELOOP`).
+    /// Returns the directory that a symbolic link leads back to, if the error is a loop (`ELOOP`) in a walk that follows
+    /// links.
     pub fn loop_ancestor(&self) -> Option<&Path> {
         let Known { path, loop_ancestor, .. } = self.known.as_deref()?;
-        let (path, LoopAncestor { depth, root }) = (path.as_os_str().as_bytes(), (*loop_ancestor)?);
-        let mut slashes = (root + 1..path.len()).filter(|at| path[*at] == b'/');
+        let path = path.as_os_str().as_bytes();
+        let LoopAncestor { depth, root_len } = (*loop_ancestor)?;
+        let mut slashes = (root_len + 1..path.len()).filter(|index| path[*index] == b'/');
         let end =
-            depth.checked_sub(1).map_or(root, |names| slashes.nth(names).unwrap_or(path.len()));
+            depth.checked_sub(1).map_or(root_len, |names| slashes.nth(names).unwrap_or(path.len()));
         Some(Path::new(OsStr::from_bytes(&path[..end])))
     }
 
-    /// The cause alone, without the path.
+    /// Returns the cause without the path.
     pub fn into_io_error(self) -> io::Error {
         self.io_error
     }
@@ -156,17 +201,17 @@ impl fmt::Debug for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path().as_os_str().is_empty() {
-            write!(f, "{}: ", shown(self.path()))?;
+            write!(f, "{}: ", escape(self.path()))?;
         }
         match self.loop_ancestor() {
-            Some(ancestor) => write!(f, "leads back to {}", shown(ancestor)),
+            Some(ancestor) => write!(f, "leads back to {}", escape(ancestor)),
             None => self.io_error.fmt(f),
         }
     }
 }
 
 /// For a terminal, which would obey control characters. The empty path is that of a root without one.
-fn shown(path: &Path) -> String {
+fn escape(path: &Path) -> String {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     path.to_string_lossy().replace(char::is_control, "?")
 }
@@ -187,17 +232,48 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn an_error_has_what_is_known() {
-        let error = Error::new(b"a/link", 2, Errno::LOOP);
+    fn error_keeps_path_and_depth() {
+        let error = Error::at_depth("a/link", 2, Errno::LOOP);
+        assert_eq!(error.path(), Path::new("a/link"));
+        assert_eq!(error.depth(), 2);
+        assert_eq!(error.loop_ancestor(), None);
+        let wrapped = Error::at_depth("b", 1, error);
+        assert_eq!(wrapped.path(), Path::new("a/link"));
+        assert_eq!(wrapped.depth(), 2);
+
+        let unknown = Error::new("", Errno::BADF);
+        assert_eq!(unknown.path(), Path::new(""));
+        assert_eq!(unknown.depth(), 0);
+        assert_eq!(unknown.to_string(), unknown.io_error().to_string());
+        let cause = io::Error::from(Errno::BADF);
+        assert_eq!(Error::new("b", unknown).to_string(), format!("b: {cause}"));
+        assert_eq!(Error::at_depth("", 1, Errno::BADF).depth(), 1);
+    }
+
+    #[test]
+    fn debug_shows_text_or_fields() {
+        let error = Error::at_depth("a\n", 1, Errno::NOENT);
+        assert_eq!(format!("{error:?}"), error.to_string());
+        let shown = format!("{error:#?}");
+        for field in ["path: \"a\\n\"", "depth: 1", "code: 2", "loop_ancestor: None"] {
+            assert!(shown.contains(field), "{shown}");
+        }
+        let io_error = io::Error::from(error);
         assert_eq!(
-            (error.path(), error.depth(), error.loop_ancestor()),
-            (Path::new("a/link"), 2, None)
+            format!("{io_error:?}"),
+            "Custom { kind: NotFound, error: a?: No such file or directory (os error 2) }"
         );
-        let error = error.with_loop_ancestor(1, 0);
+    }
+
+    #[test]
+    fn loop_shows_its_ancestor() {
+        let error = Error::at_depth("a/link", 2, Errno::LOOP).with_loop_ancestor(1, 0);
         assert_eq!(error.loop_ancestor(), Some(Path::new("a")));
         assert_eq!(error.to_string(), "a/link: leads back to a");
-        let of_root = Error::new(b"link", 1, Errno::LOOP).with_loop_ancestor(0, 0);
-        assert_eq!(of_root.to_string(), "link: leads back to .");
+        let below_root = Error::at_depth("link", 1, Errno::LOOP).with_loop_ancestor(0, 0);
+        assert_eq!(below_root.to_string(), "link: leads back to .");
+        let escaped = Error::at_depth("\n/link", 2, Errno::LOOP).with_loop_ancestor(1, 0);
+        assert_eq!(escaped.to_string(), "?/link: leads back to ?");
         for (root, ancestors) in [
             ("/", ["/", "/a", "/a/bc"]),
             ("", ["", "a", "a/bc"]),
@@ -206,51 +282,23 @@ mod tests {
         ] {
             for (depth, ancestor) in ancestors.iter().enumerate() {
                 let path = format!("{}/l", ancestors[2]);
-                let error = Error::new(path.as_bytes(), 3, Errno::LOOP)
-                    .with_loop_ancestor(depth, root.len());
+                let error = Error::at_depth(&path, 3, Errno::LOOP);
+                let error = error.with_loop_ancestor(depth, root.len());
                 assert_eq!(error.loop_ancestor(), Some(Path::new(ancestor)), "{path}");
             }
         }
-        assert!(
-            Error::new(b"a\x1b[31m\n\xff", 1, Errno::LOOP)
-                .to_string()
-                .starts_with("a?[31m?\u{fffd}: ")
-        );
-
-        let known = Error::at("b".into(), 1, error);
-        assert_eq!(
-            (known.path(), known.depth()),
-            (Path::new("a/link"), 2),
-            "the path that it has stays"
-        );
-
-        let unknown = Error::new(b"", 0, Errno::BADF);
-        assert_eq!(
-            (unknown.path(), unknown.depth(), unknown.loop_ancestor()),
-            (Path::new(""), 0, None)
-        );
-        assert_eq!(unknown.to_string(), unknown.io_error().to_string());
-        assert_eq!(
-            Error::at("b".into(), 1, unknown).to_string(),
-            format!("b: {}", io::Error::from(Errno::BADF))
-        );
-        assert_eq!(Error::new(b"", 1, Errno::BADF).depth(), 1);
-
-        let error = Error::new(b"a\n", 1, Errno::NOENT);
-        assert_eq!(format!("{error:?}"), error.to_string());
-        let fields = ["path: \"a\\n\"", "depth: 1", "code: 2", "loop_ancestor: None"];
-        assert!(fields.iter().all(|field| format!("{error:#?}").contains(field)), "{error:#?}");
     }
 
     #[test]
-    fn gone_is_what_is_not_there() {
+    fn is_gone_counts_two_numbers() {
         for errno in [Errno::NOENT, Errno::SRCH] {
-            assert!(Error::new(b"a", 1, errno).is_gone());
+            assert!(Error::new("a", errno).is_gone(), "{errno}");
         }
-        let others =
-            [Errno::NOTDIR, Errno::LOOP, Errno::STALE, Errno::ACCESS, Errno::INVAL, Errno::NXIO];
-        let others =
-            others.map(io::Error::from).into_iter().chain([io::ErrorKind::OutOfMemory.into()]);
-        others.for_each(|cause| assert!(!Error::new(b"a", 1, cause).is_gone()));
+        for errno in
+            [Errno::NOTDIR, Errno::LOOP, Errno::STALE, Errno::ACCESS, Errno::INVAL, Errno::NXIO]
+        {
+            assert!(!Error::new("a", errno).is_gone(), "{errno}");
+        }
+        assert!(!Error::new("a", io::ErrorKind::OutOfMemory).is_gone());
     }
 }

@@ -5,7 +5,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::path::Arg;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).uni
 pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
     let path = path.as_ref();
     let opened = path.into_with_c_str(|path| Ok(open_c_str(CWD, path)));
-    opened.unwrap_or_else(|errno| Err(Error::new(path.as_os_str().as_bytes(), 0, errno))) // a NUL inside
+    opened.unwrap_or_else(|errno| Err(Error::new(path, errno))) // a NUL inside
 }
 
 /// Opens as [`open`], but looks `path` up from the directory `dirfd`: also `EBADF` or `ENOTDIR`, if that is closed or not a
@@ -60,12 +60,12 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {
     match path.as_cow_c_str() {
         Ok(path) => open_c_str(dirfd.as_fd(), &path),
-        Err(errno) => Err(Error::new(path.to_string_lossy().as_bytes(), 0, errno)), // a NUL inside
+        Err(errno) => Err(Error::new(&*path.to_string_lossy(), errno)), // a NUL inside
     }
 }
 
 #[inline]
 fn open_c_str(dirfd: BorrowedFd<'_>, path: &CStr) -> Result<OwnedFd, Error> {
     let opened = retry_on_intr(|| rustix::fs::openat(dirfd, path, DIRECTORY, Mode::empty()));
-    opened.map_err(|errno| Error::new(path.to_bytes(), 0, errno))
+    opened.map_err(|errno| Error::new(OsStr::from_bytes(path.to_bytes()), errno))
 }

@@ -36,8 +36,9 @@ use roots::Roots;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use stack::{Level, LevelState, Stack};
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// A position in a tree. `T` is what remains to do at a level.
@@ -227,7 +228,7 @@ impl<T> Cursor<T> {
                 |errno| *errno,
                 free_descriptor,
             );
-            root.map_err(|errno| Error::new(&path, 0, errno))?
+            root.map_err(|errno| Error::new(OsStr::from_bytes(&path), errno))?
         };
         let bounds = self.path.bounds(0);
         self.stack.push(Level::new(
@@ -389,7 +390,7 @@ impl<T> Cursor<T> {
     #[cold]
     fn refusal(&self, refusal: Refusal) -> Error {
         let (path, depth) = (&self.path, self.stack.top().bounds.depth + 1);
-        let error = |errno| Error::new(path.as_bytes(), depth, errno);
+        let error = |errno| Error::at_depth(OsStr::from_bytes(path.as_bytes()), depth, errno);
         match refusal {
             Refusal::Kernel(errno) => error(errno),
             Refusal::Loop(above) => error(Errno::LOOP).with_loop_ancestor(above, path.root_len()),

@@ -4,7 +4,9 @@
 //! They do not know whether a directory is open, nor whether the path still leads to it.
 
 use crate::error::Error;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 
 /// The path of the name that was set last.
 #[derive(Clone, Debug, Default)]
@@ -115,7 +117,7 @@ impl PathBounds {
     /// Makes an error of the level. `path` is the same as for [`path`](Self::path).
     #[cold]
     pub(crate) fn error(&self, path: &[u8], cause: impl Into<io::Error>) -> Error {
-        Error::new(self.path(path), self.depth, cause)
+        Error::at_depth(OsStr::from_bytes(self.path(path)), self.depth, cause)
     }
 }
 

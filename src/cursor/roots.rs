@@ -7,6 +7,7 @@ use crate::error::Error;
 use rustix::fd::OwnedFd;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -21,7 +22,8 @@ pub(crate) struct Roots {
 impl Roots {
     /// Opens the root at `path`.
     pub(crate) fn open(path: &[u8], options: &Options) -> Result<Self, Error> {
-        let root = Root::open(path, options).map_err(|errno| Error::new(path, 0, errno))?;
+        let root = Root::open(path, options)
+            .map_err(|errno| Error::new(OsStr::from_bytes(path), errno))?;
         Ok(Self { open: Some(root), ..Self::default() })
     }
 

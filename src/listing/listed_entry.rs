@@ -112,9 +112,9 @@ impl<'a> ListedEntry<'a> {
 
     /// Same as [`Entry::wrap_error`](crate::Entry::wrap_error).
     #[cold]
-    #[must_use = "it makes an error, and reports nothing"]
+    #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        Error::at(self.path(), self.depth(), cause)
+        Error::at_depth(self.path(), self.depth(), cause)
     }
 }
 

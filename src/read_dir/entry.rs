@@ -47,13 +47,13 @@ pub(crate) struct Directory<'a> {
 impl Directory<'_> {
     /// The directory's own error.
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
-        Error::new(self.path, self.depth, cause)
+        Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
     }
 
     /// An error of the entry with this name.
     #[cold]
     pub(crate) fn error_of(self, name: &CStr, cause: impl Into<io::Error>) -> Error {
-        Error::at(join(self.path, name.to_bytes()), self.depth + 1, cause)
+        Error::at_depth(join(self.path, name.to_bytes()), self.depth + 1, cause)
     }
 
     /// The type of an entry whose record has none. Here and below, `feedback` gets the type that is answered, or the error.
@@ -283,9 +283,8 @@ impl<'a> Entry<'a> {
         self.directory.open(self.name_cstr(), flags)
     }
 
-    /// Makes an [`Error`] from `cause`, with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you
-    /// make yourself. `cause` can be an `Errno` of `rustix` or an [`io::Error`]; an error of this crate keeps the path that
-    /// it has, if any.
+    /// Returns an [`Error`] with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
+    /// yourself. `cause` is anything that converts into a [`std::io::Error`]; see [`Error::new`].
     ///
     /// ```
     /// use lendir::{Entry, Error};
@@ -297,7 +296,7 @@ impl<'a> Entry<'a> {
     /// }
     /// ```
     #[cold]
-    #[must_use = "it makes an error, and reports nothing"]
+    #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
     }

@@ -19,12 +19,12 @@ use entry::Directory;
 use records::{Phase, Records};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::OsStr;
-use std::fmt;
 use std::iter::{self, FusedIterator};
 use std::mem::{self, MaybeUninit, transmute};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::UnwindSafe;
 use std::path::Path;
+use std::{fmt, io};
 
 /// Opens the directory `path`, to read its entries.
 ///
@@ -263,7 +263,7 @@ impl ReadDir {
     pub fn seek(&mut self, cookie: u64) -> Result<(), Error> {
         let sought =
             Self::records(&mut self.records).seek(self.dir.as_fd(), &mut self.phase, cookie);
-        sought.map_err(|errno| Error::new(&self.path, 0, errno))?;
+        sought.map_err(|errno| self.wrap_error(errno))?;
         self.is_fresh = cookie == 0;
         Ok(())
     }
@@ -271,6 +271,23 @@ impl ReadDir {
     /// Its path, as [`read_dir`] or [`from_fd`](Self::from_fd) was given it.
     pub fn path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
+    }
+
+    /// Returns an [`Error`] with the directory's [`path`](Self::path), for calls that you make yourself. `cause` is anything
+    /// that converts into a [`std::io::Error`]; see [`Error::new`].
+    ///
+    /// ```
+    /// use lendir::{Error, ReadDir};
+    ///
+    /// fn inode(dir: &ReadDir) -> Result<u64, Error> {
+    ///     let stat = lendir::rustix::fs::fstat(dir.fd());
+    ///     stat.map(|stat| stat.st_ino).map_err(|errno| dir.wrap_error(errno))
+    /// }
+    /// ```
+    #[cold]
+    #[must_use = "this makes an error, and reports nothing"]
+    pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
+        Error::new(self.path(), cause)
     }
 
     /// The descriptor of the directory, for `*at` calls: [`Entries::fd`](crate::Entries::fd).

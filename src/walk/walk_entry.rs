@@ -140,9 +140,11 @@ impl<'a> WalkEntry<'a> {
         self.directory.open(self.name_cstr(), flags)
     }
 
-    /// As [`Entry::error`](crate::Entry::error).
+    /// Returns an [`Error`] with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
+    /// yourself. `cause` is anything that converts into a [`std::io::Error`]. Same as
+    /// [`Entry::wrap_error`](crate::Entry::wrap_error).
     #[cold]
-    #[must_use = "it makes an error, and reports nothing"]
+    #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.directory.error_of(self.name_cstr(), cause)
     }

@@ -397,10 +397,10 @@ impl<'a, S> Dir<'a, S> {
             .map_err(|errno| self.wrap_error(errno))
     }
 
-    /// Makes an [`Error`] from `cause`, with this directory's path and depth, for calls that you make yourself, as
-    /// [`Entry::error`].
+    /// Returns an [`Error`] with this directory's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
+    /// yourself. `cause` is anything that converts into a [`std::io::Error`]; see [`Error::new`].
     #[cold]
-    #[must_use = "it makes an error, and reports nothing"]
+    #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
         self.entries.directory.error(cause)
     }

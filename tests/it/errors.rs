@@ -56,15 +56,10 @@ fn open_returns_the_error_of_the_kernel() {
                 (error.path(), error.depth(), error.raw_os_error()),
                 (&*bad, 0, Some(expected))
             );
-            let (cause, shown) = (
-                io::Error::from_raw_os_error(expected),
-                bad.display().to_string().replace('\0', "?"),
-            );
-            let is_empty = shown.is_empty();
-            assert_eq!(
-                error.to_string(),
-                if is_empty { cause.to_string() } else { format!("{shown}: {cause}") }
-            );
+            let cause = io::Error::from_raw_os_error(expected);
+            let shown = bad.to_str().unwrap().replace('\0', "?");
+            let path = if shown.is_empty() { String::new() } else { format!("{shown}: ") };
+            assert_eq!(error.to_string(), format!("{path}{cause}"));
         }
     }
     assert_eq!(errno(lendir::open(path("link"))), None);
@@ -73,8 +68,27 @@ fn open_returns_the_error_of_the_kernel() {
     assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
 }
 
+/// `Error::new`, and `wrap_error` of a `ReadDir`. `tests/it/entry.rs` and `walk_dirs.rs` test the other two.
 #[test]
-fn an_error_has_the_path_that_is_known() {
+fn callers_cause_gets_a_path() {
+    let dir = numbered(1);
+    let missing = dir.path().join("missing");
+    let cause = || io::Error::from_raw_os_error(libc::EPERM);
+    let new = Error::new(&missing, cause());
+    let wrapped = lendir::read_dir(dir.path()).unwrap().wrap_error(cause());
+    for (error, path) in [(&new, &*missing), (&wrapped, dir.path())] {
+        assert_eq!(error.path(), path);
+        assert_eq!(error.depth(), 0);
+        assert_eq!(error.raw_os_error(), Some(libc::EPERM));
+    }
+    let kept = Error::new("other", lendir::open(&missing).unwrap_err());
+    assert_eq!(kept.path(), missing, "an error that has a path keeps it");
+    let unknown = ReadDir::from(lendir::open(dir.path()).unwrap()).wrap_error(cause());
+    assert_eq!(Error::new(&missing, unknown).path(), missing);
+}
+
+#[test]
+fn error_has_the_path_that_is_known() {
     fn path<T>(result: Result<T, Error>) -> String {
         let error = result.err().expect("it did not fail");
         assert_eq!((error.depth(), error.loop_ancestor()), (0, None));
