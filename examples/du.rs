@@ -2,13 +2,14 @@
 //! PATH, which is `.` by default. It shows `second_visits`, and a state that each directory passes down.
 //!
 //! A file with several links counts once, as does a directory in two PATHs or mounts. With N threads, chance decides where it
-//! counts, and the order of lines; 0, the default, means one thread for each core, at least 8.
+//! counts, and the order of lines; 0, the default, means one thread for each core, at least 8. On a terminal, paths are
+//! printed by `{:?}`.
 
 use lendir::rustix::fs::{AtFlags, CWD, Statx, StatxFlags, statx};
 use lendir::{Error, FileType, WalkDirs};
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
     let paths = if paths.is_empty() { vec![".".into()] } else { paths };
 
     let du = Du {
+        is_terminal: io::stdout().is_terminal(),
         out: BufWriter::new(io::stdout()).into(),
         seen: Mutex::default(),
         failed: false.into(),
@@ -94,6 +96,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
 }
 
 struct Du {
+    is_terminal: bool,
     out: Mutex<BufWriter<Stdout>>,
     seen: Mutex<HashSet<(u32, u32, u64)>>,
     failed: AtomicBool,
@@ -120,8 +123,13 @@ impl Du {
     }
 
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
-        let path = path.to_string_lossy().replace(char::is_control, "?"); // which could be terminal commands
-        writeln!(self.out.lock().unwrap(), "{}\t{path}", blocks.div_ceil(2))
+        let mut out = self.out.lock().unwrap();
+        write!(out, "{}\t", blocks.div_ceil(2))?;
+        if self.is_terminal {
+            writeln!(out, "{path:?}") // a name could hold terminal commands
+        } else {
+            out.write_all(&[path.as_os_str().as_bytes(), b"\n"].concat())
+        }
     }
 
     fn complain(&self, error: &Error) {

@@ -2,10 +2,10 @@
 //!
 //! A walk lends directories, and each directory its entries: all of a directory's entries come before those of the directories in
 //! it. With N threads, chance decides the order of directories; 0 means one thread for each core, at least 8. On a terminal,
-//! control characters are printed as `?`.
+//! paths are printed by `{:?}`.
 
 use lendir::{Error, WalkDirs};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -76,10 +76,8 @@ struct Find {
 impl Find {
     fn line(&self, lines: &mut Vec<u8>, path: [&[u8]; 3]) {
         if self.terminal {
-            // Control characters in a name could be terminal commands.
-            lines.extend(
-                String::from_utf8_lossy(&path.concat()).replace(char::is_control, "?").as_bytes(),
-            );
+            // A name could hold terminal commands.
+            lines.extend(format!("{:?}", OsStr::from_bytes(&path.concat())).as_bytes());
         } else {
             for part in path {
                 lines.extend_from_slice(part);

@@ -3,10 +3,10 @@
 //!
 //! Threads that walk send names over a bounded channel to as many that search: all of these search even if all files are in one
 //! directory. TEXT is compared byte by byte. A binary file, with a NUL in its first 32 KiB, is skipped. On a terminal, control
-//! characters are printed as `?`.
+//! characters and others that it would not show are escaped.
 
 use lendir::rustix::fs::{CWD, Mode, openat};
-use lendir::{FileType, OFlags, WalkDirs, Worker};
+use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::{fmt, mem, thread};
+use std::{mem, thread};
 
 fn main() -> ExitCode {
     match grep(std::env::args_os().skip(1)) {
@@ -103,9 +103,7 @@ impl Grep {
         names: Vec<OsString>,
         batches: &SyncSender<Batch>,
     ) -> bool {
-        let dir = dir
-            .try_clone_to_owned()
-            .map_err(|error| self.complain(format_args!("{}: {error}", path.display())));
+        let dir = dir.try_clone_to_owned().map_err(|error| self.complain(Error::new(path, error)));
         dir.map_or(true, |dir| batches.send(Batch { dir, path: path.to_owned(), names }).is_ok())
     }
 
@@ -123,13 +121,17 @@ impl Grep {
     /// Prints the lines of a file at once, because other threads print too. The error is one of output.
     fn search(&self, dir: impl AsFd, name: &OsStr, flags: OFlags, path: &Path) -> io::Result<()> {
         let mut lines = self.lines(dir, name, flags, path).unwrap_or_else(|error| {
-            self.complain(format_args!("{}: {error}", path.display()));
+            self.complain(Error::new(path, error));
             vec![]
         });
         if io::stdout().is_terminal() {
-            // Control characters could be terminal commands.
-            let is_control = |char: char| char.is_control() && !matches!(char, '\t' | '\n');
-            lines = String::from_utf8_lossy(&lines).replace(is_control, "?").into();
+            // A name or a line could hold terminal commands.
+            let escape = |char| match char {
+                '\t' | '\n' | '"' | '\'' | '\\' => String::from(char),
+                _ => char.escape_debug().to_string(),
+            };
+            let lines_of_chars = String::from_utf8_lossy(&lines);
+            lines = lines_of_chars.chars().map(escape).collect::<String>().into();
         }
         io::stdout().write_all(&lines)
     }
@@ -161,9 +163,8 @@ impl Grep {
         Ok(lines)
     }
 
-    fn complain(&self, error: impl fmt::Display) {
+    fn complain(&self, error: Error) {
         self.failed.store(true, Relaxed);
-        let _ =
-            writeln!(io::stderr(), "grep: {}", error.to_string().replace(char::is_control, "?"));
+        let _ = writeln!(io::stderr(), "grep: {error}");
     }
 }

@@ -7,7 +7,7 @@
 
 use lendir::rustix::fs::{AtFlags, CWD, stat, statat, unlinkat};
 use lendir::rustix::io::Errno;
-use lendir::{Dir, FileType, WalkDirs};
+use lendir::{Dir, Error, FileType, WalkDirs};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -109,8 +109,7 @@ impl Rm {
             Some(Errno::NOTEMPTY) if self.failed => {}
             Some(errno) => {
                 self.failed = true;
-                let path = path.to_string_lossy().replace(char::is_control, "?");
-                let _ = writeln!(io::stderr(), "rm: {path}: {errno}");
+                let _ = writeln!(io::stderr(), "rm: {}", Error::new(path, errno));
             }
         }
     }

@@ -22,10 +22,7 @@ fn sorted(path: &std::path::Path) -> io::Result<()> {
     let is_terminal = io::stdout().is_terminal();
     for entry in &listing {
         if is_terminal {
-            // Control characters in a name could be terminal commands.
-            out.write_all(
-                String::from_utf8_lossy(entry.name()).replace(char::is_control, "?").as_bytes(),
-            )?;
+            write!(out, "{:?}", entry.name_os())?; // a name could hold terminal commands
         } else {
             out.write_all(entry.name())?;
         }

@@ -58,6 +58,5 @@ fn watch(interval: Duration, out: &mut impl Write) -> io::Result<()> {
 /// Empty for a process that is gone.
 fn command_name(pid: u32) -> String {
     let comm = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm))
-        .replace(char::is_control, "?")
+    String::from_utf8_lossy(comm.trim_ascii_end()).escape_debug().to_string()
 }

@@ -9,7 +9,8 @@ use std::{fmt, io};
 /// An error of the kernel, with the path that it is about.
 ///
 /// `{}` shows it as `path: cause`, or as the cause alone if the path is not known. A loop of symbolic links is shown as
-/// `path: leads back to ancestor`. Control characters in a path are shown as `?`. `{:?}` shows the same text; `{:#?}` shows the fields.
+/// `path: leads back to ancestor`. Paths are escaped as `{:?}` escapes them, but have no quotes around them: a terminal
+/// never gets a character that it would obey or not show. `{:?}` shows the same text; `{:#?}` shows the fields.
 ///
 /// The path and the cause are in the text already, so do not print either again.
 /// [`source`](std::error::Error::source) returns `None`: a program that prints a chain of errors prints the cause once.
@@ -210,10 +211,12 @@ impl fmt::Display for Error {
     }
 }
 
-/// For a terminal, which would obey control characters. The empty path is that of a root without one.
+/// Returns the path as `{:?}` writes it, without the quotes. An empty path is the path of a root that was passed as a
+/// descriptor.
 fn escape(path: &Path) -> String {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    path.to_string_lossy().replace(char::is_control, "?")
+    let quoted = format!("{path:?}");
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 impl std::error::Error for Error {}
@@ -261,7 +264,7 @@ mod tests {
         let io_error = io::Error::from(error);
         assert_eq!(
             format!("{io_error:?}"),
-            "Custom { kind: NotFound, error: a?: No such file or directory (os error 2) }"
+            "Custom { kind: NotFound, error: a\\n: No such file or directory (os error 2) }"
         );
     }
 
@@ -273,7 +276,7 @@ mod tests {
         let below_root = Error::at_depth("link", 1, Errno::LOOP).with_loop_ancestor(0, 0);
         assert_eq!(below_root.to_string(), "link: leads back to .");
         let escaped = Error::at_depth("\n/link", 2, Errno::LOOP).with_loop_ancestor(1, 0);
-        assert_eq!(escaped.to_string(), "?/link: leads back to ?");
+        assert_eq!(escaped.to_string(), r"\n/link: leads back to \n");
         for (root, ancestors) in [
             ("/", ["/", "/a", "/a/bc"]),
             ("", ["", "a", "a/bc"]),

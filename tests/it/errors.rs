@@ -7,9 +7,11 @@ use crate::walk_dirs_bounds::leave_room;
 use lendir::{Buffer, Entries, Error, FileType, Listing, OFlags, ReadDir};
 use rustix::fs::{CWD, Mode, mknodat, openat};
 use rustix::io::{FdFlags, fcntl_getfd};
+use std::ffi::OsStr;
 use std::fs::{File, Permissions, create_dir, remove_dir, set_permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
@@ -57,7 +59,7 @@ fn open_returns_the_error_of_the_kernel() {
                 (&*bad, 0, Some(expected))
             );
             let cause = io::Error::from_raw_os_error(expected);
-            let shown = bad.to_str().unwrap().replace('\0', "?");
+            let shown = bad.to_str().unwrap().replace('\0', r"\0");
             let path = if shown.is_empty() { String::new() } else { format!("{shown}: ") };
             assert_eq!(error.to_string(), format!("{path}{cause}"));
         }
@@ -66,6 +68,28 @@ fn open_returns_the_error_of_the_kernel() {
     let file = File::open(path("1")).unwrap();
     assert_eq!(errno(lendir::openat(&file, "below")), Some(libc::ENOTDIR));
     assert_eq!(errno(lendir::openat(closed(), "below")), Some(libc::EBADF));
+}
+
+/// Every character that `char::escape_debug` escapes is escaped, and every byte that is not UTF-8. Quotes delimit nothing here:
+/// whether `'` is escaped depends on the version of Rust.
+#[test]
+fn display_escapes_what_debug_escapes() {
+    let shown = |path: &[u8]| {
+        Error::new(OsStr::from_bytes(path), io::ErrorKind::Other)
+            .to_string()
+            .strip_suffix(": other error")
+            .unwrap()
+            .to_owned()
+    };
+    let chars: Vec<char> = (char::MIN..=char::MAX).filter(|char| *char != '\'').collect();
+    for chars in chars.chunks(1000) {
+        let path: String = chars.iter().collect();
+        let escaped: String = chars.iter().flat_map(|char| char.escape_debug()).collect();
+        assert_eq!(shown(path.as_bytes()), escaped);
+    }
+    for byte in 0x80..=0xff {
+        assert_eq!(shown(&[b'a', byte]), format!(r"a\x{byte:X}"));
+    }
 }
 
 /// `Error::new`, and `wrap_error` of a `ReadDir`. `tests/it/entry.rs` and `walk_dirs.rs` test the other two.

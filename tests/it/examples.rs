@@ -95,26 +95,35 @@ fn output_that_nobody_reads_ends_the_program_quietly_and_a_full_device_is_report
 }
 
 #[test]
-fn control_characters_are_question_marks_on_a_terminal() {
+fn terminal_gets_escaped_names() {
     let tree = Tree::of(&["new\nline/"]);
-    fs::write(tree.path().join("new\nline/\x1b[31mred\u{9b}"), "\ttext\x1b[0m\n").unwrap();
+    let name = "\x1b[31mred\u{9b}\u{202e}";
+    fs::write(tree.path().join("new\nline").join(name), "\t\"text\"\x1b[0m\u{feff}\n").unwrap();
     for (name, args, text) in [
-        ("find", &["new\nline", "miss\x1bing"][..], "new?line\r\nnew?line/?[31mred?\r\n"),
-        ("grep", &["text", "new\nline", "miss\x1bing"], "text?[0m\r\n"),
-        ("du", &["-s", "new\nline", "miss\x1bing"], "new?line\r\n"),
-        ("rm", &["miss\x1bing"], ""),
+        (
+            "find",
+            &["new\nline", "miss\x1b\u{200b}ing"][..],
+            "\"new\\nline\"\r\n\"new\\nline/\\u{1b}[31mred\\u{9b}\\u{202e}\"\r\n",
+        ),
+        ("grep", &["text", "new\nline", "miss\x1b\u{200b}ing"], "\"text\"\\u{1b}[0m\\u{feff}\r\n"),
+        ("du", &["-s", "new\nline", "miss\x1b\u{200b}ing"], "\"new\\nline\"\r\n"),
+        ("rm", &["miss\x1b\u{200b}ing"], ""),
     ] {
         let mut command = example(name);
         command.current_dir(tree.path()).args(args);
         let Some((shown, errors)) = run_on_terminal(command) else {
-            return skip("control_characters_are_question_marks_on_a_terminal", "pseudo-terminals");
+            return skip("terminal_gets_escaped_names", "pseudo-terminals");
         };
         assert!(shown.ends_with(text), "{name}: {shown:?}");
-        assert_eq!(errors, format!("{name}: miss?ing: No such file or directory (os error 2)\n"));
+        let missing = r"miss\u{1b}\u{200b}ing: No such file or directory (os error 2)";
+        assert_eq!(errors, format!("{name}: {missing}\n"));
     }
     let mut sorted = example("sorted");
     sorted.arg(tree.path().join("new\nline"));
-    assert_eq!(run_on_terminal(sorted), Some(("?[31mred?\r\n".into(), String::new())));
+    assert_eq!(
+        run_on_terminal(sorted),
+        Some(("\"\\u{1b}[31mred\\u{9b}\\u{202e}\"\r\n".into(), String::new()))
+    );
 }
 
 #[test]
@@ -267,7 +276,9 @@ fn watch_reports_a_process_that_appears_and_vanishes() {
     assert!(first.starts_with("watching ") && first.ends_with(" processes"), "{first}");
     let mut stdin = shell.0.stdin.take().unwrap();
     stdin.write_all(b"start\n").unwrap();
-    let appeared = lines.find(|line| line.starts_with("+ ") && line.ends_with(" a?b?c??")).unwrap();
+    let appeared = lines
+        .find(|line| line.starts_with("+ ") && line.ends_with(r" a\tb\nc\u{1b}\u{7f}"))
+        .unwrap();
     drop(stdin);
     let vanished = format!("- {}", appeared.split(' ').nth(1).unwrap());
     assert!(lines.any(|line| line == vanished));
