@@ -150,9 +150,12 @@ impl Error {
     ///
     /// - `ENOENT`: no entry has the name any more.
     /// - `ESRCH`: the process of a directory in /proc has ended.
+    /// - `ENODEV`: a file in sysfs or cgroup2 was opened, and then its device or its cgroup was removed. Reading the file
+    ///   fails with this number.
     ///
     /// Some calls return these numbers for something that still exists. A call that follows a link returns `ENOENT` if the
-    /// link leads to nothing. For such calls, look at
+    /// link leads to nothing. `mmap` returns `ENODEV` for a file that cannot be mapped. Opening a device node without a driver
+    /// returns `ENXIO`, which does not count, or `ENODEV`. For such calls, look at
     /// [`raw_os_error`](Self::raw_os_error).
     ///
     /// These do not count, because the entry may still exist:
@@ -165,7 +168,7 @@ impl Error {
     /// [lose](crate::WalkDirsOptions::max_open) it with `ENOENT`, and with it the entries that it did not yet yield.
     pub fn is_gone(&self) -> bool {
         let errno = Errno::from_io_error(&self.io_error);
-        matches!(errno, Some(Errno::NOENT | Errno::SRCH))
+        matches!(errno, Some(Errno::NOENT | Errno::SRCH | Errno::NODEV))
     }
 
     /// Returns the directory that a symbolic link leads back to, if the error is a loop (`ELOOP`) in a walk that follows
@@ -293,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn is_gone_counts_two_numbers() {
-        for errno in [Errno::NOENT, Errno::SRCH] {
+    fn is_gone_counts_three_numbers() {
+        for errno in [Errno::NOENT, Errno::SRCH, Errno::NODEV] {
             assert!(Error::new("a", errno).is_gone(), "{errno}");
         }
         for errno in

@@ -1,14 +1,15 @@
 //! `/proc`: processes that come and go while it is read, and what other users may see.
 
-use crate::file_systems::HIDING_PROC;
+use crate::file_systems::{FILE_SYSTEMS, HIDING_PROC};
 use crate::support::machine;
 use crate::support::process::{self, NOBODY, Process, as_nobody};
 use crate::support::scan::errno;
-use lendir::{Buffer, Entries, Listing};
-use libc::{EACCES, ENOENT};
+use lendir::{Buffer, Entries, Error, Listing, OFlags};
+use libc::{EACCES, ENODEV, ENOENT};
 use rustix::process::{Pid, WaitId, WaitIdOptions, geteuid, waitid};
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -199,4 +200,27 @@ fn hidepid_hides_the_processes_of_others() {
         },
     );
     machine::skip_unless("procfs: hidepid=2", outcome);
+}
+
+/// Reading an open file of a removed cgroup fails with a number of its own.
+#[test]
+fn gone_counts_a_removed_cgroup() {
+    let cgroup2 = FILE_SYSTEMS.iter().find(|system| system.name == "cgroup2").unwrap();
+    let outcome = cgroup2.mounted(
+        |_, _| {},
+        |mounted| {
+            let path = mounted.at.join(format!("lendir-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            let mut dir = lendir::read_dir(&path).unwrap();
+            let entry = dir.find(|entry| entry.name() == b"cgroup.procs").unwrap().unwrap();
+            let mut file = File::from(entry.open(OFlags::RDONLY).unwrap());
+            fs::remove_dir(&path).unwrap();
+            let error = entry.wrap_error(file.read(&mut [0; 8]).unwrap_err());
+            assert_eq!(errno(&error), ENODEV);
+            assert!(error.is_gone(), "{error}");
+            let errors = [entry.stat().unwrap_err(), entry.open(OFlags::RDONLY).unwrap_err()];
+            assert!(errors.iter().all(Error::is_gone), "{errors:?}");
+        },
+    );
+    machine::skip_unless("procfs: a removed cgroup", outcome);
 }
