@@ -98,7 +98,8 @@ pub enum Order {
     /// in git's index. The trees of git have the same order, in which a submodule is a file. The output of
     /// `find | LC_ALL=C sort` has another order: the directory `a` comes before `a-b`.
     ///
-    /// If symbolic links to directories are followed, their entries still compare as files.
+    /// A symbolic link compares as a file, even if a walk [follows](crate::WalkEntry::follow) it. So below followed links the
+    /// order is not the order of `find -L | LC_ALL=C sort`.
     ///
     /// # Performance
     ///

@@ -254,7 +254,8 @@ impl<'a> Entry<'a> {
     /// # Errors
     ///
     /// What [readlinkat(2)] can fail with: `EINVAL` for what is no link, `ENOENT` if the entry [is gone](Error::is_gone) by
-    /// now, or `ESRCH` with its process; `EACCES` if you may not.
+    /// now, or `ESRCH` with its process; `EACCES` if you may not. In `/proc/PID/fd` it fails with `ENAMETOOLONG` for a file
+    /// whose path is longer than `PATH_MAX` (4096 bytes).
     ///
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
@@ -372,7 +373,12 @@ impl<'a> Entry<'a> {
         self.feedback.filter(|_| Mark::of(self.d_type()).is_some())
     }
 
-    /// The inode number (`d_ino`). At a mount point, that of the mount point itself; 0 is a number like any other.
+    /// Returns the inode number in the kernel's listing (`d_ino`). 0 is a number like any other.
+    ///
+    /// Do not take the number for the file's identity: `st_dev` and `st_ino` of [`stat`](Self::stat) are that. `ino` differs
+    /// from `st_ino` at a mount point, where it is the number of the covered directory, and can differ on an overlay. The
+    /// numbers of two entries of one directory can belong to different devices: on an overlay, and where an entry is a btrfs
+    /// subvolume.
     #[doc(alias("d_ino", "inode_number"))]
     #[inline]
     pub fn ino(&self) -> u64 {

@@ -258,6 +258,8 @@ impl<'a, S> Dir<'a, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     ///
+    /// Names are compared byte by byte, in a case-insensitive directory too: `skip_name("Foo")` does not skip an entry `foo`.
+    ///
     /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
     /// was lent is looked up among them: log2(n) comparisons.
     pub fn skip_name(&mut self, name: impl Name) {
@@ -272,7 +274,8 @@ impl<'a, S> Dir<'a, S> {
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
     /// nothing, at a [second visit](Self::is_second_visit) and where [`max_depth`](crate::WalkDirsOptions::max_depth) allows nothing
-    /// below. A name is walked once, however often it is given.
+    /// below. A name is walked once, however often it is given. Names are compared byte by byte: in a case-insensitive directory,
+    /// a name that differs from the entry's only in case can make the walk enter the directory twice.
     ///
     /// After [`skip_subdirs`](Self::skip_subdirs) only what is named is walked, in the order in which it is named. Then a walk need not
     /// even read a directory whose entries are already known.

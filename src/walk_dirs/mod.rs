@@ -133,7 +133,8 @@ impl<S: Clone> WalkDirs<S> {
     ///
     /// - `ENOENT` for a directory that [is gone](Error::is_gone), or `ESRCH` with its process; `EACCES` if the parent may not be
     ///   searched, `ENOTDIR` for a directory that was replaced, `ELOOP` for a [followed link](crate::Entry::follow) that leads back,
-    ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left.
+    ///   or only to links; `EMFILE` or `ENFILE` if no descriptor is left;
+    ///   `ESTALE` if an NFS server no longer knows the directory.
     /// - Where a level that was closed early cannot be found again: see [`max_open`](WalkDirsOptions::max_open).
     /// - What [`Dir::next`] can fail with, if the [`Dir`] before was dropped before its end. At the deepest level that
     ///   [`max_depth`](WalkDirsOptions::max_depth) allows, nothing is read for that, so nothing fails.
