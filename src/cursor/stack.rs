@@ -274,10 +274,10 @@ impl<T> Stack<T> {
     pub(crate) fn check(&self) {
         let levels = &self.levels[..];
         let few = levels.len() <= 64;
-        assert!(
-            !few || self.open_count == levels.iter().filter(|level| level.is_open()).count(),
-            "open levels are miscounted"
-        );
+        if few {
+            let open = levels.iter().filter(|level| level.is_open()).count();
+            assert_eq!(self.open_count, open, "open levels are miscounted");
+        }
         assert!(
             !few || levels.iter().take(self.closed_end_index).skip(1).all(|level| !level.is_open()),
             "a level is open, and would never be closed"

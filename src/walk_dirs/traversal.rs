@@ -125,7 +125,7 @@ impl<S> Traversal<S> {
         self.cursor.check();
         let (levels, names) = (self.cursor.levels(), self.choices.pending.len());
         let Some(top) = levels.last() else {
-            return assert!(names == 0, "nothing is remaining, but there are names");
+            return assert_eq!(names, 0, "nothing is pending, but there are names");
         };
         let Todo { names_at, next_at, .. } = top.remaining;
         assert!(names_at <= next_at && next_at <= names, "the top's next name is elsewhere");

@@ -172,7 +172,7 @@ fn listing_memory_is_bounded_and_reused() {
             let dir = lendir::open(path).unwrap();
             listing.read(&dir).unwrap();
             assert!(listing.by_name(b"IMG_20240101_000299.jpg").is_some());
-            assert!(listing.iter().all(|entry| entry.name_cstr().count_bytes() == NAME));
+            listing.iter().for_each(|entry| assert_eq!(entry.name_cstr().count_bytes(), NAME));
             let len = listing.len();
             listing.clear();
             len

@@ -13,7 +13,8 @@
 //! - `choices`, `follow`: what a walk enters because the caller chose it; `run_parallel`: a walk on several threads; `model`: what holds
 //!   of every walk, whatever the caller chooses and the tree does;
 //! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`; `instructions`: those of a user's loop;
-//! - `attack_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree;
+//! - `attack_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree; `link_costs`: the cost of
+//!   followed links;
 //!   `kept_open`: the descriptors that a walk keeps;
 //! - `examples`: the examples, run as programs; `rm`: the one that must remove nothing else.
 //!

@@ -46,7 +46,8 @@ impl<'a> Crowd<'a> {
                 batches.last_mut().expect("BUG: no batch has begun").push(found);
             }
         }
-        assert!(batches.len() > 2 && batches.concat().len() == 2000);
+        assert!(batches.len() > 2, "{} batches", batches.len());
+        assert_eq!(batches.concat().len(), 2000);
         Self { path, batches }
     }
 

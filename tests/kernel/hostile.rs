@@ -174,7 +174,9 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
             for (number, read) in reads.into_iter().enumerate() {
                 let mut walk = lendir::walk_dirs(&path).unwrap();
                 let count = read(&mut walk.next().unwrap().unwrap(), &mut listing);
-                assert!(count == entries as u64 || number >= 3, "way {number}: {count} entries");
+                if number < 3 {
+                    assert_eq!(count, entries as u64, "way {number}");
+                }
                 // What was fetched and not lent cannot be read again.
                 let rest = walk.next().map(|dir| dir.is_none()).map_err(|error| errno(&error));
                 assert_eq!(

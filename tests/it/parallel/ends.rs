@@ -108,7 +108,7 @@ fn stop_ends_the_walk_for_all_threads() {
                         endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);
                     assert!(
                         begun == threads || begun < threads && stop_at < ALL_HAVE_WORK,
-                        "{begun} threads"
+                        "{begun} of {threads} threads"
                     );
                     assert!(visits < 3000, "{visits} visits");
                 }
@@ -131,7 +131,7 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
                     endings::panic(way.begin(tree.path()), threads, panics.clone(), &delay);
                 assert!(
                     begun == threads || begun < threads && panics.start < ALL_HAVE_WORK,
-                    "{begun} threads"
+                    "{begun} of {threads} threads"
                 );
                 assert!(visits < 3000, "{visits} visits");
             }

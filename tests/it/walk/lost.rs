@@ -143,7 +143,7 @@ fn few_descriptors_give_the_same_and_no_more_are_open_than_stated() {
                 let others = leave_room(room - 1); // the root is open
                 let answers = SORTED.all(&mut read);
                 drop(others);
-                assert!(answers == all, "{room} descriptors, {read_ahead} threads");
+                assert_eq!(answers, all, "{room} descriptors, {read_ahead} threads");
             }
         },
     );

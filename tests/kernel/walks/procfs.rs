@@ -42,7 +42,7 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
             for (mut visited, errors) in [walk(), as_nobody(walk)] {
                 for (path, errno) in &errors {
                     assert!(EXPLAINED.contains(errno), "{root}, {}: {errno}", path.display());
-                    assert!(path != &PathBuf::new(), "the root cannot be read: {errno}");
+                    assert_ne!(path, &PathBuf::new(), "the root cannot be read: {errno}");
                 }
                 assert!(visited.len() > 100);
                 visited.sort_unstable();
