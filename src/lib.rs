@@ -135,43 +135,33 @@
 #![allow(clippy::missing_errors_doc, reason = "many have the errors of another, and say so")]
 #![warn(missing_docs, missing_debug_implementations, unreachable_pub)]
 
-/// Called `cfg_if` because rustfmt looks for modules in a macro of that name.
-macro_rules! cfg_if {
-    (if #[cfg($condition:meta)] { $($then:item)* } else { $($otherwise:item)* }) => {
-        $(#[cfg($condition)] $then)*
-        $(#[cfg(not($condition))] $otherwise)*
-    };
-}
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+compile_error!(
+    "lendir wraps the Linux system call getdents64: it builds for Linux and Android only"
+);
 
-cfg_if! {
-    if #[cfg(any(target_os = "linux", target_os = "android"))] {
-        mod cursor;
-        mod error;
-        mod file_system;
-        mod listing;
-        mod name;
-        mod open;
-        mod read_dir;
-        mod sync;
-        mod walk;
-        mod walk_dirs;
+mod cursor;
+mod error;
+mod file_system;
+mod listing;
+mod name;
+mod open;
+mod read_dir;
+mod sync;
+mod walk;
+mod walk_dirs;
 
-        pub use error::Error;
-        pub use listing::{ListedEntries, ListedEntry, Listing, Order};
-        pub use name::Name;
-        pub use open::{open, openat};
-        pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
-        pub use walk::{Walk, WalkEntry, WalkOptions, walk};
-        pub use walk_dirs::{Dir, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
-
-        #[doc(no_inline)]
-        pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
-    } else {
-        compile_error!("lendir wraps the Linux system call getdents64: it builds for Linux and Android only");
-    }
-}
+pub use error::Error;
+pub use listing::{ListedEntries, ListedEntry, Listing, Order};
+pub use name::Name;
+pub use open::{open, openat};
+pub use read_dir::{Buffer, Entries, Entry, ReadDir, read_dir};
+pub use walk::{Walk, WalkEntry, WalkOptions, walk};
+pub use walk_dirs::{Dir, WalkDirs, WalkDirsOptions, Worker, walk_dirs};
 
 pub use rustix;
+#[doc(no_inline)]
+pub use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 
 #[cfg(doc)]
 #[doc = include_str!("recipes.md")]
@@ -185,17 +175,3 @@ pub mod coming_from {}
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// Ends the run if a test hangs, which libtest would only name. Its own name comes first, so it starts first.
-#[cfg(all(test, not(miri)))]
-#[test]
-fn a_hang_ends_the_run() {
-    use std::io::Write;
-    use std::time::Duration;
-    std::thread::spawn(|| {
-        std::thread::sleep(Duration::from_secs(120));
-        let _ =
-            writeln!(std::io::stderr(), "FAILED: a test of the library has not ended after 120 s"); // past libtest
-        std::process::exit(1);
-    });
-}
