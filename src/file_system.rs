@@ -1,16 +1,16 @@
-//! `FileSystem`: which file system a directory is on, as far as the crate knows something about it.
+//! `FileSystem`: the kind of file system that a directory is on. It does not know what follows from the kind.
 
 use rustix::fd::AsFd;
 use rustix::io::{Errno, retry_on_intr};
 
-/// Its `f_type`.
+/// The `f_type` of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileSystem(u32);
 
 impl FileSystem {
-    /// ext2 and ext3 too.
+    /// ext2 and ext3 have the same number.
     pub(crate) const EXT4: Self = Self(0xef53);
-    /// devtmpfs too.
+    /// devtmpfs has the same number.
     pub(crate) const TMPFS: Self = Self(0x0102_1994);
     pub(crate) const BTRFS: Self = Self(0x9123_683e);
     pub(crate) const XFS: Self = Self(0x5846_5342);
@@ -18,13 +18,13 @@ impl FileSystem {
     pub(crate) const SYSFS: Self = Self(0x6265_6572);
     pub(crate) const CGROUP2: Self = Self(0x6367_7270);
 
-    /// Makes one system call: `fstatfs`.
+    /// Returns the kind of the file system that `dir` is on, by one `fstatfs`.
     pub(crate) fn of(dir: impl AsFd) -> Result<Self, Errno> {
         let f_type = retry_on_intr(|| rustix::fs::fstatfs(&dir))?.f_type;
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "32 bits, however wide it is here"
+            reason = "the kernel uses 32 bits of it on every target"
         )]
         Ok(Self(f_type as u32))
     }

@@ -1,10 +1,11 @@
-//! `Name`: what users give the name of an entry as.
+//! `Name`: the types that users can pass as the name of an entry. It does not check the bytes.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The name of an entry, as calls take it: what any `name`, `name_os` and `name_cstr` of this crate return, a `&str`, `b"bytes"`,
-/// the owned ones of these, and references to all of them. Nothing else is a name, nor can be made one.
+/// A type that can be passed as the name of an entry: strings, byte strings and C strings, owned or borrowed.
+///
+/// The values that `name`, `name_os` and `name_cstr` return are such names. No other type can implement this trait.
 ///
 /// ```
 /// # let mut walk = lendir::walk_dirs("/sys/class")?;

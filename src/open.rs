@@ -1,4 +1,4 @@
-//! `open`, `openat`: how users open directories.
+//! `open` and `openat`: the calls by which users open directories. They know nothing about reading.
 
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,15 +11,22 @@ use std::path::Path;
 
 pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens the directory `path` for reading: `openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)`.
-///
-/// Costs: one system call, and a copy of `path` with its NUL: on the stack if it is under 256 bytes, else in an allocation.
+/// Opens the directory `path` for reading, with `O_RDONLY | O_DIRECTORY | O_CLOEXEC`.
 ///
 /// # Errors
 ///
-/// What [open(2)] can fail with, with `path`: `ENOENT` if it does not exist, `ENOTDIR` if it is not a directory, `EACCES`
-/// without permission, `ELOOP` for too many symbolic links, `EMFILE` and `ENFILE` when descriptors run out. `EINVAL` for a
-/// path with a NUL inside. `EINTR` is retried.
+/// Returns an error if [open(2)] fails, with `path`. `EINTR` is retried.
+///
+/// - `ENOENT`: `path` does not exist.
+/// - `ENOTDIR`: `path` is not a directory.
+/// - `EACCES`: the caller has no permission to read the directory, or to search one on the way.
+/// - `ELOOP`: there are too many symbolic links on the way.
+/// - `EMFILE` or `ENFILE`: the process or the system has no descriptor left.
+/// - `EINVAL`: `path` has a NUL inside.
+///
+/// # Performance
+///
+/// Makes one system call. A path of 256 bytes or more takes an allocation for its NUL.
 ///
 /// [open(2)]: https://man7.org/linux/man-pages/man2/open.2.html
 #[doc(alias = "opendir")]
@@ -29,11 +36,10 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
     opened.unwrap_or_else(|errno| Err(Error::new(path, errno))) // a NUL inside
 }
 
-/// Opens as [`open`], but looks `path` up from the directory `dirfd`: also `EBADF` or `ENOTDIR`, if that is closed or not a
-/// directory, and `ESRCH` if it is that of a process that has ended.
+/// Opens the directory `path`, which is relative to the directory `dirfd`.
 ///
-/// For a name, the kernel walks one component instead of all those of an absolute path, and still finds the entry of the
-/// directory that you meant if that is renamed meanwhile. Names go straight from an [`Entry`](crate::Entry) to here:
+/// Pass the name of an [`Entry`](crate::Entry) to open a subdirectory. The kernel then looks up one component instead of all
+/// components of an absolute path, and finds the right directory even if its parent was renamed:
 ///
 /// ```
 /// use lendir::{Buffer, Entries, FileType};
@@ -49,12 +55,23 @@ pub fn open(path: impl AsRef<Path>) -> Result<OwnedFd, Error> {
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// A symbolic link is followed. Where others may put one in place of the directory, call
-/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)`, which refuses it. For other flags, such as `NOATIME`, call
+/// A symbolic link is followed. If another process can replace the directory by a link, call
+/// [`Entry::open`](crate::Entry::open)`(OFlags::DIRECTORY)` instead: that call refuses links. If you need other flags, call
 /// `rustix::fs::openat`.
 ///
-/// Costs: one system call. A `&CStr` is not copied; another path takes an allocation for its NUL. In the error of a path with a
-/// NUL inside, bytes that are not UTF-8 are replaced.
+/// # Errors
+///
+/// Same as [`open`], and in addition:
+///
+/// - `EBADF`: `dirfd` is not an open descriptor.
+/// - `ENOTDIR`: `dirfd` is not a directory.
+/// - `ESRCH`: `dirfd` is the directory of a process that has ended.
+///
+/// The error for a path with a NUL inside has U+FFFD in place of bytes that are not UTF-8.
+///
+/// # Performance
+///
+/// Makes one system call. A `&CStr` is not copied; any other path takes an allocation for its NUL.
 #[inline]
 #[allow(clippy::needless_pass_by_value, reason = "as rustix takes it")]
 pub fn openat(dirfd: impl AsFd, path: impl Arg) -> Result<OwnedFd, Error> {

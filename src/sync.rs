@@ -1,4 +1,4 @@
-//! The locks and threads that several threads of a walk use: those of `std`, or of the scheduler in `tests/shuttle`.
+//! The locks and threads of walks on several threads: from `std`, or from the scheduler in `tests/shuttle`.
 
 #[cfg(not(lendir_shuttle))]
 use std as scheduled;
