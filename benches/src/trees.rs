@@ -212,7 +212,7 @@ impl Fixture {
                 drop((0..1000).fold(made.path().to_owned(), |parent, _| {
                     fill(&parent, 1);
                     directory(&parent, 0)
-                }))
+                }));
             }
         }
         Tree { label, path: made.path().into(), _made: Some(made) }

@@ -94,10 +94,10 @@ pub fn descriptors_by_procfs(_: &Path, lines: &mut Vec<u8>) {
             let fd = descriptor.fd;
             match descriptor.target {
                 FDTarget::Path(path) => {
-                    write_line(lines, format_args!("{pid} {fd} {}", path.display()))
+                    write_line(lines, format_args!("{pid} {fd} {}", path.display()));
                 }
                 FDTarget::Pipe(inode) => {
-                    write_line(lines, format_args!("{pid} {fd} pipe:[{inode}]"))
+                    write_line(lines, format_args!("{pid} {fd} pipe:[{inode}]"));
                 }
                 other => write_line(lines, format_args!("{pid} {fd} {other:?}")),
             }

@@ -86,7 +86,7 @@ pub fn tables(arguments: &Arguments, bench: &mut Bench) -> String {
         match root {
             Ok(root) => text += &question.row(bench, root, &pids),
             Err(error) => {
-                writeln!(text, "| {} | SKIPPED: {error} | | | |", question.title).expect(TO_STRING)
+                writeln!(text, "| {} | SKIPPED: {error} | | | |", question.title).expect(TO_STRING);
             }
         }
     }

@@ -167,7 +167,7 @@ fn by_channel(roots: &[PathBuf], threads: usize, work: Work) -> u64 {
         }
         drop(receiver);
         walk(roots, threads, |dir, names| {
-            sender.send((duplicate(dir), names)).expect("a thread has panicked")
+            sender.send((duplicate(dir), names)).expect("a thread has panicked");
         })
     })
 }
