@@ -52,7 +52,7 @@ impl Links {
     }
 
     /// Refuses a loop: the walk is about to enter `dir`, at this depth and not through a link.
-    /// LevelBelow a followed link, `dir` can be an ancestor of that link.
+    /// Below a followed link, `dir` can be an ancestor of that link.
     #[cold]
     pub(crate) fn check_loop(&mut self, dir: BorrowedFd<'_>, depth: usize) -> Result<(), Refusal> {
         self.remove_from(depth);
@@ -178,7 +178,7 @@ mod tests {
         links.follow(y.as_fd(), 3, open("z").as_fd()).unwrap();
         let copy = links.copy_to_depth(3);
         assert_eq!((copy.followed.len(), &copy.ancestors[..]), (1, &links.ancestors[..4]));
-        // LevelBelow the links, a directory that is above itself.
+        // Below the links, a directory that is above itself.
         assert_eq!(links.check_loop(b.as_fd(), 5), Err(Refusal::Loop(2)));
         assert_eq!(
             links.check_loop(open("z").as_fd(), 5),

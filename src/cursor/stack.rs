@@ -325,8 +325,8 @@ mod tests {
             |stack| stack.open_count = 3,
             |stack| stack.closed_end_index = 3,
             |stack| {
-                (stack.levels[2].state, stack.open_count) =
-                    (LevelState::Closed(Err(Errno::NOENT)), 1)
+                stack.levels[2].state = LevelState::Closed(Err(Errno::NOENT));
+                stack.open_count = 1;
             },
             |stack| stack.levels[1].bounds.depth = 2,
             |stack| stack.levels[1].bounds.path_end = 3,

@@ -525,7 +525,7 @@ impl WalkOptions {
     ///   its mounts. They end with the tree, whose `drop` waits for the calls under way: where a
     ///   server hangs, so does it.
     /// - **It never leaves the tree**, just as without: each name is opened relative to the
-    ///   directory that it was read from, and links are refused. LevelBelow a
+    ///   directory that it was read from, and links are refused. Below a
     ///   [followed](WalkEntry::follow) link it reads ahead too.
     ///
     /// Costs, for each thread: 8 descriptors beyond [`max_open`](Self::max_open), and, at worst,

@@ -175,7 +175,7 @@ impl<'a> WalkEntry<'a> {
     /// only takes back [`skip_subtree`](Self::skip_subtree) and [`skip_rest_of_dir`](Self::skip_rest_of_dir). [`file_type`](Self::file_type)
     /// and [`stat`](Self::stat) still answer for the link itself.
     ///
-    /// **LevelBelow this link, the tree no longer promises to stay inside its root**, and links multiply:
+    /// **Below this link, the tree no longer promises to stay inside its root**, and links multiply:
     /// [`Entry::follow`](crate::Entry::follow) says what is a loop, what it costs, and how to limit it.
     ///
     /// ```
