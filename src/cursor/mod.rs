@@ -25,7 +25,7 @@ use crate::read_dir::buffer::Buffer;
 use crate::read_dir::end_marker::EndMarker;
 use crate::read_dir::entries::Entries;
 use crate::read_dir::entry::Directory;
-use crate::read_dir::mark::Mark;
+use crate::read_dir::entry_state::EntryState;
 use crate::read_dir::records::{Phase, Records};
 use links::{Links, Refusal};
 use opener::{OpenDir, Opener, Root};
@@ -282,24 +282,24 @@ impl<T> Cursor<T> {
     #[inline(always)]
     pub(crate) fn open(
         &mut self,
-        mark: Mark,
+        state: EntryState,
         name: &CStr,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         self.close_excess_level();
-        match self.try_open(mark, name) {
+        match self.try_open(state, name) {
             Ok(dir) if self.links.is_empty() => {
                 let end_marker = self.opener.inherited_marker(self.stack.top().end_marker);
                 Ok(Some(Child(OpenDir { dir, end_marker, unreadable: None })))
             }
-            opened => self.open_child_slow(mark, name, opened, free_descriptor),
+            opened => self.open_child_slow(state, name, opened, free_descriptor),
         }
     }
 
     /// Opens `name` by one call, unless it cannot be a directory.
     #[inline(always)]
-    fn try_open(&mut self, mark: Mark, name: &CStr) -> Result<OwnedFd, Errno> {
-        if !mark.can_be_directory() {
+    fn try_open(&mut self, state: EntryState, name: &CStr) -> Result<OwnedFd, Errno> {
+        if !state.can_be_directory() {
             return Err(Errno::NOTDIR);
         }
         self.opener.open(self.stack.top().dir(), name)
@@ -322,25 +322,25 @@ impl<T> Cursor<T> {
     #[cold]
     fn open_child_slow(
         &mut self,
-        mark: Mark,
+        state: EntryState,
         name: &CStr,
         mut opened: Result<OwnedFd, Errno>,
         free_descriptor: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Child>, Error> {
         loop {
-            return match self.resolve_child(mark, name, opened) {
+            return match self.resolve_child(state, name, opened) {
                 Ok(found) => Ok(found.map(Child)),
                 Err(Refusal::Kernel(errno))
                     if raw_open::lacks_descriptor(errno)
                         && (free_descriptor() || self.stack.lower_limit()) =>
                 {
-                    opened = self.try_open(mark, name);
+                    opened = self.try_open(state, name);
                     continue;
                 }
                 // `stat` has reported an error of this entry. A lack of descriptors is not an error
                 // of the entry.
                 Err(Refusal::Kernel(errno))
-                    if mark.has_failed() && !raw_open::lacks_descriptor(errno) =>
+                    if state.query_failed() && !raw_open::lacks_descriptor(errno) =>
                 {
                     Ok(None)
                 }
@@ -352,18 +352,18 @@ impl<T> Cursor<T> {
     /// Returns the directory that `name` is or leads to, or `None` if there is none to enter.
     fn resolve_child(
         &mut self,
-        mark: Mark,
+        state: EntryState,
         name: &CStr,
         opened: Result<OwnedFd, Errno>,
     ) -> Result<Option<OpenDir>, Refusal> {
         let Self { opener, stack, links, .. } = self;
         let top = stack.top();
-        if mark == Mark::NO_NAME {
+        if state == EntryState::INVALID_NAME {
             return Err(Errno::INVAL.into());
         }
         match opener.examine(opened, (top.dir(), top.end_marker), name) {
-            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.is_followed() => {}
-            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if mark.can_be_link() => {
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.is_followed() => {}
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) if state.can_be_link() => {
                 return Ok(None);
             } // it is something else, or gone
             found => {

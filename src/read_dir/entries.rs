@@ -3,7 +3,7 @@
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
 use super::entry::{Directory, Entry};
-use super::mark::Feedback;
+use super::entry_state::EntryUpdates;
 use super::records::{Phase, Records};
 use crate::error::Error;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -196,14 +196,14 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` and `feedback` are closures because
+/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` and `updates` are closures because
 /// the compiler would load values for every entry: 3 instructions with `opt-level = "s"`.
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,
     phase: &mut Phase,
     directory: impl Fn() -> Directory<'e>,
-    feedback: impl Fn() -> Option<&'e Feedback>,
+    updates: impl Fn() -> Option<&'e EntryUpdates>,
     mut wanted: impl FnMut(&Entry<'_>) -> bool,
 ) -> Result<Option<Entry<'e>>, Error> {
     // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
@@ -226,7 +226,7 @@ pub(crate) fn find<'e>(
         let records = unsafe { &mut *(&raw mut *records) };
         match records.next_record(phase) {
             Ok(Some(record)) => {
-                let entry = Entry { record, directory: directory(), feedback: feedback() };
+                let entry = Entry { record, directory: directory(), updates: updates() };
                 if wanted(&entry) {
                     return Ok(Some(entry));
                 }

@@ -1,6 +1,6 @@
 //! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and the queries of a `Directory` about an entry.
 
-use super::mark::{Feedback, Mark};
+use super::entry_state::{EntryState, EntryUpdates, Request};
 use crate::error::Error;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDirEntry, Stat, Statx, StatxFlags};
@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
     pub(crate) directory: Directory<'a>,
     /// Where a walk takes what comes from its caller. `None` without a walk.
-    pub(crate) feedback: Option<&'a Feedback>,
+    pub(crate) updates: Option<&'a EntryUpdates>,
 }
 
 /// The directory that entries are in. It queries the file system about each by its name.
@@ -56,12 +56,12 @@ impl Directory<'_> {
         Error::at_depth(join(self.path, name.to_bytes()), self.depth + 1, cause)
     }
 
-    /// The type of an entry whose record has none. Here and below, `feedback` gets the type that is answered, or the error.
+    /// The type of an entry whose record has none. Here and below, `updates` gets the type that is answered, or the error.
     #[inline]
     pub(crate) fn type_of(
         self,
         name: &CStr,
-        feedback: Option<&Feedback>,
+        updates: Option<&EntryUpdates>,
     ) -> Result<FileType, Error> {
         #[cold]
         #[inline(never)]
@@ -70,17 +70,17 @@ impl Directory<'_> {
             path: &[u8],
             depth: usize,
             name: &CStr,
-            feedback: Option<&Feedback>,
+            updates: Option<&EntryUpdates>,
         ) -> Result<FileType, Error> {
-            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name, feedback)?.st_mode))
+            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name, updates)?.st_mode))
         }
-        query(self.fd, self.path, self.depth, name, feedback) // in parts: the struct would be stored for every entry, queried or not
+        query(self.fd, self.path, self.depth, name, updates) // in parts: the struct would be stored for every entry, queried or not
     }
 
-    pub(crate) fn stat(self, name: &CStr, feedback: Option<&Feedback>) -> Result<Stat, Error> {
+    pub(crate) fn stat(self, name: &CStr, updates: Option<&EntryUpdates>) -> Result<Stat, Error> {
         let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND));
-        if let Some(feedback) = feedback {
-            feedback.answer(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
+        if let Some(updates) = updates {
+            updates.set_outcome(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
         }
         stat.map_err(|errno| self.error_of(name, errno))
     }
@@ -90,12 +90,12 @@ impl Directory<'_> {
         self,
         name: &CStr,
         mask: StatxFlags,
-        feedback: Option<&Feedback>,
+        updates: Option<&EntryUpdates>,
     ) -> Result<Statx, Error> {
         let statx = retry_on_intr(|| rustix::fs::statx(self.fd, name, NOT_BEYOND, mask));
-        if let (Some(feedback), Ok(statx)) = (feedback, &statx) {
+        if let (Some(updates), Ok(statx)) = (updates, &statx) {
             if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
-                feedback.answer(Some(FileType::from_raw_mode(statx.stx_mode.into())));
+                updates.set_outcome(Some(FileType::from_raw_mode(statx.stx_mode.into())));
             }
         }
         statx.map_err(|errno| self.error_of(name, errno))
@@ -184,7 +184,7 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr(), self.feedback),
+            FileType::Unknown => self.directory.type_of(self.name_cstr(), self.updates),
             known => Ok(known),
         }
     }
@@ -236,14 +236,14 @@ impl<'a> Entry<'a> {
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr(), self.feedback())
+        self.directory.stat(self.name_cstr(), self.updates())
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` names, and what `stat` does not have, the time of birth
     /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11. A walk relies on
     /// an answer that has the type; an error changes nothing for it.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask, self.feedback())
+        self.directory.statx(self.name_cstr(), mask, self.updates())
     }
 
     /// Where the symbolic link leads, however long that is. A relative path leads from the directory of the entry, not from the
@@ -311,7 +311,7 @@ impl<'a> Entry<'a> {
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.choose(Mark::SKIPPED);
+        self.set_request(Request::Skip);
     }
 
     /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
@@ -357,20 +357,20 @@ impl<'a> Entry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.choose(Mark::FOLLOWED);
+        self.set_request(Request::Follow);
     }
 
     #[inline]
-    fn choose(&self, choice: Mark) {
-        if let Some(feedback) = self.feedback() {
-            feedback.choose(choice);
+    fn set_request(&self, request: Request) {
+        if let Some(updates) = self.updates() {
+            updates.set_request(request);
         }
     }
 
     /// Of an entry that a walk may enter.
     #[inline]
-    fn feedback(&self) -> Option<&Feedback> {
-        self.feedback.filter(|_| Mark::of(self.d_type()).is_some())
+    fn updates(&self) -> Option<&EntryUpdates> {
+        self.updates.filter(|_| EntryState::from_type(self.d_type()).is_some())
     }
 
     /// Returns the inode number in the kernel's listing (`d_ino`). 0 is a number like any other.

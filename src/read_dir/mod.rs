@@ -4,7 +4,7 @@ pub(crate) mod buffer;
 pub(crate) mod end_marker;
 pub(crate) mod entries;
 pub(crate) mod entry;
-pub(crate) mod mark;
+pub(crate) mod entry_state;
 pub(crate) mod records;
 
 pub use buffer::Buffer;

@@ -27,7 +27,7 @@ use crate::cursor::{Child, CurrentDir, Cursor};
 use crate::error::Error;
 use crate::listing::{Content, Extent, Listing, Order};
 use crate::read_dir::entry::Directory;
-use crate::read_dir::mark::{Feedback, Mark};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
 use read_ahead::{Place, ReadAhead, Rest};
 use std::ffi::OsStr;
 use std::fmt;
@@ -106,9 +106,9 @@ pub struct Walk {
     /// The entries of all levels. The entries of a level come after the entries of the level above.
     listing: Listing,
     /// The state of the entry yielded last, if the walk may descend into it.
-    mark: Option<Mark>,
-    /// What the caller requests for the same entry, and what queries told about it.
-    feedback: Feedback,
+    state: Option<EntryState>,
+    /// What the caller requested for the same entry, and what queries told about it.
+    updates: EntryUpdates,
     ahead: Option<ReadAhead>,
 }
 
@@ -288,18 +288,18 @@ impl Walk {
             },
             path,
             is_last: next == end.entries,
-            feedback: &self.feedback,
+            updates: &self.updates,
         }
     }
 
     /// Goes to the next entry. Returns whether there is one.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        let (mark, of_caller) = (self.mark.take(), self.feedback.take());
-        if of_caller.choice() == Mark::LAST {
+        let (state, updates) = (self.state.take(), self.updates.take());
+        if updates.request() == Some(Request::SkipRest) {
             self.skip_rest();
-        } else if let Some(mark) = mark.and_then(|mark| mark.then(of_caller).settled()) {
-            self.descend(mark)?;
+        } else if let Some(state) = state.and_then(|state| state.merge(updates).resolve()) {
+            self.descend(state)?;
         }
         while !self.next_entry() {
             if !self.ascend()? {
@@ -312,7 +312,7 @@ impl Walk {
     /// Goes to the next entry of the current directory, if that has one left.
     #[inline(always)]
     fn next_entry(&mut self) -> bool {
-        let Self { cursor, listing, mark, .. } = self;
+        let Self { cursor, listing, state, .. } = self;
         let d_type = cursor.set_next_name(|Remaining { next, end }| {
             if *next == end.entries {
                 return None;
@@ -321,19 +321,19 @@ impl Walk {
             *next += 1;
             Some((entry.name_with_nul(), entry.d_type()))
         });
-        *mark = d_type.and_then(Mark::of).filter(|_| cursor.can_descend());
+        *state = d_type.and_then(EntryState::from_type).filter(|_| cursor.can_descend());
         d_type.is_some()
     }
 
     /// Goes below the entry lent last, and reads that directory.
     #[inline(always)]
-    fn descend(&mut self, mark: Mark) -> Result<(), Error> {
-        if self.ahead.is_some() && self.enter_ahead(mark)? {
+    fn descend(&mut self, state: EntryState) -> Result<(), Error> {
+        if self.ahead.is_some() && self.enter_ahead(state)? {
             return Ok(());
         }
         let Self { cursor, listing, ahead, .. } = self;
         let entry = listing.get(cursor.top().remaining.next - 1).expect("BUG: no entry was lent");
-        match cursor.open(mark, entry.name_cstr(), &mut || free_descriptor(ahead))? {
+        match cursor.open(state, entry.name_cstr(), &mut || free_descriptor(ahead))? {
             Some(child) => self.enter(child, None),
             None => Ok(()),
         }
@@ -341,7 +341,7 @@ impl Walk {
 
     /// Goes below the entry lent last if that was read ahead. Returns whether it was.
     #[cold]
-    fn enter_ahead(&mut self, mark: Mark) -> Result<bool, Error> {
+    fn enter_ahead(&mut self, state: EntryState) -> Result<bool, Error> {
         let Self { cursor, listing, ahead, .. } = self;
         let Some(ahead) = ahead else { return Ok(false) };
         cursor.close_excess_level();
@@ -356,7 +356,7 @@ impl Walk {
             end_marker: level.end_marker,
             opener,
         };
-        let read = ahead.take(place, Some(rest).filter(|_| mark.can_be_directory()));
+        let read = ahead.take(place, Some(rest).filter(|_| state.can_be_directory()));
         let Some((found, content)) = read else { return Ok(false) };
         let child = cursor.accept_ahead(found)?;
         self.enter(child, Some(&content)).map(|()| true)
@@ -542,7 +542,7 @@ impl WalkOptions {
         let mut cursor = Cursor::new(options);
         cursor.begin(roots, path);
         let ahead = (read_ahead > 0).then(|| ReadAhead::new(read_ahead, order, &options));
-        let (listing, feedback) = (Listing::with_order(order), Feedback::default());
-        Walk { cursor, listing, mark: None, feedback, ahead }
+        let (listing, updates) = (Listing::with_order(order), EntryUpdates::default());
+        Walk { cursor, listing, state: None, updates, ahead }
     }
 }

@@ -17,7 +17,7 @@ use crate::cursor::options::Options;
 use crate::cursor::raw_open;
 use crate::listing::{Content, Extent, Listing, Order};
 use crate::read_dir::end_marker::EndMarker;
-use crate::read_dir::mark::Mark;
+use crate::read_dir::entry_state::EntryState;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, thread};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -390,7 +390,9 @@ impl Shared {
         let end = range.end;
         let entered = |at| {
             let entry = listing.get(at).expect("BUG: an entry is missing");
-            Mark::of(entry.d_type()).is_some_and(Mark::can_be_directory).then_some((at, entry))
+            EntryState::from_type(entry.d_type())
+                .is_some_and(EntryState::can_be_directory)
+                .then_some((at, entry))
         };
         let mut entered = range.filter_map(entered).take(self.max_items).peekable();
         let is_any = depth < self.max_depth && entered.peek().is_some();

@@ -4,7 +4,7 @@ use crate::cursor::path::TreePath;
 use crate::error::Error;
 use crate::listing::listed_entry::ListedEntry;
 use crate::read_dir::entry::{Directory, canonical_decimal};
-use crate::read_dir::mark::{Feedback, Mark};
+use crate::read_dir::entry_state::{EntryUpdates, Request};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
@@ -26,7 +26,7 @@ pub struct WalkEntry<'a> {
     /// Of the entry.
     pub(crate) path: &'a TreePath,
     pub(crate) is_last: bool,
-    pub(crate) feedback: &'a Feedback,
+    pub(crate) updates: &'a EntryUpdates,
 }
 
 impl<'a> WalkEntry<'a> {
@@ -98,7 +98,7 @@ impl<'a> WalkEntry<'a> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr(), Some(self.feedback)),
+            FileType::Unknown => self.directory.type_of(self.name_cstr(), Some(self.updates)),
             known => Ok(known),
         }
     }
@@ -120,12 +120,12 @@ impl<'a> WalkEntry<'a> {
     /// As [`Entry::stat`](crate::Entry::stat): the tree relies on the answer, as a walk does.
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr(), Some(self.feedback))
+        self.directory.stat(self.name_cstr(), Some(self.updates))
     }
 
     /// As [`Entry::statx`](crate::Entry::statx).
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask, Some(self.feedback))
+        self.directory.statx(self.name_cstr(), mask, Some(self.updates))
     }
 
     /// As [`Entry::read_link`](crate::Entry::read_link).
@@ -161,14 +161,14 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.feedback.choose(Mark::SKIPPED);
+        self.updates.set_request(Request::Skip);
     }
 
     /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
-        self.feedback.choose(Mark::LAST);
+        self.updates.set_request(Request::SkipRest);
     }
 
     /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
@@ -190,7 +190,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.feedback.choose(Mark::FOLLOWED);
+        self.updates.set_request(Request::Follow);
     }
 }
 

@@ -7,7 +7,7 @@
 use super::pending::Pending;
 use crate::listing::Listing;
 use crate::read_dir::entry::Entry;
-use crate::read_dir::mark::{Feedback, Mark};
+use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::mem;
@@ -100,22 +100,22 @@ impl Choices {
     /// Notes an entry that is lent.
     #[inline(always)]
     pub(crate) fn note(&mut self, entry: &Entry<'_>) {
-        if let Some(mark) = Mark::of(entry.d_type()) {
-            self.note_mark(mark, entry.name_cstr(), entry.feedback);
+        if let Some(state) = EntryState::from_type(entry.d_type()) {
+            self.note_mark(state, entry.name_cstr(), entry.updates);
         }
         self.has_lent = true; // last: 2.6 instructions fewer an entry
     }
 
-    /// `feedback` is about the entry before.
+    /// `updates` is about the entry before.
     #[inline(never)] // In the frame that reads a directory, registers are scarce.
-    fn note_mark(&mut self, mark: Mark, name: &CStr, feedback: Option<&Feedback>) {
-        if let Some(feedback) = feedback {
-            self.take(feedback);
+    fn note_mark(&mut self, state: EntryState, name: &CStr, updates: Option<&EntryUpdates>) {
+        if let Some(updates) = updates {
+            self.take(updates);
         }
         if self.enters == Enters::Lent {
             self.last = self.pending.len();
-            self.pending.push(mark, name);
-            self.is_unsettled |= !mark.can_be_directory();
+            self.pending.push(state, name);
+            self.is_unsettled |= !state.can_be_directory();
         }
     }
 
@@ -125,37 +125,38 @@ impl Choices {
         self.end_reading();
         self.begin_again();
         for entry in listing {
-            if let Some(mark) = Mark::of(entry.d_type()) {
-                self.note_mark(mark, entry.name_cstr(), None);
+            if let Some(state) = EntryState::from_type(entry.d_type()) {
+                self.note_mark(state, entry.name_cstr(), None);
             }
         }
     }
 
     /// Takes what comes from the caller about the entry noted last. Nothing comes about others.
     #[inline]
-    pub(crate) fn take(&mut self, feedback: &Feedback) {
-        let mark = feedback.take();
-        if mark != Mark::default() && self.enters == Enters::Lent {
-            self.change_last(mark);
+    pub(crate) fn take(&mut self, updates: &EntryUpdates) {
+        let state = updates.take();
+        if state != EntryState::default() && self.enters == Enters::Lent {
+            self.change_last(state);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn change_last(&mut self, by: Mark) {
-        let mark = self.pending.change(self.last, |mark| mark.then(by));
-        self.is_unsettled |= mark.settled().is_none();
-        if !self.by_name.is_empty() && by.choice() != Mark::default() {
-            self.by_name.push(by.choice(), self.pending.at(self.last).name.to_bytes(), false);
+    fn change_last(&mut self, by: EntryState) {
+        let state = self.pending.change(self.last, |state| state.merge(by));
+        self.is_unsettled |= state.resolve().is_none();
+        if let Some(request) = by.request().filter(|_| !self.by_name.is_empty()) {
+            let name = self.pending.at(self.last).name.to_bytes();
+            self.by_name.push(EntryState::from_request(request), name, false);
         }
     }
 
     /// The caller chooses by name. Returns whether the walk may enter anything here.
-    pub(crate) fn choose(&mut self, name: &[u8], choice: Mark) -> bool {
+    pub(crate) fn request(&mut self, name: &[u8], request: Request) -> bool {
         if self.enters == Enters::Nothing {
             return false;
         }
-        self.by_name.push(choice, name, false);
+        self.by_name.push(EntryState::from_request(request), name, false);
         self.is_unsettled = true;
         true
     }
@@ -174,9 +175,9 @@ impl Choices {
     /// The entries come again, from the first on. Keeps what came from the caller about those that were lent.
     pub(crate) fn begin_again(&mut self) {
         let Self { pending, by_name, .. } = self;
-        pending.rewrite(self.names_at, |mark, name| {
-            let of_caller = mark.of_caller();
-            if of_caller != Mark::default() {
+        pending.rewrite(self.names_at, |state, name| {
+            let of_caller = state.updates();
+            if of_caller != EntryState::default() {
                 by_name.push(of_caller, name, true);
             }
             None
@@ -195,15 +196,15 @@ impl Choices {
         }
         let Self { pending, by_name, .. } = self;
         by_name.sort();
-        pending.rewrite(self.names_at, |mark, name| by_name.apply(mark, name).settled());
-        for (mark, name) in by_name.not_pending() {
-            let mark = if is_name(name) {
-                Mark::UNKNOWN.then(mark).settled()
+        pending.rewrite(self.names_at, |state, name| by_name.apply(state, name).resolve());
+        for (state, name) in by_name.not_pending() {
+            let state = if is_name(name) {
+                EntryState::UNKNOWN.merge(state).resolve()
             } else {
-                Some(Mark::NO_NAME)
+                Some(EntryState::INVALID_NAME)
             };
-            if let Some(mark) = mark {
-                pending.push_named(mark, name);
+            if let Some(state) = state {
+                pending.push_named(state, name);
             }
         }
         by_name.clear();
@@ -229,7 +230,7 @@ struct ByName {
 struct Chosen {
     start: usize,
     end: usize,
-    mark: Mark,
+    state: EntryState,
     /// Whether it was about the entry, and before the first choice by name.
     is_first: bool,
     /// Whether an entry of this name is pending.
@@ -247,13 +248,13 @@ impl ByName {
         self.names.clear();
     }
 
-    fn push(&mut self, mark: Mark, name: &[u8], is_first: bool) {
+    fn push(&mut self, state: EntryState, name: &[u8], is_first: bool) {
         let start = self.names.len();
         self.names.extend_from_slice(name);
         self.chosen.push(Chosen {
             start,
             end: self.names.len(),
-            mark,
+            state,
             is_first,
             is_pending: false,
         });
@@ -268,7 +269,7 @@ impl ByName {
         chosen.dedup_by(|later, chosen| {
             let is_same = name(later) == name(chosen);
             if is_same {
-                *chosen = Chosen { mark: chosen.mark.then(later.mark), ..*later };
+                *chosen = Chosen { state: chosen.state.merge(later.state), ..*later };
             }
             is_same
         });
@@ -276,20 +277,21 @@ impl ByName {
 
     /// What a pending name becomes, after [`sort`](Self::sort).
     #[inline]
-    fn apply(&mut self, mark: Mark, name: &[u8]) -> Mark {
+    fn apply(&mut self, state: EntryState, name: &[u8]) -> EntryState {
         let Self { chosen, names } = self;
         let found = chosen.binary_search_by(|chosen| names[chosen.start..chosen.end].cmp(name));
-        let Ok(found) = found else { return mark };
+        let Ok(found) = found else { return state };
         chosen[found].is_pending = true;
-        mark.then(chosen[found].mark)
+        state.merge(chosen[found].state)
     }
 
     /// The names of which no entry is pending, and that are to be entered or followed, in the order in which that was last chosen.
-    fn not_pending(&mut self) -> impl Iterator<Item = (Mark, &[u8])> {
-        let is_wanted =
-            |chosen: &Chosen| matches!(chosen.mark.choice(), Mark::ENTERED | Mark::FOLLOWED);
+    fn not_pending(&mut self) -> impl Iterator<Item = (EntryState, &[u8])> {
+        let is_wanted = |chosen: &Chosen| {
+            matches!(chosen.state.request(), Some(Request::Enter | Request::Follow))
+        };
         self.chosen.retain(|chosen| !chosen.is_pending && is_wanted(chosen));
         self.chosen.sort_unstable_by_key(|chosen| chosen.start);
-        self.chosen.iter().map(|chosen| (chosen.mark, &self.names[chosen.start..chosen.end]))
+        self.chosen.iter().map(|chosen| (chosen.state, &self.names[chosen.start..chosen.end]))
     }
 }

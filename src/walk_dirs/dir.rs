@@ -12,7 +12,7 @@ use crate::name::Name;
 use crate::read_dir::buffer::Buffer;
 use crate::read_dir::entries::{Entries, find};
 use crate::read_dir::entry::{Directory, Entry};
-use crate::read_dir::mark::{Feedback, Mark};
+use crate::read_dir::entry_state::{EntryUpdates, Request};
 use crate::read_dir::records::Phase;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Stat, Statx, StatxFlags, fstat, statx};
@@ -61,14 +61,14 @@ pub struct Dir<'a, S = ()> {
     links: &'a Links,
     choices: &'a mut Choices,
     /// About the entry that was lent last.
-    feedback: &'a Feedback,
+    updates: &'a EntryUpdates,
 }
 
 impl<'a, S> Dir<'a, S> {
     /// Lends the current directory, which is read into `buffer`.
     #[inline(always)]
     pub(crate) fn lend(traversal: &'a mut Traversal<S>, buffer: &'a mut Buffer) -> Self {
-        let Traversal { cursor, choices, feedback, .. } = traversal;
+        let Traversal { cursor, choices, updates, .. } = traversal;
         let max_depth = cursor.options().max_depth;
         let current = cursor.visit();
         let is_second_visit = current.remaining.visit == Visit::Second;
@@ -98,7 +98,7 @@ impl<'a, S> Dir<'a, S> {
             path,
             links,
             choices,
-            feedback,
+            updates,
         }
     }
 
@@ -119,8 +119,8 @@ impl<'a, S> Dir<'a, S> {
     ///   `ESTALE`, `EINVAL` or `EXDEV`.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, Error> {
-        let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
-        match find(records, phase, || *directory, || Some(*feedback), |_| true) {
+        let Self { entries: Entries { records, phase, directory }, choices, updates, .. } = self;
+        match find(records, phase, || *directory, || Some(*updates), |_| true) {
             Ok(Some(entry)) => {
                 choices.note(&entry);
                 Ok(Some(entry))
@@ -145,12 +145,12 @@ impl<'a, S> Dir<'a, S> {
         &mut self,
         mut wanted: impl FnMut(&Entry<'_>) -> bool,
     ) -> Result<Option<Entry<'_>>, Error> {
-        let Self { entries: Entries { records, phase, directory }, choices, feedback, .. } = self;
+        let Self { entries: Entries { records, phase, directory }, choices, updates, .. } = self;
         let wanted = |entry: &Entry<'_>| {
             choices.note(entry);
             wanted(entry)
         };
-        match find(records, phase, || *directory, || Some(*feedback), wanted) {
+        match find(records, phase, || *directory, || Some(*updates), wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
             ended => Self::at_end(ended.err(), *phase, choices, *directory).map(|()| None),
         }
@@ -213,7 +213,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "sort_by")]
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
-        self.choices.take(self.feedback);
+        self.choices.take(self.updates);
         let Entries { records, phase, .. } = &self.entries;
         if (*phase != Phase::Reading || records.has_begun())
             && !self.prepare_to_read_again(listing)?
@@ -263,13 +263,13 @@ impl<'a, S> Dir<'a, S> {
     /// Costs: a copy of the name. When the walk goes on, the n names that were given are sorted, and each directory and link that
     /// was lent is looked up among them: log2(n) comparisons.
     pub fn skip_name(&mut self, name: impl Name) {
-        self.choose(name.bytes(), Mark::SKIPPED);
+        self.choose(name.bytes(), Request::Skip);
     }
 
     /// As [`Entry::follow`], by name: see [`enter`](Self::enter), also for what it returns and costs. A name that is not lent is
     /// tried as well; if nothing has it, or neither a directory nor a link to one, that is no error.
     pub fn follow_name(&mut self, name: impl Name) -> bool {
-        self.choose(name.bytes(), Mark::FOLLOWED)
+        self.choose(name.bytes(), Request::Follow)
     }
 
     /// Goes below the directory `name` in this one, lent or not, even if it was skipped before. Returns `false`, and enters
@@ -294,12 +294,12 @@ impl<'a, S> Dir<'a, S> {
     /// name: empty, `.`, `..`, with a slash or a NUL, which the path shows as `\0`; and those of any directory, such as `EACCES`
     /// and `ENAMETOOLONG`. Under [`same_mount`](crate::WalkDirsOptions::same_mount) a mount point is not entered, without an error.
     pub fn enter(&mut self, name: impl Name) -> bool {
-        self.choose(name.bytes(), Mark::ENTERED)
+        self.choose(name.bytes(), Request::Enter)
     }
 
-    fn choose(&mut self, name: &[u8], choice: Mark) -> bool {
-        self.choices.take(self.feedback);
-        self.choices.choose(name, choice)
+    fn choose(&mut self, name: &[u8], request: Request) -> bool {
+        self.choices.take(self.updates);
+        self.choices.request(name, request)
     }
 
     /// Keeps the walk from going below any entry of this directory, and takes back all calls for names before this one.
@@ -308,7 +308,7 @@ impl<'a, S> Dir<'a, S> {
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_subdirs(&mut self) {
-        self.feedback.take();
+        self.updates.take();
         self.choices.skip_subdirs();
     }
 

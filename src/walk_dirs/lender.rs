@@ -66,8 +66,8 @@ impl<S: Clone> Lender<S> {
         if queue.is_some_and(WorkQueue::is_over) {
             self.traversal.clear();
         }
-        let Traversal { cursor, choices, feedback, .. } = &mut self.traversal;
-        choices.take(feedback);
+        let Traversal { cursor, choices, updates, .. } = &mut self.traversal;
+        choices.take(updates);
         if choices.is_unread() {
             if let Some(errno) = choices.end_reading() {
                 return Err(cursor.error(errno));

@@ -1,6 +1,6 @@
 //! `Pending`: the names of directories still to do. It does not know at which levels they are: whoever calls it keeps the positions.
 
-use crate::read_dir::mark::Mark;
+use crate::read_dir::entry_state::EntryState;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
@@ -9,7 +9,7 @@ use std::slice;
 ///
 /// ```text
 /// item              item
-/// mark name    NUL  mark name NUL
+/// state name    NUL  state name NUL
 /// 1    adduser 0    1    apt  0
 /// ```
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Pending {
 
 /// An item of [`Pending`].
 pub(crate) struct Item<'p> {
-    pub(crate) mark: Mark,
+    pub(crate) state: EntryState,
     pub(crate) name: &'p CStr,
     /// Where the next one begins.
     pub(crate) end: usize,
@@ -43,18 +43,18 @@ impl Pending {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, mark: Mark, name: &CStr) {
+    pub(crate) fn push(&mut self, state: EntryState, name: &CStr) {
         let name = name.to_bytes_with_nul();
         if self.items.capacity() - self.items.len() <= name.len() {
             self.items.reserve(AT_ONCE.max(1 + name.len()));
         }
-        self.items.push(mark.to_byte());
+        self.items.push(state.to_byte());
         self.items.extend_from_slice(name);
     }
 
     /// As [`push`](Self::push), for a name that the caller gives. A NUL in it becomes `\\0`.
-    pub(crate) fn push_named(&mut self, mark: Mark, name: &[u8]) {
-        self.items.push(mark.to_byte());
+    pub(crate) fn push_named(&mut self, state: EntryState, name: &[u8]) {
+        self.items.push(state.to_byte());
         for byte in name {
             self.items.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });
         }
@@ -64,9 +64,13 @@ impl Pending {
     /// The item that begins at `at`.
     #[inline]
     pub(crate) fn at(&self, at: usize) -> Item<'_> {
-        let (mark, name) = self.items[at..].split_first().expect("BUG: no name is remaining");
+        let (state, name) = self.items[at..].split_first().expect("BUG: no name is remaining");
         let name = CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL");
-        Item { mark: Mark::from_byte(*mark), name, end: at + 1 + name.to_bytes_with_nul().len() }
+        Item {
+            state: EntryState::from_byte(*state),
+            name,
+            end: at + 1 + name.to_bytes_with_nul().len(),
+        }
     }
 
     /// Splits the names in `run` into this many parts of about equal size. Returns where the first one, of at least one name,
@@ -96,25 +100,29 @@ impl Pending {
         names_at
     }
 
-    /// Changes the mark of the item that begins at `at`. Returns it.
-    pub(crate) fn change(&mut self, at: usize, change: impl FnOnce(Mark) -> Mark) -> Mark {
-        let mark = change(Mark::from_byte(self.items[at]));
-        self.items[at] = mark.to_byte();
-        mark
+    /// Changes the state of the item that begins at `at`. Returns it.
+    pub(crate) fn change(
+        &mut self,
+        at: usize,
+        change: impl FnOnce(EntryState) -> EntryState,
+    ) -> EntryState {
+        let state = change(EntryState::from_byte(self.items[at]));
+        self.items[at] = state.to_byte();
+        state
     }
 
-    /// Gives each item from the one that begins at `at` on the mark that `change` returns, and drops those without one.
+    /// Gives each item from the one that begins at `at` on the state that `change` returns, and drops those without one.
     pub(crate) fn rewrite(
         &mut self,
         mut at: usize,
-        mut change: impl FnMut(Mark, &[u8]) -> Option<Mark>,
+        mut change: impl FnMut(EntryState, &[u8]) -> Option<EntryState>,
     ) {
         let mut kept = at;
         while at < self.items.len() {
-            let Item { mark, name, end } = self.at(at);
-            if let Some(mark) = change(mark, name.to_bytes()) {
+            let Item { state, name, end } = self.at(at);
+            if let Some(state) = change(state, name.to_bytes()) {
                 self.items.copy_within(at..end, kept);
-                self.items[kept] = mark.to_byte();
+                self.items[kept] = state.to_byte();
                 kept += end - at;
             }
             at = end;
@@ -125,14 +133,14 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::{Mark, Pending};
+    use super::{EntryState, Pending};
     use std::ffi::CString;
     use std::ops::Range;
 
     fn pending(names: &[&str]) -> Pending {
         let mut pending = Pending::default();
         for name in names {
-            pending.push(Mark::DIRECTORY, &CString::new(*name).unwrap());
+            pending.push(EntryState::DIRECTORY, &CString::new(*name).unwrap());
         }
         pending
     }

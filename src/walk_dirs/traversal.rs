@@ -31,7 +31,7 @@ use super::shared_level::SharedLevel;
 use crate::cursor::Cursor;
 use crate::cursor::options::Options;
 use crate::error::Error;
-use crate::read_dir::mark::Feedback;
+use crate::read_dir::entry_state::EntryUpdates;
 use crate::sync::Arc;
 
 pub(crate) struct Traversal<S> {
@@ -41,7 +41,7 @@ pub(crate) struct Traversal<S> {
     pub(crate) root_state: S,
     pub(crate) choices: Choices,
     /// About the entry that was lent last.
-    pub(crate) feedback: Feedback,
+    pub(crate) updates: EntryUpdates,
 }
 
 /// What is left to do at a level.
@@ -90,9 +90,9 @@ impl<S> Todo<S> {
 impl<S> Traversal<S> {
     /// No levels, and no roots.
     pub(crate) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
-        let (cursor, choices, feedback) =
-            (Cursor::new(options), Choices::default(), Feedback::default());
-        Self { cursor, second_visits, root_state, choices, feedback }
+        let (cursor, choices, updates) =
+            (Cursor::new(options), Choices::default(), EntryUpdates::default());
+        Self { cursor, second_visits, root_state, choices, updates }
     }
 
     /// The same, for another thread.
@@ -103,14 +103,14 @@ impl<S> Traversal<S> {
     /// Abandons what is left.
     pub(crate) fn clear(&mut self) {
         self.choices.clear();
-        self.feedback.take();
+        self.updates.take();
         self.cursor.clear(); // last: a state may panic
     }
 
     /// Whether there is something to do in the current directory before the next step.
     #[inline]
     pub(crate) fn is_unfinished(&self) -> bool {
-        self.choices.is_unread() || self.choices.is_unsettled() || !self.feedback.is_empty()
+        self.choices.is_unread() || self.choices.is_unsettled() || !self.updates.is_empty()
     }
 
     /// Closes the current directory.
@@ -173,10 +173,10 @@ impl<S: Clone> Traversal<S> {
     fn descend(&mut self) -> Result<Step, Error> {
         let Self { cursor, second_visits, choices, .. } = self;
         let pending = &mut choices.pending;
-        let Item { mark, name, end } = pending.at(cursor.top().remaining.next_at);
+        let Item { state, name, end } = pending.at(cursor.top().remaining.next_at);
         cursor.set_name(name.to_bytes_with_nul());
         // The name stays pending until the directory is open and on the stack: whatever panics on the way, it is not lost.
-        let child = match cursor.open(mark, name, &mut || false) {
+        let child = match cursor.open(state, name, &mut || false) {
             Ok(Some(child)) => child,
             none => {
                 Self::done(cursor.remaining_mut(), pending, end);

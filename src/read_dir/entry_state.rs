@@ -1,0 +1,190 @@
+//! Decides whether a walk enters an entry: by what the entry can be, what queries told the caller about it, and what the caller
+//! requested. This module does not know how an entry is opened, nor when a walk merges the updates.
+//!
+//! ```text
+//! state   = EntryState::from_type(type in the kernel's record)    None: no walk enters the entry
+//! updates = last outcome of a query | last request                collected in EntryUpdates
+//! state.merge(updates).resolve()                                  None: this walk does not enter the entry
+//! ```
+
+use rustix::fs::FileType;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// A request of the caller for an entry or a name. The last one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Skip = 1,
+    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
+    SkipRest = 2,
+    /// Enter the entry even if it is a symbolic link.
+    Follow = 3,
+    /// Enter the entry whatever it seems to be.
+    Enter = 4,
+}
+
+/// A set of bits that says what is known of an entry or a name. The state of an entry that a walk may enter is never empty.
+///
+/// ```text
+/// bit   7              6 5 4     3             2         1         0
+///       invalid name   request   query failed  queried   can be:   can be:
+///                      0: none                           link      directory
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EntryState(u8);
+
+impl EntryState {
+    pub(crate) const DIRECTORY: Self = Self(1);
+    const LINK: Self = Self(1 << 1);
+    pub(crate) const UNKNOWN: Self = Self(Self::DIRECTORY.0 | Self::LINK.0);
+    /// A query told the caller the type. Otherwise the type is from the kernel's record.
+    const QUERIED: Self = Self(1 << 2);
+    const QUERY_FAILED: Self = Self(1 << 3);
+    const REQUEST_SHIFT: u32 = 4;
+    const REQUEST: Self = Self(7 << Self::REQUEST_SHIFT);
+    /// The state of a name that the caller wants to enter and that no entry can have.
+    pub(crate) const INVALID_NAME: Self = Self(1 << 7);
+
+    /// Returns the state of an entry of this type, or `None` if no walk enters such an entry.
+    #[inline]
+    pub(crate) fn from_type(file_type: FileType) -> Option<Self> {
+        match file_type {
+            FileType::Directory => Some(Self::DIRECTORY),
+            FileType::Unknown => Some(Self::UNKNOWN),
+            FileType::Symlink => Some(Self::LINK),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn from_request(request: Request) -> Self {
+        Self((request as u8) << Self::REQUEST_SHIFT)
+    }
+
+    #[inline]
+    fn has(self, bits: Self) -> bool {
+        self.0 & bits.0 != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub(crate) fn request(self) -> Option<Request> {
+        match (self.0 & Self::REQUEST.0) >> Self::REQUEST_SHIFT {
+            1 => Some(Request::Skip),
+            2 => Some(Request::SkipRest),
+            3 => Some(Request::Follow),
+            4 => Some(Request::Enter),
+            _ => None,
+        }
+    }
+
+    /// Returns the updates that were merged into this state: all but a type from the kernel's record.
+    pub(crate) fn updates(self) -> Self {
+        let from_record = if self.has(Self::QUERIED) { 0 } else { Self::UNKNOWN.0 };
+        Self(self.0 & !from_record)
+    }
+
+    /// Merges later updates into this state. An outcome replaces the last outcome, and a request the last request.
+    #[inline]
+    pub(crate) fn merge(self, updates: Self) -> Self {
+        let outcome =
+            if updates.has(Self::QUERIED) { Self::UNKNOWN.0 | Self::QUERY_FAILED.0 } else { 0 };
+        let request = if updates.has(Self::REQUEST) { Self::REQUEST.0 } else { 0 };
+        Self(self.0 & !(outcome | request) | updates.0)
+    }
+
+    /// Returns the state that the walk acts on, or `None` if it does not try to enter the entry.
+    #[inline]
+    pub(crate) fn resolve(self) -> Option<Self> {
+        match self.request() {
+            Some(Request::Skip | Request::SkipRest) => None,
+            Some(Request::Enter) => Some(Self::DIRECTORY),
+            Some(Request::Follow) | None => {
+                (self.can_be_directory() || self.is_followed()).then_some(self)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn can_be_directory(self) -> bool {
+        self.has(Self::DIRECTORY)
+    }
+
+    pub(crate) fn can_be_link(self) -> bool {
+        self.has(Self::LINK)
+    }
+
+    /// Returns `true` if the entry can be a symbolic link, and is entered even if it is one.
+    #[inline]
+    pub(crate) fn is_followed(self) -> bool {
+        self.can_be_link() && self.request() == Some(Request::Follow)
+    }
+
+    /// Returns `true` if the caller's last query of the entry failed.
+    pub(crate) fn query_failed(self) -> bool {
+        self.has(Self::QUERY_FAILED)
+    }
+
+    /// Returns the bits, which are not 0 for an entry that a walk may enter.
+    #[inline]
+    pub(crate) fn to_byte(self) -> u8 {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
+}
+
+/// A cell that collects, for the entry yielded last, the outcomes of queries and the request of the caller. The two are kept
+/// apart, so a query does not depend on a request before it.
+///
+/// It is atomic only because an [`Entry`](crate::Entry) is `Sync`.
+#[derive(Debug, Default)]
+pub(crate) struct EntryUpdates {
+    request: AtomicU8,
+    outcome: AtomicU8,
+}
+
+impl EntryUpdates {
+    #[inline]
+    pub(crate) fn set_request(&self, request: Request) {
+        self.request.store(EntryState::from_request(request).0, Relaxed);
+    }
+
+    /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an earlier query.
+    pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
+        let outcome = match file_type {
+            Some(file_type) => {
+                EntryState::QUERIED.0 | EntryState::from_type(file_type).unwrap_or_default().0
+            }
+            None => EntryState::QUERY_FAILED.0 | self.outcome.load(Relaxed),
+        };
+        self.outcome.store(outcome, Relaxed);
+    }
+
+    #[inline]
+    fn get(&self) -> EntryState {
+        EntryState(self.request.load(Relaxed) | self.outcome.load(Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.get().is_empty()
+    }
+
+    /// Removes and returns the updates.
+    #[inline]
+    pub(crate) fn take(&self) -> EntryState {
+        let updates = self.get();
+        if !updates.is_empty() {
+            self.request.store(0, Relaxed);
+            self.outcome.store(0, Relaxed);
+        }
+        updates
+    }
+}
