@@ -311,7 +311,7 @@ impl<'a> Entry<'a> {
     #[doc(alias("hidden", "prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.set_request(Request::Skip);
+        self.set_request(Request::SKIP);
     }
 
     /// Has the walk go below this entry even through a link. A link to a file, or to nothing, is no error.
@@ -357,7 +357,7 @@ impl<'a> Entry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.set_request(Request::Follow);
+        self.set_request(Request::FOLLOW);
     }
 
     #[inline]

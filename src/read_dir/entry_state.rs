@@ -10,16 +10,20 @@
 use rustix::fs::FileType;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A request of the caller for an entry or a name. The last one counts.
+/// A request of the caller for an entry or a name, as it stands in an [`EntryState`]. The last request counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
-    Skip = 1,
+pub(crate) struct Request(u8);
+
+impl Request {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const SKIP: Self = Self(1 << 4);
     /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
-    SkipRest = 2,
+    pub(crate) const SKIP_REST: Self = Self(2 << 4);
     /// Enter the entry even if it is a symbolic link.
-    Follow = 3,
+    pub(crate) const FOLLOW: Self = Self(3 << 4);
     /// Enter the entry whatever it seems to be.
-    Enter = 4,
+    pub(crate) const ENTER: Self = Self(4 << 4);
+    const MASK: u8 = 7 << 4;
 }
 
 /// A set of bits that says what is known of an entry or a name. The state of an entry that a walk may enter is never empty.
@@ -27,10 +31,10 @@ pub(crate) enum Request {
 /// ```text
 /// bit   7              6 5 4     3             2         1         0
 ///       invalid name   request   query failed  queried   can be:   can be:
-///                      0: none                           link      directory
+///                                                        link      directory
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EntryState(u8);
+pub(crate) struct EntryState(pub(crate) u8);
 
 impl EntryState {
     pub(crate) const DIRECTORY: Self = Self(1);
@@ -39,8 +43,6 @@ impl EntryState {
     /// A query told the caller the type. Otherwise the type is from the kernel's record.
     const QUERIED: Self = Self(1 << 2);
     const QUERY_FAILED: Self = Self(1 << 3);
-    const REQUEST_SHIFT: u32 = 4;
-    const REQUEST: Self = Self(7 << Self::REQUEST_SHIFT);
     /// The state of a name that the caller wants to enter and that no entry can have.
     pub(crate) const INVALID_NAME: Self = Self(1 << 7);
 
@@ -57,7 +59,7 @@ impl EntryState {
 
     #[inline]
     pub(crate) fn from_request(request: Request) -> Self {
-        Self((request as u8) << Self::REQUEST_SHIFT)
+        Self(request.0)
     }
 
     #[inline]
@@ -71,14 +73,8 @@ impl EntryState {
     }
 
     #[inline]
-    pub(crate) fn request(self) -> Option<Request> {
-        match (self.0 & Self::REQUEST.0) >> Self::REQUEST_SHIFT {
-            1 => Some(Request::Skip),
-            2 => Some(Request::SkipRest),
-            3 => Some(Request::Follow),
-            4 => Some(Request::Enter),
-            _ => None,
-        }
+    pub(crate) fn request(self) -> Request {
+        Request(self.0 & Request::MASK)
     }
 
     /// Returns the updates that were merged into this state: all but a type from the kernel's record.
@@ -92,7 +88,7 @@ impl EntryState {
     pub(crate) fn merge(self, updates: Self) -> Self {
         let outcome =
             if updates.has(Self::QUERIED) { Self::UNKNOWN.0 | Self::QUERY_FAILED.0 } else { 0 };
-        let request = if updates.has(Self::REQUEST) { Self::REQUEST.0 } else { 0 };
+        let request = if updates.request() == Request::NONE { 0 } else { Request::MASK };
         Self(self.0 & !(outcome | request) | updates.0)
     }
 
@@ -100,11 +96,9 @@ impl EntryState {
     #[inline]
     pub(crate) fn resolve(self) -> Option<Self> {
         match self.request() {
-            Some(Request::Skip | Request::SkipRest) => None,
-            Some(Request::Enter) => Some(Self::DIRECTORY),
-            Some(Request::Follow) | None => {
-                (self.can_be_directory() || self.is_followed()).then_some(self)
-            }
+            Request::SKIP | Request::SKIP_REST => None,
+            Request::ENTER => Some(Self::DIRECTORY),
+            _ => (self.can_be_directory() || self.is_followed()).then_some(self),
         }
     }
 
@@ -120,23 +114,12 @@ impl EntryState {
     /// Returns `true` if the entry can be a symbolic link, and is entered even if it is one.
     #[inline]
     pub(crate) fn is_followed(self) -> bool {
-        self.can_be_link() && self.request() == Some(Request::Follow)
+        self.can_be_link() && self.request() == Request::FOLLOW
     }
 
     /// Returns `true` if the caller's last query of the entry failed.
     pub(crate) fn query_failed(self) -> bool {
         self.has(Self::QUERY_FAILED)
-    }
-
-    /// Returns the bits, which are not 0 for an entry that a walk may enter.
-    #[inline]
-    pub(crate) fn to_byte(self) -> u8 {
-        self.0
-    }
-
-    #[inline]
-    pub(crate) fn from_byte(byte: u8) -> Self {
-        Self(byte)
     }
 }
 
@@ -153,7 +136,7 @@ pub(crate) struct EntryUpdates {
 impl EntryUpdates {
     #[inline]
     pub(crate) fn set_request(&self, request: Request) {
-        self.request.store(EntryState::from_request(request).0, Relaxed);
+        self.request.store(request.0, Relaxed);
     }
 
     /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an earlier query.

@@ -296,7 +296,7 @@ impl Walk {
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         let (state, updates) = (self.state.take(), self.updates.take());
-        if updates.request() == Some(Request::SkipRest) {
+        if updates.request() == Request::SKIP_REST {
             self.skip_rest();
         } else if let Some(state) = state.and_then(|state| state.merge(updates).resolve()) {
             self.descend(state)?;

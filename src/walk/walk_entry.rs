@@ -161,14 +161,14 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias("prune", "filter_entry"))]
     #[inline]
     pub fn skip_subtree(&self) {
-        self.updates.set_request(Request::Skip);
+        self.updates.set_request(Request::SKIP);
     }
 
     /// Leaves its directory: does not go below this entry, and lends none of its directory after it.
     #[doc(alias = "skip_current_dir")]
     #[inline]
     pub fn skip_rest_of_dir(&self) {
-        self.updates.set_request(Request::SkipRest);
+        self.updates.set_request(Request::SKIP_REST);
     }
 
     /// Goes below this entry even through a link. A link to a file, or to nothing, is no error. Where it is no link, this
@@ -190,7 +190,7 @@ impl<'a> WalkEntry<'a> {
     #[doc(alias = "follow_links")]
     #[inline]
     pub fn follow(&self) {
-        self.updates.set_request(Request::Follow);
+        self.updates.set_request(Request::FOLLOW);
     }
 }
 

@@ -1,12 +1,12 @@
-//! `WalkDirs`: a tree, directory by directory, and the contract of the walk.
+//! `WalkDirs`: walks a tree, directory by directory. This module is the public contract of the walk, and does not know how it is
+//! done: [`part`] does.
 
-mod choices;
 mod dir;
-mod lender;
 mod parallel;
+mod part;
 mod pending;
 mod shared_level;
-mod traversal;
+mod subdirs;
 
 pub use dir::Dir;
 pub use parallel::Worker;
@@ -16,12 +16,11 @@ use crate::cursor::roots::Roots;
 use crate::cursor::skip_errors;
 use crate::error::Error;
 use crate::read_dir::buffer::Buffer;
-use lender::Lender;
+use part::Part;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use traversal::Traversal;
 
 /// Walks the tree at `path`, directory by directory, with the default options.
 ///
@@ -109,7 +108,8 @@ pub fn walk_dirs(path: impl AsRef<Path>) -> Result<WalkDirs, Error> {
 #[doc(alias("fts", "nftw", "walkdir"))]
 #[must_use = "a walk is lazy: nothing is read before `next`"]
 pub struct WalkDirs<S = ()> {
-    lender: Lender<S>,
+    part: Part<S>,
+    buffer: Buffer,
 }
 
 impl WalkDirs {
@@ -142,19 +142,91 @@ impl<S: Clone> WalkDirs<S> {
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
         // Everything from `openat2` to the first `getdents64` stays in the caller's frame: see `Entries::find`.
-        Ok(if self.lender.advance(None)? { Some(self.lender.lend()) } else { None })
+        Ok(if self.part.advance(&mut self.buffer)? {
+            Some(Dir::visit(&mut self.part, &mut self.buffer))
+        } else {
+            None
+        })
     }
 
     /// The next directory, or `None` when nothing is left. `on_error` gets each error that comes before, and none ends the walk.
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        skip_errors(|| self.lender.advance(None), on_error).then(|| self.lender.lend())
+        let Self { part, buffer } = self;
+        skip_errors(|| part.advance(buffer), on_error).then(|| Dir::visit(part, buffer))
+    }
+
+    /// Walks on several threads: each runs `work`, the usual loop, on a [`Worker`]. Returns what they return, in the order of
+    /// [`Worker::index`].
+    ///
+    /// **A thread starts when there is a part of the work for it**, so a small tree has fewer threads than `threads`, and fewer
+    /// results. No closure may wait for another one to begin. Any thread starts the next one, which inherits its CPU affinity and
+    /// signal mask.
+    ///
+    /// `threads` is how many there are at most, the calling thread included. 0 means one for each core that this process may use,
+    /// but at least 8, because threads that wait for a disk or a network need no core. For work that keeps the cores busy, pass
+    /// their number. Where calls wait for a server, pass as many as it answers at once, which can be hundreds. A narrow tree keeps
+    /// few threads busy: each works on directories that no other one has.
+    ///
+    /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
+    /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
+    /// [second visit](crate::WalkDirsOptions::second_visits) after theirs. A huge directory is read by one thread: to divide the work on its
+    /// files among several, send them over a channel, as [the recipe](crate::recipes#threads) does.
+    ///
+    /// ```
+    /// use lendir::{Error, WalkDirs};
+    ///
+    /// let parts = lendir::walk_dirs("/sys/class")?.run_parallel(2, |worker| {
+    ///     let mut count = 0;
+    ///     while let Some(mut dir) = worker.next()? {
+    ///         while let Some(_entry) = dir.next()? {
+    ///             count += 1;
+    ///         }
+    ///     }
+    ///     Ok::<u64, Error>(count)
+    /// });
+    /// let count = parts.into_iter().sum::<Result<u64, Error>>()?;
+    /// # assert!(count > 0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// A thread without work waits in `next` for another thread's, so hold no lock across `next` that another closure needs. A
+    /// closure that returns early, as `?` does, ends its own thread only. The others walk the directories that it leaves, those
+    /// not started yet too, but nobody is lent the unread entries of its last one. **The error of that `?` is in the results**, so
+    /// the compiler warns if they are not used: where closures return nothing, write `let _ =`. [`Worker::stop`] ends the walk for
+    /// all. So does a panic, which is passed on once all have returned.
+    ///
+    /// If a thread cannot be started, no other one is, and those that run walk the whole tree.
+    ///
+    /// While others wait or have not started, a busy thread splits off an equal part of its work for each of them: of its roots, or
+    /// of the directories left at its shallowest open level. Nothing is split off at a level whose path is longer than 4096 bytes.
+    ///
+    /// | Costs | |
+    /// |---|---|
+    /// | each thread | a [`Buffer`](crate::Buffer), and at most [`max_open`](crate::WalkDirsOptions::max_open) descriptors: 64 threads × 32 exceed a `ulimit -n` of 1024, so lower `max_open` |
+    /// | a part of the roots | a clone of the state |
+    /// | a part of the directories at a level | a copy of their names and of their path, two clones of the state, and a duplicate of the level's descriptor: one more for each part that no thread has taken yet |
+    /// | the same, with second visits | an `openat` with `O_PATH` and its `close`: one more descriptor while the part is split off |
+    /// | the first part of a level, with second visits | for the level, and for each above it that threads do not share yet: a `statx`, an `fstatfs`, an allocation, a clone of the state, and a wait for the clock if it was [just made](crate::WalkDirsOptions::max_open) |
+    /// | a root that threads share, with second visits | a duplicate of its descriptor, until its tree is done, so two threads with `max_open(4)` can hold nine descriptors |
+    /// | a part, once a link was followed | a copy of what is known of the directories above; what is not known yet, each thread queries again |
+    #[doc(alias("build_parallel", "parallel", "threads"))]
+    #[must_use = "what the closures return can be the error of a `?` in them"]
+    pub fn run_parallel<R: Send>(
+        self,
+        threads: usize,
+        work: impl Fn(&mut Worker<'_, S>) -> R + Sync,
+    ) -> Vec<R>
+    where
+        S: Send,
+    {
+        parallel::run(self.part, self.buffer, threads, work)
     }
 }
 
 impl<S> fmt::Debug for WalkDirs<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Traversal { cursor, second_visits, .. } = &self.lender.traversal;
+        let Part { cursor, second_visits, .. } = &self.part;
         let mut shown = f.debug_struct("WalkDirs");
         shown.field("path", &Path::new(OsStr::from_bytes(cursor.path().as_bytes())));
         shown.field("depth", &cursor.levels().last().map_or(0, |top| top.bounds.depth));
@@ -271,8 +343,8 @@ impl<S> WalkDirsOptions<S> {
     }
 
     fn begin(self, roots: Roots, path: &[u8]) -> WalkDirs<S> {
-        let mut traversal = Traversal::new(self.options, self.second_visits, self.state);
-        traversal.cursor.begin(roots, path);
-        WalkDirs { lender: Lender::new(traversal, self.buffer_capacity) }
+        let mut part = Part::new(self.options, self.second_visits, self.state);
+        part.cursor.begin(roots, path);
+        WalkDirs { part, buffer: Buffer::with_capacity(self.buffer_capacity) }
     }
 }

@@ -1,133 +1,129 @@
-//! `Pending`: the names of directories still to do. It does not know at which levels they are: whoever calls it keeps the positions.
+//! `Pending`: the names of the directories that the walk still has to enter. It does not know their levels: the callers keep the
+//! offsets.
 
 use crate::read_dir::entry_state::EntryState;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
 
-/// The names of directories still to do, in runs: those of a level come after those of the level above it.
+/// The names of pending directories, in ranges: the names of a level come after the names of its parent.
 ///
 /// ```text
-/// item              item
-/// state name    NUL  state name NUL
-/// 1    adduser 0    1    apt  0
+/// name               name
+/// state bytes   NUL  state bytes NUL
+/// 1     adduser 0    1     apt   0
 /// ```
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    items: Vec<u8>,
-    /// All names before this have been split off for other threads, or cannot be. A search for names to split off begins here.
-    pub(crate) split_until: usize,
+    bytes: Vec<u8>,
+    /// The offset of the first name that may still be split off for another thread. A search begins here.
+    pub(crate) unsplit_start: usize,
 }
 
-/// An item of [`Pending`].
-pub(crate) struct Item<'p> {
+/// A name in [`Pending`].
+pub(crate) struct PendingName<'p> {
     pub(crate) state: EntryState,
     pub(crate) name: &'p CStr,
-    /// Where the next one begins.
+    /// The offset at which the next name starts.
     pub(crate) end: usize,
 }
 
-/// It grows by at least this many bytes: some 30 names.
-const AT_ONCE: usize = 512;
+/// The fewest bytes to grow by: about 30 names.
+const MIN_GROWTH: usize = 512;
 
 impl Pending {
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.bytes.len()
     }
 
     #[inline]
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.items.truncate(len);
-        self.split_until = self.split_until.min(len);
+        self.bytes.truncate(len);
+        self.unsplit_start = self.unsplit_start.min(len);
     }
 
     #[inline]
     pub(crate) fn push(&mut self, state: EntryState, name: &CStr) {
         let name = name.to_bytes_with_nul();
-        if self.items.capacity() - self.items.len() <= name.len() {
-            self.items.reserve(AT_ONCE.max(1 + name.len()));
+        if self.bytes.capacity() - self.bytes.len() <= name.len() {
+            self.bytes.reserve(MIN_GROWTH.max(1 + name.len()));
         }
-        self.items.push(state.to_byte());
-        self.items.extend_from_slice(name);
+        self.bytes.push(state.0);
+        self.bytes.extend_from_slice(name);
     }
 
-    /// As [`push`](Self::push), for a name that the caller gives. A NUL in it becomes `\\0`.
-    pub(crate) fn push_named(&mut self, state: EntryState, name: &[u8]) {
-        self.items.push(state.to_byte());
+    /// Same as [`push`](Self::push), for a name from the caller. A NUL in it becomes `\\0`.
+    pub(crate) fn push_requested(&mut self, state: EntryState, name: &[u8]) {
+        self.bytes.push(state.0);
         for byte in name {
-            self.items.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });
+            self.bytes.extend_from_slice(if *byte == 0 { b"\\0" } else { slice::from_ref(byte) });
         }
-        self.items.push(0);
+        self.bytes.push(0);
     }
 
-    /// The item that begins at `at`.
+    /// Returns the name that starts at this offset.
     #[inline]
-    pub(crate) fn at(&self, at: usize) -> Item<'_> {
-        let (state, name) = self.items[at..].split_first().expect("BUG: no name is remaining");
+    pub(crate) fn get(&self, start: usize) -> PendingName<'_> {
+        let (state, name) = self.bytes[start..].split_first().expect("BUG: no name is pending");
         let name = CStr::from_bytes_until_nul(name).expect("BUG: a name without its NUL");
-        Item {
-            state: EntryState::from_byte(*state),
-            name,
-            end: at + 1 + name.to_bytes_with_nul().len(),
-        }
+        let end = start + 1 + name.to_bytes_with_nul().len();
+        PendingName { state: EntryState(*state), name, end }
     }
 
-    /// Splits the names in `run` into this many parts of about equal size. Returns where the first one, of at least one name,
-    /// ends.
-    pub(crate) fn part(&self, run: Range<usize>, parts: usize) -> usize {
-        let wanted = run.start + run.len() / parts;
+    /// Divides the names in `range` into this many parts of about equal size. Returns the offset at which the first part, of at
+    /// least one name, ends.
+    pub(crate) fn part_end(&self, range: Range<usize>, parts: usize) -> usize {
+        let middle = range.start + range.len() / parts;
         let is_nul = |byte: &u8| *byte == 0;
-        let end_before =
-            self.items[run.start..wanted].iter().rposition(is_nul).map(|nul| run.start + nul);
-        let end_after = || self.items[wanted..].iter().position(is_nul).map(|nul| wanted + nul);
-        end_before.or_else(end_after).expect("BUG: a name without its NUL") + 1
+        let nul_before = self.bytes[range.start..middle].iter().rposition(is_nul);
+        let nul_after = || self.bytes[middle..].iter().position(is_nul).map(|nul| middle + nul);
+        let nul = nul_before.map(|nul| range.start + nul).or_else(nul_after);
+        nul.expect("BUG: a name without its NUL") + 1
     }
 
-    pub(crate) fn copy(&self, run: Range<usize>) -> Self {
-        Self { items: self.items[run].to_vec(), ..Self::default() }
+    pub(crate) fn copy(&self, range: Range<usize>) -> Self {
+        Self { bytes: self.bytes[range].to_vec(), ..Self::default() }
     }
 
-    /// Drops the items from `names_at` to `next_at` once they take more bytes than the rest. Returns where the rest begins.
+    /// Removes the finished names from `names_start` to `next_start` once they take more bytes than the names after them. Returns
+    /// the new `next_start`.
     #[inline]
-    pub(crate) fn drop_done(&mut self, names_at: usize, next_at: usize) -> usize {
-        let remaining = self.items.len() - next_at;
-        if next_at - names_at <= remaining {
-            return next_at;
+    pub(crate) fn remove_finished(&mut self, names_start: usize, next_start: usize) -> usize {
+        let rest_len = self.bytes.len() - next_start;
+        if next_start - names_start <= rest_len {
+            return next_start;
         }
-        self.items.copy_within(next_at.., names_at);
-        self.items.truncate(names_at + remaining);
-        names_at
+        self.bytes.copy_within(next_start.., names_start);
+        self.bytes.truncate(names_start + rest_len);
+        names_start
     }
 
-    /// Changes the state of the item that begins at `at`. Returns it.
-    pub(crate) fn change(
-        &mut self,
-        at: usize,
-        change: impl FnOnce(EntryState) -> EntryState,
-    ) -> EntryState {
-        let state = change(EntryState::from_byte(self.items[at]));
-        self.items[at] = state.to_byte();
+    /// Merges the updates into the state of the name that starts at this offset. Returns the new state.
+    pub(crate) fn merge(&mut self, start: usize, updates: EntryState) -> EntryState {
+        let state = EntryState(self.bytes[start]).merge(updates);
+        self.bytes[start] = state.0;
         state
     }
 
-    /// Gives each item from the one that begins at `at` on the state that `change` returns, and drops those without one.
+    /// Calls `change` on each name from the one that starts at this offset. Sets its state to the result, or removes the name if
+    /// that is `None`.
     pub(crate) fn rewrite(
         &mut self,
-        mut at: usize,
+        mut start: usize,
         mut change: impl FnMut(EntryState, &[u8]) -> Option<EntryState>,
     ) {
-        let mut kept = at;
-        while at < self.items.len() {
-            let Item { state, name, end } = self.at(at);
+        let mut kept_end = start;
+        while start < self.bytes.len() {
+            let PendingName { state, name, end } = self.get(start);
             if let Some(state) = change(state, name.to_bytes()) {
-                self.items.copy_within(at..end, kept);
-                self.items[kept] = state.to_byte();
-                kept += end - at;
+                self.bytes.copy_within(start..end, kept_end);
+                self.bytes[kept_end] = state.0;
+                kept_end += end - start;
             }
-            at = end;
+            start = end;
         }
-        self.truncate(kept);
+        self.truncate(kept_end);
     }
 }
 
@@ -145,15 +141,15 @@ mod tests {
         pending
     }
 
-    fn names(pending: &Pending, run: Range<usize>) -> Vec<String> {
+    fn names(pending: &Pending, range: Range<usize>) -> Vec<String> {
         let mut names = Vec::new();
-        let mut at = run.start;
-        while at < run.end {
-            let item = pending.at(at);
+        let mut start = range.start;
+        while start < range.end {
+            let item = pending.get(start);
             names.push(item.name.to_str().unwrap().to_owned());
-            at = item.end;
+            start = item.end;
         }
-        assert_eq!(at, run.end, "a run ends where an item does");
+        assert_eq!(start, range.end, "a range ends at the end of a name");
         names
     }
 
@@ -173,7 +169,7 @@ mod tests {
             let mut start = 0;
             for (index, name) in all.iter().enumerate() {
                 let end = pending.len();
-                let half = pending.part(start..end, 2);
+                let half = pending.part_end(start..end, 2);
                 let (first, second) = (names(&pending, start..half), names(&pending, half..end));
                 assert_eq!([first.clone(), second.clone()].concat(), all[index..]);
                 assert!(
@@ -187,15 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn drop_done_drops_names_that_are_done_once_they_are_more_than_the_rest() {
+    fn finished_names_are_removed_once_they_are_longer() {
         let mut pending = pending(&["above", "a", "b", "c", "d"]);
         let begin = "above".len() + 2;
         assert_eq!(
-            (pending.drop_done(begin, begin + 3), pending.len()),
+            (pending.remove_finished(begin, begin + 3), pending.len()),
             (begin + 3, begin + 12),
             "three are remaining"
         );
-        assert_eq!((pending.drop_done(begin, begin + 9), pending.len()), (begin, begin + 3));
+        assert_eq!((pending.remove_finished(begin, begin + 9), pending.len()), (begin, begin + 3));
         assert_eq!(names(&pending, 0..begin + 3), ["above", "d"]);
     }
 }

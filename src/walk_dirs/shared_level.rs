@@ -1,79 +1,69 @@
 //! `SharedLevel`: a level that several threads walk, with second visits, and how the last of them knows that it is the last.
 //!
-//! Each thread at the level or below it holds an [`Arc`] of it, and a level holds one of the level above. A thread that is done
-//! gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second visit,
-//! unless one of them has lost the level, and then holds the level above. `Arc::into_inner` has an acquire fence, so that thread
-//! sees all that the others did.
+//! Each thread at the level or below it holds an [`Arc`] of the level, and a level holds one of its parent. A thread that has
+//! finished gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second
+//! visit, unless the level is lost, and then holds the parent. `Arc::into_inner` has an acquire fence, so that thread sees all
+//! that the others did.
 //!
-//! It does not know which names are left to do there, nor how many threads there are.
+//! This module does not know which names are pending there, nor how many threads there are.
 
 use crate::cursor::reopen::{ClosedLevel, OpenLevel};
-use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::cursor::report::Loss;
 use crate::sync::{Arc, Mutex, PoisonError};
 use rustix::fd::{AsFd, OwnedFd};
 use std::iter;
 
+/// A level that several threads walk.
 pub(crate) struct SharedLevel<S> {
     /// `None` for the root.
-    pub(crate) above: Option<Arc<Self>>,
+    pub(crate) parent: Option<Arc<Self>>,
     pub(crate) level: ClosedLevel,
-    /// For the root only: a descriptor from which to go down by names.
+    /// `Some` for the root: the descriptor from which levels are found by names.
     root: Option<OwnedFd>,
-    /// Whether a thread did not find it on its way back.
-    is_lost: AtomicBool,
-    /// The caller's. Behind a lock because it need not be `Sync`.
+    /// Whether a thread did not find the level. Then it has no second visit.
+    pub(crate) loss: Loss,
+    /// The caller's state, behind a lock because it need not be `Sync`.
     state: Mutex<S>,
 }
 
 impl<S> SharedLevel<S> {
-    pub(crate) fn root(root: OwnedFd, level: ClosedLevel, state: S) -> Arc<Self> {
-        let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
-        Arc::new(Self { above: None, level, root: Some(root), is_lost, state })
+    /// Creates the level below `parent`, or the root's level, which has a descriptor of its own.
+    pub(crate) fn new(
+        parent: Option<Arc<Self>>,
+        root: Option<OwnedFd>,
+        level: ClosedLevel,
+        state: S,
+    ) -> Arc<Self> {
+        Arc::new(Self { parent, level, root, loss: Loss::default(), state: Mutex::new(state) })
     }
 
-    pub(crate) fn below(above: Arc<Self>, level: ClosedLevel, state: S) -> Arc<Self> {
-        let (is_lost, state) = (AtomicBool::new(false), Mutex::new(state));
-        Arc::new(Self { above: Some(above), level, root: None, is_lost, state })
-    }
-
-    /// The way down by names to this level: its start, and the levels on it.
+    /// Returns the path by names to this level: its start, and the levels on it.
     pub(crate) fn path_by_names(
         &self,
     ) -> Option<(OpenLevel<'_>, impl Iterator<Item = ClosedLevel>)> {
         let mut levels: Vec<_> =
-            iter::successors(Some(self), |level| level.above.as_deref()).collect();
+            iter::successors(Some(self), |level| level.parent.as_deref()).collect();
         let root = levels.pop()?;
         let start = OpenLevel { dir: root.root.as_ref()?.as_fd(), bounds: root.level.bounds };
         Some((start, levels.into_iter().rev().map(|level| level.level)))
     }
 
-    /// Notes that a thread did not find this level on its way back: it has no second visit then. Returns whether it is the
-    /// first to notice, which reports it.
-    pub(crate) fn lose(&self) -> bool {
-        !self.is_lost.swap(true, Relaxed)
-    }
-
-    /// For the last thread there.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.is_lost.load(Relaxed)
-    }
-
-    /// The state of the level above.
-    pub(crate) fn state_above(&self) -> Option<S>
+    /// Returns a clone of the parent's state.
+    pub(crate) fn parent_state(&self) -> Option<S>
     where
         S: Clone,
     {
-        let above = self.above.as_ref()?;
-        Some(above.state.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        let parent = self.parent.as_ref()?;
+        Some(parent.state.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
 
-/// Without recursion, because there may be any number of levels above.
+/// Drops the levels above without recursion, because there may be any number of them.
 impl<S> Drop for SharedLevel<S> {
     fn drop(&mut self) {
-        let mut above = self.above.take();
-        while let Some(mut last) = above.and_then(Arc::into_inner) {
-            above = last.above.take();
+        let mut parent = self.parent.take();
+        while let Some(mut level) = parent.and_then(Arc::into_inner) {
+            parent = level.parent.take();
         }
     }
 }
@@ -92,11 +82,12 @@ mod tests {
     }
 
     fn root() -> Arc<SharedLevel<()>> {
-        SharedLevel::root(std::fs::File::open("/dev/null").unwrap().into(), level(), ())
+        let root = std::fs::File::open("/dev/null").unwrap();
+        SharedLevel::new(None, Some(root.into()), level(), ())
     }
 
-    fn below(above: Arc<SharedLevel<()>>) -> Arc<SharedLevel<()>> {
-        SharedLevel::below(above, level(), ())
+    fn child(parent: Arc<SharedLevel<()>>) -> Arc<SharedLevel<()>> {
+        SharedLevel::new(Some(parent), None, level(), ())
     }
 
     /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what
@@ -107,19 +98,19 @@ mod tests {
         const THREADS: usize = 3;
         for _ in 0..20 {
             let root = root();
-            let level = below(Arc::clone(&root));
+            let level = child(Arc::clone(&root));
             let done = [const { AtomicBool::new(false) }; THREADS];
             let are_done = || done.iter().all(|done| done.load(Relaxed));
             let (last_there, last_at_root) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let work = |number: usize, level: Arc<SharedLevel<()>>, root: Option<_>| {
                 done[number].store(true, Relaxed);
-                let above = Arc::into_inner(level).inspect(|_| {
+                let last = Arc::into_inner(level).inspect(|_| {
                     assert!(are_done());
                     last_there.fetch_add(1, Relaxed);
                 });
                 // The thread that came down already has the root.
                 if root
-                    .or(above.and_then(|mut last| last.above.take()))
+                    .or(last.and_then(|mut last| last.parent.take()))
                     .and_then(Arc::into_inner)
                     .is_some()
                 {
@@ -141,7 +132,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "opens a file")]
     fn any_number_of_levels_is_dropped_on_a_small_stack() {
-        let levels = (0..20_000).fold(root(), |above, _| below(above));
+        let levels = (0..20_000).fold(root(), |parent, _| child(parent));
         assert_eq!(levels.path_by_names().unwrap().1.count(), 20_000);
         thread::Builder::new()
             .stack_size(64 * 1024)

@@ -26,7 +26,8 @@ const WALK_AT_MOST: f64 = 1.30;
 /// memory.
 const WALK_ENTRIES_AT_MOST: f64 = 4.6;
 /// The functions of `lendir` on the way to a system call.
-const INLINED: [&str; 7] = ["next", "next_record", "find", "lend", "advance", "step", "descend"];
+const INLINED: [&str; 9] =
+    ["next", "next_record", "find", "lend", "advance", "step", "descend", "step_to_visit", "visit"];
 
 #[test]
 fn one_frame_with_the_callers_loop() {

@@ -1,72 +1,76 @@
-//! `WorkQueue`: the parts that busy threads split off their work for idle ones, and the end when all threads are idle.
+//! `WorkQueue`: the parts that busy threads split off for idle ones, and the end of the walk when all threads are idle. The queue
+//! does not know what a part is.
 //!
-//! A thread is started for a part that no idle one is there to take. No more are being started than are busy: while they wait for
-//! a core, the threads that have one take the parts.
+//! A thread is started for a part if no idle thread can take it. No more threads are being started than are busy: while new ones
+//! wait for a core, the threads that have one take the parts.
 //!
-//! A busy thread looks at a number, and takes the lock only to push. The queue does not know what a part is.
+//! A busy thread looks at a number, and takes the lock only to push.
 
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::mem;
 use std::panic::AssertUnwindSafe;
 
+/// The queue of parts of type `W`.
 pub(crate) struct WorkQueue<W> {
-    /// How many more parts threads would pop, idle ones or new ones; 1 if all is over. Only a hint: the truth is under the lock.
+    /// The number of additional parts that threads would pop, idle ones or new ones; 1 if the walk is over. It is a hint: the
+    /// exact numbers are under the lock.
     wanted: AtomicUsize,
-    /// Changes under the lock only. A busy thread need not take it to look.
+    /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
     state: Mutex<State<W>>,
     changed: Condvar,
 }
 
+/// The state under the lock: the parts, and the numbers of threads.
 struct State<W> {
     parts: Vec<W>,
     busy: usize,
     idle: usize,
-    /// How many of the idle threads were started, and have not begun.
+    /// The number of idle threads that were started and have not begun.
     starting: usize,
-    /// How many more threads can be started.
+    /// The number of threads that can still be started.
     unstarted: usize,
 }
 
 impl<W> State<W> {
-    /// Whether the caller is to start a thread.
-    fn starts(&mut self) -> bool {
-        let starts =
+    /// Returns `true` if the caller has to start a thread, which then counts as idle.
+    fn claim_thread(&mut self) -> bool {
+        let is_needed =
             self.idle < self.parts.len() && self.starting < self.busy && self.unstarted > 0;
-        if starts {
+        if is_needed {
             self.unstarted -= 1;
             self.starting += 1;
             self.idle += 1;
         }
-        starts
+        is_needed
     }
 }
 
-/// The queue, and a way to start threads.
-pub(crate) struct Others<'scope, W> {
+/// The queue that all workers share, and the function that starts another one.
+pub(crate) struct Workers<'scope, W> {
     pub(crate) queue: &'scope WorkQueue<W>,
-    /// Starts a thread, which [begins](WorkQueue::begin), or [is refused](WorkQueue::refuse).
+    /// Starts a thread, which [begins](WorkQueue::begin), or [fails](WorkQueue::start_failed).
     pub(crate) start: AssertUnwindSafe<&'scope dyn Fn()>,
 }
 
-impl<W> Others<'_, W> {
+impl<W> Workers<'_, W> {
     pub(crate) fn push(&self, part: W) {
         if self.queue.push(part) {
             (self.start.0)();
         }
     }
 
-    /// For a thread that has begun.
+    /// Starts a thread if one is needed. Each thread calls this once when it has begun.
     pub(crate) fn start_next(&self) {
-        if self.queue.lock().starts() {
+        if self.queue.lock().claim_thread() {
             (self.start.0)();
         }
     }
 }
 
 impl<W> WorkQueue<W> {
-    /// For one thread, which is busy.
+    /// Creates the queue of one thread, which is busy.
     pub(crate) fn new() -> Self {
         let state =
             Mutex::new(State { parts: Vec::new(), busy: 1, idle: 0, starting: 0, unstarted: 0 });
@@ -78,7 +82,8 @@ impl<W> WorkQueue<W> {
         }
     }
 
-    /// For a busy thread: how many parts of its work to [`push`](Self::push). Not 0 if [it is over](Self::is_over).
+    /// Returns the number of parts that a busy thread should [`push`](Self::push). It is not 0 if [the walk is
+    /// over](Self::is_over).
     #[inline]
     pub(crate) fn wanted(&self) -> usize {
         self.wanted.load(Relaxed)
@@ -88,30 +93,30 @@ impl<W> WorkQueue<W> {
         self.is_over.load(Relaxed)
     }
 
-    /// Returns whether the caller is to start a thread.
+    /// Returns whether the caller has to start a thread.
     fn push(&self, part: W) -> bool {
         let mut state = self.lock();
-        // Even if it is over: nobody pops it then, and it is dropped with the queue.
+        // Even if the walk is over: then no thread pops the part, and it is dropped with the queue.
         state.parts.push(part);
-        self.recount(&state);
+        self.update_wanted(&state);
         // An idle thread that was woken for an earlier part, and does not run yet, is still counted as idle.
         if state.idle >= state.parts.len() {
             self.changed.notify_one();
         }
-        state.starts()
+        state.claim_thread()
     }
 
-    /// For an idle thread: waits for a part. `None` once all threads are idle, or after [`stop`](Self::stop).
+    /// Makes a busy thread idle, and waits for a part. Returns `None` once all threads are idle, or after [`stop`](Self::stop).
     pub(crate) fn pop(&self) -> Option<W> {
         let mut state = self.lock();
         state.busy -= 1;
         state.idle += 1;
         // If this was the last busy thread, the walk ends here.
-        self.recount(&state);
+        self.update_wanted(&state);
         self.wait(state)
     }
 
-    /// As [`pop`](Self::pop), for a thread that was just started.
+    /// Same as [`pop`](Self::pop), for a thread that was just started.
     pub(crate) fn begin(&self) -> Option<W> {
         let mut state = self.lock();
         state.starting -= 1;
@@ -125,34 +130,34 @@ impl<W> WorkQueue<W> {
         state.idle -= 1;
         state.busy += 1;
         let part = if self.is_over() { None } else { state.parts.pop() };
-        self.recount(&state);
+        self.update_wanted(&state);
         part
     }
 
-    /// So many more threads can be started.
-    pub(crate) fn add(&self, threads: usize) {
+    /// Allows this number of additional threads to be started.
+    pub(crate) fn add_threads(&self, threads: usize) {
         let mut state = self.lock();
         state.unstarted += threads;
-        self.recount(&state);
+        self.update_wanted(&state);
     }
 
-    /// A thread could not be started. No other one will be.
-    pub(crate) fn refuse(&self) {
+    /// A thread could not be started. No other one is started.
+    pub(crate) fn start_failed(&self) {
         let mut state = self.lock();
         state.idle -= 1;
         state.starting -= 1;
         state.unstarted = 0;
-        self.recount(&state);
+        self.update_wanted(&state);
     }
 
     /// Removes a thread that no longer takes part.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.busy -= 1;
-        self.recount(&state);
+        self.update_wanted(&state);
     }
 
-    /// Ends it for all threads, and drops the parts that nobody has popped.
+    /// Ends the walk for all threads, and drops the parts that no thread has popped.
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
         let parts = mem::take(&mut state.parts);
@@ -163,7 +168,7 @@ impl<W> WorkQueue<W> {
     }
 
     /// Call this after each change.
-    fn recount(&self, state: &State<W>) {
+    fn update_wanted(&self, state: &State<W>) {
         if !self.is_over() {
             self.wanted
                 .store((state.idle + state.unstarted).saturating_sub(state.parts.len()), Relaxed);
@@ -187,7 +192,7 @@ impl<W> WorkQueue<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Others, State, WorkQueue};
+    use super::{State, WorkQueue, Workers};
     use std::ops::Range;
     use std::panic::AssertUnwindSafe;
     use std::sync::{Barrier, Mutex};
@@ -195,7 +200,7 @@ mod tests {
 
     fn queue_for<W>(threads: usize) -> WorkQueue<W> {
         let queue = WorkQueue::new();
-        queue.add(threads - 1);
+        queue.add_threads(threads - 1);
         queue
     }
 
@@ -207,13 +212,13 @@ mod tests {
         mut part: Option<Range<u32>>,
     ) {
         let start = || drop(scope.spawn(|| work(scope, queue, done, queue.begin())));
-        let others = Others { queue, start: AssertUnwindSafe(&start) };
-        others.start_next();
+        let workers = Workers { queue, start: AssertUnwindSafe(&start) };
+        workers.start_next();
         while let Some(mut range) = part {
             while let Some(number) = range.next() {
                 while queue.wanted() > 0 && range.len() > 1 {
                     let middle = range.start.midpoint(range.end);
-                    others.push(middle..range.end);
+                    workers.push(middle..range.end);
                     range.end = middle;
                 }
                 done.lock().unwrap().push(number);
@@ -241,7 +246,7 @@ mod tests {
         assert_eq!([(); 4].map(|()| queue.push(())), [true, false, false, false]);
         let begin = || {
             assert_eq!(queue.begin(), Some(()));
-            [(); 3].map(|()| queue.lock().starts())
+            [(); 3].map(|()| queue.lock().claim_thread())
         };
         assert_eq!(
             [(); 4].map(|()| begin()),
@@ -293,7 +298,7 @@ mod tests {
         let queue = queue_for(usize::MAX);
         assert_eq!(queue.wanted(), usize::MAX - 1);
         assert!(queue.push(()));
-        queue.refuse();
+        queue.start_failed();
         let State { idle, starting, unstarted, .. } = *queue.lock();
         assert_eq!([queue.wanted(), idle, starting, unstarted], [0; 4]);
         assert!(!queue.push(()));

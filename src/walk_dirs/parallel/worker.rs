@@ -1,12 +1,12 @@
-//! `Worker`: what each thread of `WalkDirs::run_parallel` lends directories by, and how it leaves the work to the others. It does
-//! not know how a part is split off, nor when a thread starts.
+//! `Worker`: walks the parts of one thread of `WalkDirs::run_parallel`. It does not know how a part is split off, nor when a thread
+//! starts.
 
-use super::work_queue::Others;
+use super::work_queue::Workers;
 use crate::cursor::skip_errors;
 use crate::error::Error;
+use crate::read_dir::buffer::Buffer;
 use crate::walk_dirs::dir::Dir;
-use crate::walk_dirs::lender::Lender;
-use crate::walk_dirs::traversal::Traversal;
+use crate::walk_dirs::part::Part;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -16,22 +16,15 @@ use std::marker::PhantomData;
 /// It stays in its closure, because its lifetime `'scope` is that of one `run_parallel`, and on its thread, because it is not `Send`.
 /// So it can neither be kept nor replaced by another.
 pub struct Worker<'scope, S = ()> {
-    lender: Lender<S>,
-    others: Others<'scope, Traversal<S>>,
-    index: usize,
+    pub(super) part: Part<S>,
+    pub(super) buffer: Buffer,
+    pub(super) workers: Workers<'scope, Part<S>>,
+    pub(super) index: usize,
     /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away again would.
-    on_its_thread: PhantomData<*const ()>,
+    pub(super) on_its_thread: PhantomData<*const ()>,
 }
 
-impl<'scope, S: Clone + Send> Worker<'scope, S> {
-    pub(crate) fn new(
-        lender: Lender<S>,
-        others: Others<'scope, Traversal<S>>,
-        index: usize,
-    ) -> Self {
-        Self { lender, others, index, on_its_thread: PhantomData }
-    }
-
+impl<S: Clone + Send> Worker<'_, S> {
     /// As [`WalkDirs::next`](crate::WalkDirs::next): lends a directory that no other thread is lent, and is `None` once nothing is
     /// left. Without work it waits until another thread splits off a part of its work. Each call costs one more atomic load.
     /// Never `while let Ok(Some(dir))`: it takes an error for the end, of this thread only.
@@ -41,14 +34,14 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// What [`WalkDirs::next`](crate::WalkDirs::next) can fail with.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Dir<'_, S>>, Error> {
-        Ok(if self.lender.advance(Some(&self.others))? { Some(self.lender.lend()) } else { None })
+        Ok(if self.advance()? { Some(Dir::visit(&mut self.part, &mut self.buffer)) } else { None })
     }
 
     /// As [`WalkDirs::next_ok`](crate::WalkDirs::next_ok).
     #[inline(always)]
     pub fn next_ok(&mut self, on_error: impl FnMut(Error)) -> Option<Dir<'_, S>> {
-        skip_errors(|| self.lender.advance(Some(&self.others)), on_error)
-            .then(|| self.lender.lend())
+        skip_errors(|| self.advance(), on_error)
+            .then(|| Dir::visit(&mut self.part, &mut self.buffer))
     }
 
     /// Ends the walk for all threads: [`next`](Self::next) is `None` from now on. A [`Dir`] of another thread still lends its
@@ -71,7 +64,7 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
     /// # Ok::<(), lendir::Error>(())
     /// ```
     pub fn stop(&mut self) {
-        self.others.queue.stop();
+        self.workers.queue.stop();
     }
 
     /// The number of this thread: 0 for the caller's own, less than what `run_parallel` was passed for the others, in the order in which
@@ -94,16 +87,41 @@ impl<'scope, S: Clone + Send> Worker<'scope, S> {
         self.index
     }
 
-    /// Leaves what is left to the others.
-    pub(crate) fn leave(self) {
-        let Self { lender, others, .. } = self;
-        // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
-        if lender.traversal.cursor.is_done() {
-            drop(lender); // before it leaves: the state's destructor may panic
-        } else {
-            others.push(lender.traversal);
+    /// Opens the next directory as a sequential walk does, and shares the work with the other threads: splits off a part for each
+    /// thread that waits, and takes a part of theirs once nothing is pending here.
+    #[inline(always)]
+    fn advance(&mut self) -> Result<bool, Error> {
+        let Self { part, buffer, workers, .. } = self;
+        loop {
+            if part.is_unfinished() {
+                if workers.queue.is_over() {
+                    part.clear();
+                } else {
+                    part.finish(buffer)?;
+                }
+            }
+            // Between two directories, when all names of the last one have been noted.
+            if workers.queue.wanted() > 0 {
+                part.split(workers);
+            }
+            if part.step_to_visit()? {
+                return Ok(true);
+            }
+            let Some(next) = workers.queue.pop() else { return Ok(false) };
+            *part = next;
         }
-        others.queue.leave();
+    }
+
+    /// Leaves the pending directories to the other threads.
+    pub(crate) fn leave(self) {
+        let Self { part, workers, .. } = self;
+        // Before it leaves: if this is the last busy thread, the others end as soon as it has left.
+        if part.cursor.is_done() {
+            drop(part); // before it leaves: the state's destructor may panic
+        } else {
+            workers.push(part);
+        }
+        workers.queue.leave();
     }
 }
 

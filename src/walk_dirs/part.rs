@@ -1,0 +1,329 @@
+//! `Part`: the part of a tree that one thread has to walk, and the steps through it.
+//!
+//! ```text
+//! cursor.roots    the trees after this one        /var
+//! cursor.levels   the levels with pending names   /usr           share         doc
+//! subdirs         the pending names               lib sbin src   icons man     adduser apt bash
+//! cursor.path     the path of the last name       /usr/share/doc
+//! ```
+//!
+//! A level is kept while it has pending names, and with second visits until its second visit. A part does not know how a
+//! directory is opened or reopened ([`cursor`](crate::cursor)), how it is read ([`dir`](crate::walk_dirs::dir)), nor that there
+//! are other threads.
+//!
+//! What happens between two calls of `next`, in this order:
+//!
+//! ```text
+//! finish      reads the remaining entries of the current directory, if the walk needs them
+//!             decides which of its subdirectories are entered                              subdirs
+//! (split)     if other threads wait: splits off a part for each of them                    parallel
+//! step        until there is a directory to visit:
+//!               a name is pending:    opens that directory, and pushes its level           cursor
+//!               first visit is over:  prepares the second visit, or leaves it to the
+//!                                     last thread at this level                            shared_level
+//!               parent is closed:     reopens it                                           cursor
+//!               otherwise:            pops the level
+//!               no level remains:     opens the next root                                  cursor
+//! visit       yields the directory                                                         dir
+//! ```
+
+use super::pending::{Pending, PendingName};
+use super::shared_level::SharedLevel;
+use super::subdirs::Subdirs;
+use crate::cursor::Cursor;
+use crate::cursor::options::Options;
+use crate::error::Error;
+use crate::read_dir::buffer::Buffer;
+use crate::read_dir::entry_state::EntryUpdates;
+use crate::read_dir::records::Phase;
+use crate::sync::Arc;
+
+/// The part of a tree that one thread has to walk.
+pub(crate) struct Part<S> {
+    pub(crate) cursor: Cursor<LevelWork<S>>,
+    pub(crate) subdirs: Subdirs,
+    /// The updates of the entry yielded last.
+    pub(crate) updates: EntryUpdates,
+    pub(crate) second_visits: bool,
+    /// The state that each root begins with.
+    pub(crate) root_state: S,
+}
+
+/// The work that remains at a level.
+pub(crate) struct LevelWork<S> {
+    pub(crate) visit: Visit,
+    /// The offset in [`Pending`] at which the names of the level start.
+    pub(crate) names_start: usize,
+    /// The offset in [`Pending`] at which the next name to enter starts.
+    pub(crate) next_start: usize,
+    /// `Some` if several threads walk the level.
+    pub(crate) shared: Option<Arc<SharedLevel<S>>>,
+    /// The caller's state.
+    pub(crate) state: S,
+}
+
+/// The visit of a level that was made last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visit {
+    /// The only one: without second visits.
+    Only,
+    First,
+    Second,
+}
+
+/// The result of a step.
+enum Step {
+    /// There is a directory to visit, for the first or the second time.
+    Visit,
+    /// Another step is needed.
+    Continue,
+    /// Nothing is pending.
+    End,
+}
+
+impl<S> LevelWork<S> {
+    /// Creates the work of a level whose names will start at this offset.
+    #[inline]
+    pub(crate) fn new(second_visits: bool, names_start: usize, state: S) -> Self {
+        let visit = if second_visits { Visit::First } else { Visit::Only };
+        Self { visit, names_start, next_start: names_start, shared: None, state }
+    }
+
+    /// The name that ends at this offset has been entered, or cannot be.
+    #[inline]
+    fn finish_name(&mut self, pending: &mut Pending, end: usize) {
+        self.next_start = pending.remove_finished(self.names_start, end);
+    }
+}
+
+impl<S> Part<S> {
+    /// Creates a part without roots and levels.
+    pub(crate) fn new(options: Options, second_visits: bool, root_state: S) -> Self {
+        Self {
+            cursor: Cursor::new(options),
+            subdirs: Subdirs::default(),
+            updates: EntryUpdates::default(),
+            second_visits,
+            root_state,
+        }
+    }
+
+    /// Creates a part without roots and levels for another thread.
+    pub(crate) fn new_empty(&self, root_state: S) -> Self {
+        Self::new(*self.cursor.options(), self.second_visits, root_state)
+    }
+
+    /// Abandons all that is pending.
+    pub(crate) fn clear(&mut self) {
+        self.subdirs.clear();
+        self.updates.take();
+        self.cursor.clear(); // last: a state may panic
+    }
+
+    /// Returns `true` if [`finish`](Self::finish) must be called before the next step.
+    #[inline]
+    pub(crate) fn is_unfinished(&self) -> bool {
+        let Self { subdirs, updates, .. } = self;
+        subdirs.reading.is_unread() || subdirs.is_unresolved || !updates.is_empty()
+    }
+
+    /// Reads the remaining entries of the current directory, if the walk needs them, and decides which subdirectories are
+    /// entered. After an error the directory may still be unfinished, and this is called again.
+    #[cold]
+    pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
+        let Self { cursor, subdirs, updates, .. } = self;
+        subdirs.merge(updates);
+        if subdirs.reading.is_unread() {
+            if let Some(errno) = subdirs.reading.end() {
+                return Err(cursor.error(errno));
+            }
+            // From the first entry on, because the caller may have moved the position. If no entry was yielded, the position is
+            // presumably still at the first one.
+            let mut entries = cursor.visit().entries(buffer, Phase::Reading);
+            entries
+                .rewind()
+                .or_else(|error| if subdirs.has_yielded { Err(error) } else { Ok(()) })?;
+            subdirs.begin_again();
+            while let Some(entry) = entries.next()? {
+                subdirs.note(&entry);
+            }
+        }
+        subdirs.resolve();
+        Ok(())
+    }
+
+    #[inline]
+    fn pop_level(&mut self) {
+        let work = self.cursor.pop();
+        self.subdirs.pending.truncate(work.names_start);
+    }
+
+    /// Asserts what holds between two steps.
+    fn check(&self) {
+        self.cursor.check();
+        let (levels, pending_end) = (self.cursor.levels(), self.subdirs.pending.len());
+        let Some(top) = levels.last() else {
+            return assert_eq!(pending_end, 0, "names are pending at no level");
+        };
+        let LevelWork { names_start, next_start, .. } = top.remaining;
+        assert!(
+            names_start <= next_start && next_start <= pending_end,
+            "the next name is not the top's: {names_start} {next_start} {pending_end}"
+        );
+        if let [.., parent, _] = levels {
+            let parent_next = parent.remaining.next_start;
+            assert!(parent_next <= names_start, "{names_start} is before {parent_next}");
+        }
+    }
+}
+
+impl<S: Clone> Part<S> {
+    /// Finishes the current directory, then opens the next one. Returns whether there is a directory to visit.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, buffer: &mut Buffer) -> Result<bool, Error> {
+        if self.is_unfinished() {
+            self.finish(buffer)?;
+        }
+        self.step_to_visit()
+    }
+
+    /// Takes steps until there is a directory to visit. Returns `false` if nothing is pending.
+    #[inline(always)]
+    pub(crate) fn step_to_visit(&mut self) -> Result<bool, Error> {
+        loop {
+            match self.step()? {
+                Step::Visit => return Ok(true),
+                Step::Continue => {}
+                Step::End => return Ok(false),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Result<Step, Error> {
+        if cfg!(debug_assertions) {
+            self.check();
+        }
+        let Some(top) = self.cursor.levels().last() else { return self.open_root() };
+        if top.remaining.next_start < self.subdirs.pending.len() {
+            self.descend()
+        } else if top.remaining.visit == Visit::First {
+            self.begin_second_visit()
+        } else if self.cursor.is_level_above_closed() {
+            self.reopen_parent().map(|()| Step::Continue)
+        } else {
+            self.pop_level();
+            Ok(Step::Continue)
+        }
+    }
+
+    #[cold]
+    fn open_root(&mut self) -> Result<Step, Error> {
+        if !self.cursor.has_roots() {
+            return Ok(Step::End);
+        }
+        let state = self.root_state.clone(); // first: if it panics, nothing is lost
+        let work = LevelWork::new(self.second_visits, 0, state);
+        self.cursor.open_root(work, &mut || false).map(|_| Step::Visit)
+    }
+
+    /// Opens the first pending directory of the current one.
+    #[inline(always)]
+    fn descend(&mut self) -> Result<Step, Error> {
+        let Self { cursor, second_visits, subdirs, .. } = self;
+        let pending = &mut subdirs.pending;
+        let PendingName { state, name, end } = pending.get(cursor.top().remaining.next_start);
+        cursor.set_name(name.to_bytes_with_nul());
+        // The name stays pending until the directory is open and on the stack: after a panic meanwhile, it is not lost.
+        let child = match cursor.open(state, name, &mut || false) {
+            Ok(Some(child)) => child,
+            none => {
+                cursor.remaining_mut().finish_name(pending, end);
+                return none.map(|_| Step::Continue);
+            }
+        };
+        let parent = &cursor.top().remaining;
+        // The last child replaces its parent, unless that has a second visit, and inherits the state.
+        if end == pending.len() && parent.visit == Visit::Only && cursor.can_replace_top() {
+            pending.truncate(parent.names_start);
+            let work = cursor.replace_top(child);
+            work.next_start = work.names_start;
+        } else {
+            let state = parent.state.clone(); // first: if it panics, nothing is lost
+            cursor.remaining_mut().finish_name(pending, end);
+            cursor.push(child, LevelWork::new(*second_visits, pending.len(), state));
+        }
+        Ok(Step::Visit)
+    }
+
+    /// Reopens the parent of the current directory, in which nothing is pending. If the parent is lost, its names cannot be
+    /// opened any more.
+    fn reopen_parent(&mut self) -> Result<(), Error> {
+        let Self { cursor, subdirs, .. } = self;
+        let lose = |[parent, top]: [&mut LevelWork<S>; 2]| {
+            let names_start = parent.names_start;
+            subdirs.pending.truncate(names_start);
+            parent.next_start = names_start;
+            top.names_start = names_start;
+            top.next_start = names_start;
+            parent.shared.as_ref().is_none_or(|shared| shared.loss.note())
+        };
+        cursor.reopen_level_above(lose, &mut || false)
+    }
+
+    /// Prepares the second visit of the current directory, with its parent open. If other threads are still at the level or below
+    /// it, the last of them makes the visit. A lost level has none.
+    #[cold]
+    fn begin_second_visit(&mut self) -> Result<Step, Error> {
+        // The parent first: `Dir::parent_and_name` returns it, and `..` leads to it only while the child is open.
+        if self.cursor.is_level_above_closed() {
+            self.reopen_parent()?;
+        }
+        self.leave_shared_level()?;
+        if self.cursor.top().open_dir().is_none() {
+            self.pop_level();
+            return Ok(Step::Continue);
+        }
+        let work = self.cursor.remaining_mut();
+        work.visit = Visit::Second;
+        work.next_start = work.names_start;
+        self.subdirs.pending.truncate(work.names_start); // names that were split off may still be there
+        self.cursor.reset_path();
+        Ok(Step::Visit)
+    }
+
+    /// Gives up the current level if this thread shares it. While others are at the level or below it, the level is lost to this
+    /// thread. If this thread is the last one there, and its part began there, pushes the level's parent.
+    fn leave_shared_level(&mut self) -> Result<(), Error> {
+        let is_first = self.cursor.levels().len() == 1;
+        let top = self.cursor.remaining_mut();
+        // Cloned first: if it panics, nothing is lost.
+        let parent_state =
+            top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.parent_state());
+        // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
+        let Some(shared) = top.shared.take() else { return Ok(()) };
+        let Some(mut shared) = Arc::into_inner(shared) else {
+            self.cursor.lose_top();
+            return Ok(());
+        };
+        // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it leaves that level.
+        let parent = shared.parent.take().zip(parent_state);
+        let result = parent.map_or(Ok(()), |(parent, state)| self.insert_parent(parent, state));
+        if shared.loss.is_noted() {
+            self.cursor.lose_top(); // only now: until here, `..` began there
+        }
+        result
+    }
+
+    /// Inserts `parent` above the first level. If it cannot be found, it is lost, as in [`reopen_parent`](Self::reopen_parent).
+    fn insert_parent(&mut self, parent: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
+        let shared = Arc::clone(&parent);
+        let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };
+        self.cursor.insert_level_above(
+            shared.level,
+            || shared.path_by_names(),
+            work,
+            || shared.loss.note(),
+        )
+    }
+}
