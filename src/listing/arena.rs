@@ -48,11 +48,6 @@ impl Arena {
         Ok(())
     }
 
-    /// The directory that was read, for queries about its entries.
-    pub(crate) fn directory<'a>(&'a self, fd: BorrowedFd<'a>) -> Directory<'a> {
-        Directory { fd, path: &self.path, depth: self.depth }
-    }
-
     /// Returns the size of the next batch, which has room from `used` on. The directory's records begin at `start`.
     #[inline]
     pub(crate) fn room(&mut self, start: usize, used: usize) -> io::Result<usize> {

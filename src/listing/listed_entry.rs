@@ -1,9 +1,9 @@
-//! `ListedEntry`, `ListedEntries`: what a listing lends.
+//! `ListedEntry`, `ListedEntries`: the entries of a listing. They do not know how they are stored, nor in which order.
 
 use super::arena::Arena;
 use super::span::Span;
 use crate::error::Error;
-use crate::read_dir::entry::{canonical_decimal, join};
+use crate::read_dir::entry::{Directory, NamedEntry, canonical_decimal, join};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
 use std::ffi::{CStr, OsStr};
@@ -21,7 +21,7 @@ pub struct ListedEntry<'a> {
 }
 
 impl<'a> ListedEntry<'a> {
-    /// As [`Entry::name`](crate::Entry::name).
+    /// Same as [`Entry::name`](crate::Entry::name).
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.span.name(&self.arena.memory)
@@ -33,7 +33,7 @@ impl<'a> ListedEntry<'a> {
         &self.arena.memory[self.span.start()..=self.span.end()]
     }
 
-    /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
+    /// Same as [`Entry::name_cstr`](crate::Entry::name_cstr).
     ///
     /// Costs: one scan of the name for its NUL.
     #[inline]
@@ -42,13 +42,13 @@ impl<'a> ListedEntry<'a> {
             .expect("BUG: a name without its NUL")
     }
 
-    /// As [`Entry::name_os`](crate::Entry::name_os).
+    /// Same as [`Entry::name_os`](crate::Entry::name_os).
     #[inline]
     pub fn name_os(&self) -> &'a OsStr {
         OsStr::from_bytes(self.name())
     }
 
-    /// As [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a
+    /// Same as [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a
     /// descriptor has no path.
     ///
     /// Costs: one allocation.
@@ -56,58 +56,65 @@ impl<'a> ListedEntry<'a> {
         join(&self.arena.path, self.name())
     }
 
-    /// As [`Entry::depth`](crate::Entry::depth).
+    /// Same as [`Entry::depth`](crate::Entry::depth).
     #[inline]
     pub fn depth(&self) -> usize {
         self.arena.depth + 1
     }
 
-    /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
+    /// Same as [`Entry::numeric_name`](crate::Entry::numeric_name).
     #[inline]
     pub fn numeric_name(&self) -> Option<u32> {
         canonical_decimal(self.name())
     }
 
-    /// As [`Entry::file_type`](crate::Entry::file_type); `dir` is the directory that was read.
+    /// Same as [`Entry::file_type`](crate::Entry::file_type); `dir` is the directory that was read.
     #[inline]
     pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.arena.directory(dir.as_fd()).type_of(self.name_cstr(), None),
+            FileType::Unknown => self.named(&dir).query_type(),
             known => Ok(known),
         }
     }
 
-    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
+    /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
     /// where the kernel's listing has none.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.arena.d_type(self.span)
     }
 
-    /// As [`Entry::ino`](crate::Entry::ino).
+    /// Same as [`Entry::ino`](crate::Entry::ino).
     #[inline]
     pub fn ino(&self) -> u64 {
         self.arena.ino(self.span)
     }
 
-    /// As [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
+    /// Same as [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
-        self.arena.directory(dir.as_fd()).stat(self.name_cstr(), None)
+        self.named(&dir).stat()
     }
 
-    /// As [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
+    /// Same as [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
-        self.arena.directory(dir.as_fd()).statx(self.name_cstr(), mask, None)
+        self.named(&dir).statx(mask)
     }
 
-    /// As [`Entry::read_link`](crate::Entry::read_link); `dir` is the directory that was read.
+    /// Same as [`Entry::read_link`](crate::Entry::read_link); `dir` is the directory that was read.
     pub fn read_link(&self, dir: impl AsFd) -> Result<PathBuf, Error> {
-        self.arena.directory(dir.as_fd()).read_link(self.name_cstr())
+        self.named(&dir).read_link()
     }
 
-    /// As [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
+    /// Same as [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
-        self.arena.directory(dir.as_fd()).open(self.name_cstr(), flags)
+        self.named(&dir).open(flags)
+    }
+
+    #[inline]
+    fn named<'e>(&'e self, dir: &'e impl AsFd) -> NamedEntry<'e> {
+        let Arena { path, depth, .. } = self.arena;
+        let directory = Directory { fd: dir.as_fd(), path, depth: *depth };
+        NamedEntry { directory, name: self.name_cstr(), updates: None }
     }
 
     /// Same as [`Entry::wrap_error`](crate::Entry::wrap_error).

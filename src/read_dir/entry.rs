@@ -1,4 +1,5 @@
-//! `Entry`, and what it shares with `ListedEntry`: names that are numbers, and the queries of a `Directory` about an entry.
+//! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. This module does not know where an entry comes
+//! from, nor what a walk makes of an outcome.
 
 use super::entry_state::{EntryState, EntryUpdates, Request};
 use crate::error::Error;
@@ -30,91 +31,89 @@ use std::{fmt, io};
 pub struct Entry<'a> {
     pub(crate) record: RawDirEntry<'a>,
     pub(crate) directory: Directory<'a>,
-    /// Where a walk takes what comes from its caller. `None` without a walk.
+    /// The cell that collects updates for a walk. `None` without a walk.
     pub(crate) updates: Option<&'a EntryUpdates>,
 }
 
-/// The directory that entries are in. It queries the file system about each by its name.
+/// The directory that entries are in.
 #[derive(Clone, Copy)]
 pub(crate) struct Directory<'a> {
     pub(crate) fd: BorrowedFd<'a>,
-    /// Empty where it is not known.
+    /// The path, or an empty one if it is not known.
     pub(crate) path: &'a [u8],
-    /// How many levels it is below the root of a walk.
+    /// The number of levels below the root of a walk.
     pub(crate) depth: usize,
 }
 
 impl Directory<'_> {
-    /// The directory's own error.
+    /// Returns an error of the directory itself.
     pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
         Error::at_depth(OsStr::from_bytes(self.path), self.depth, cause)
     }
+}
 
-    /// An error of the entry with this name.
+/// The name of an entry in its directory, by which every kind of entry is queried.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedEntry<'a> {
+    pub(crate) directory: Directory<'a>,
+    pub(crate) name: &'a CStr,
+    /// The cell that gets the outcomes of queries. `None` if no walk acts on them.
+    pub(crate) updates: Option<&'a EntryUpdates>,
+}
+
+impl NamedEntry<'_> {
     #[cold]
-    pub(crate) fn error_of(self, name: &CStr, cause: impl Into<io::Error>) -> Error {
-        Error::at_depth(join(self.path, name.to_bytes()), self.depth + 1, cause)
+    pub(crate) fn error(self, cause: impl Into<io::Error>) -> Error {
+        let Directory { path, depth, .. } = self.directory;
+        Error::at_depth(join(path, self.name.to_bytes()), depth + 1, cause)
     }
 
-    /// The type of an entry whose record has none. Here and below, `updates` gets the type that is answered, or the error.
-    #[inline]
-    pub(crate) fn type_of(
-        self,
-        name: &CStr,
-        updates: Option<&EntryUpdates>,
-    ) -> Result<FileType, Error> {
-        #[cold]
-        #[inline(never)]
-        fn query(
-            fd: BorrowedFd<'_>,
-            path: &[u8],
-            depth: usize,
-            name: &CStr,
-            updates: Option<&EntryUpdates>,
-        ) -> Result<FileType, Error> {
-            Ok(FileType::from_raw_mode(Directory { fd, path, depth }.stat(name, updates)?.st_mode))
+    fn set_outcome(self, file_type: Option<FileType>) {
+        if let Some(updates) = self.updates {
+            updates.set_outcome(file_type);
         }
-        query(self.fd, self.path, self.depth, name, updates) // in parts: the struct would be stored for every entry, queried or not
     }
 
-    pub(crate) fn stat(self, name: &CStr, updates: Option<&EntryUpdates>) -> Result<Stat, Error> {
-        let stat = retry_on_intr(|| rustix::fs::statat(self.fd, name, NOT_BEYOND));
-        if let Some(updates) = updates {
-            updates.set_outcome(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
+    /// Returns the type of an entry whose record has none.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn query_type(self) -> Result<FileType, Error> {
+        Ok(FileType::from_raw_mode(self.stat()?.st_mode))
+    }
+
+    pub(crate) fn stat(self) -> Result<Stat, Error> {
+        let stat = retry_on_intr(|| rustix::fs::statat(self.directory.fd, self.name, NOT_BEYOND));
+        self.set_outcome(stat.ok().map(|stat| FileType::from_raw_mode(stat.st_mode)));
+        stat.map_err(|errno| self.error(errno))
+    }
+
+    /// An error is not set as the outcome, because the kernel may refuse `statx` itself.
+    pub(crate) fn statx(self, mask: StatxFlags) -> Result<Statx, Error> {
+        let fd = self.directory.fd;
+        let statx = retry_on_intr(|| rustix::fs::statx(fd, self.name, NOT_BEYOND, mask))
+            .map_err(|errno| self.error(errno))?;
+        if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
+            self.set_outcome(Some(FileType::from_raw_mode(statx.stx_mode.into())));
         }
-        stat.map_err(|errno| self.error_of(name, errno))
+        Ok(statx)
     }
 
-    /// An error is none of the entry: `statx` itself may be refused.
-    pub(crate) fn statx(
-        self,
-        name: &CStr,
-        mask: StatxFlags,
-        updates: Option<&EntryUpdates>,
-    ) -> Result<Statx, Error> {
-        let statx = retry_on_intr(|| rustix::fs::statx(self.fd, name, NOT_BEYOND, mask));
-        if let (Some(updates), Ok(statx)) = (updates, &statx) {
-            if StatxFlags::from_bits_retain(statx.stx_mask).contains(StatxFlags::TYPE) {
-                updates.set_outcome(Some(FileType::from_raw_mode(statx.stx_mode.into())));
-            }
-        }
-        statx.map_err(|errno| self.error_of(name, errno))
-    }
-
-    pub(crate) fn read_link(self, name: &CStr) -> Result<PathBuf, Error> {
-        let target = retry_on_intr(|| rustix::fs::readlinkat(self.fd, name, Vec::new()));
-        let target = target.map_err(|errno| self.error_of(name, errno))?;
+    pub(crate) fn read_link(self) -> Result<PathBuf, Error> {
+        let fd = self.directory.fd;
+        let target = retry_on_intr(|| rustix::fs::readlinkat(fd, self.name, Vec::new()));
+        let target = target.map_err(|errno| self.error(errno))?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    pub(crate) fn open(self, name: &CStr, flags: OFlags) -> Result<OwnedFd, Error> {
+    pub(crate) fn open(self, flags: OFlags) -> Result<OwnedFd, Error> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = retry_on_intr(|| rustix::fs::openat(self.fd, name, flags, Mode::empty()));
-        opened.map_err(|errno| self.error_of(name, errno))
+        let fd = self.directory.fd;
+        let opened = retry_on_intr(|| rustix::fs::openat(fd, self.name, flags, Mode::empty()));
+        opened.map_err(|errno| self.error(errno))
     }
 }
 
-/// The entry itself: no link is followed, nothing is mounted.
+/// The flags that query the entry itself: no link is followed, nothing is mounted.
 const NOT_BEYOND: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::NO_AUTOMOUNT);
 
 /// The path of an entry.
@@ -184,7 +183,7 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr(), self.updates),
+            FileType::Unknown => self.named().query_type(),
             known => Ok(known),
         }
     }
@@ -236,14 +235,14 @@ impl<'a> Entry<'a> {
     /// [fstatat(2)]: https://man7.org/linux/man-pages/man2/fstatat.2.html
     #[doc(alias("metadata", "fstatat"))]
     pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr(), self.updates())
+        self.named().stat()
     }
 
     /// As [`stat`](Self::stat), but by one `statx`: only what `mask` names, and what `stat` does not have, the time of birth
     /// and the mount. On a network file system, a query of less can mean waiting less. `ENOSYS` before Linux 4.11. A walk relies on
     /// an answer that has the type; an error changes nothing for it.
     pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask, self.updates())
+        self.named().statx(mask)
     }
 
     /// Where the symbolic link leads, however long that is. A relative path leads from the directory of the entry, not from the
@@ -260,7 +259,7 @@ impl<'a> Entry<'a> {
     /// [readlinkat(2)]: https://man7.org/linux/man-pages/man2/readlinkat.2.html
     #[doc(alias("readlink", "readlinkat"))]
     pub fn read_link(&self) -> Result<PathBuf, Error> {
-        self.directory.read_link(self.name_cstr())
+        self.named().read_link()
     }
 
     /// Opens the entry, with `O_NOFOLLOW` and `O_CLOEXEC` beside the [`OFlags`] given. [`File::from`](std::fs::File) makes a file
@@ -281,7 +280,7 @@ impl<'a> Entry<'a> {
     /// [`OFlags`]: https://docs.rs/rustix/1/rustix/fs/struct.OFlags.html
     #[doc(alias = "openat")]
     pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        self.directory.open(self.name_cstr(), flags)
+        self.named().open(flags)
     }
 
     /// Returns an [`Error`] with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
@@ -299,7 +298,7 @@ impl<'a> Entry<'a> {
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        self.directory.error_of(self.name_cstr(), cause)
+        self.named().error(cause)
     }
 
     /// Keeps the walk from going below this entry. Of this, [`follow`](Self::follow), and the calls for its name, such as
@@ -362,15 +361,16 @@ impl<'a> Entry<'a> {
 
     #[inline]
     fn set_request(&self, request: Request) {
-        if let Some(updates) = self.updates() {
+        if let Some(updates) = self.named().updates {
             updates.set_request(request);
         }
     }
 
-    /// Of an entry that a walk may enter.
     #[inline]
-    fn updates(&self) -> Option<&EntryUpdates> {
-        self.updates.filter(|_| EntryState::from_type(self.d_type()).is_some())
+    fn named(&self) -> NamedEntry<'_> {
+        // A walk has no state of an entry that it never enters.
+        let updates = self.updates.filter(|_| EntryState::from_type(self.d_type()).is_some());
+        NamedEntry { directory: self.directory, name: self.name_cstr(), updates }
     }
 
     /// Returns the inode number in the kernel's listing (`d_ino`). 0 is a number like any other.

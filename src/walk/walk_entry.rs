@@ -1,9 +1,9 @@
-//! `WalkEntry`: what a `Walk` lends, and what its caller says of it. It does not know what comes of that.
+//! `WalkEntry`: an entry of a `Walk`, and the requests of the caller. It does not know what the walk makes of them.
 
 use crate::cursor::path::TreePath;
 use crate::error::Error;
 use crate::listing::listed_entry::ListedEntry;
-use crate::read_dir::entry::{Directory, canonical_decimal};
+use crate::read_dir::entry::{Directory, NamedEntry};
 use crate::read_dir::entry_state::{EntryUpdates, Request};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat, Statx, StatxFlags};
@@ -23,31 +23,36 @@ use std::{fmt, io};
 pub struct WalkEntry<'a> {
     pub(crate) entry: ListedEntry<'a>,
     pub(crate) directory: Directory<'a>,
-    /// Of the entry.
+    /// The path of the entry.
     pub(crate) path: &'a TreePath,
     pub(crate) is_last: bool,
     pub(crate) updates: &'a EntryUpdates,
 }
 
+/// Writes methods that return the result of `$entry`'s method of the same name.
+macro_rules! same_as_entry {
+    ($self:ident => $entry:expr;
+        $($(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
+        $(
+            #[doc = concat!("Same as [`Entry::", stringify!($name), "`](crate::Entry::", stringify!($name), ").")]
+            $(#[$attribute])*
+            #[inline]
+            pub fn $name(&$self $(, $argument: $type)?) -> $result {
+                $entry.$name($($argument)?)
+            }
+        )*
+    };
+}
+
 impl<'a> WalkEntry<'a> {
-    /// As [`Entry::name`](crate::Entry::name).
-    #[inline]
-    pub fn name(&self) -> &'a [u8] {
-        self.entry.name()
-    }
-
-    /// As [`Entry::name_cstr`](crate::Entry::name_cstr).
-    ///
-    /// Costs: one scan of the name for its NUL.
-    #[inline]
-    pub fn name_cstr(&self) -> &'a CStr {
-        self.entry.name_cstr()
-    }
-
-    /// As [`Entry::name_os`](crate::Entry::name_os).
-    #[inline]
-    pub fn name_os(&self) -> &'a OsStr {
-        self.entry.name_os()
+    same_as_entry! { self => self.entry;
+        name() -> &'a [u8];
+        name_cstr() -> &'a CStr;
+        name_os() -> &'a OsStr;
+        numeric_name() -> Option<u32>;
+        ino() -> u64;
+        /// In [`Order::Path`](crate::Order::Path), which needs the type, it was queried if the kernel's listing has none.
+        d_type() -> FileType;
     }
 
     /// Its path: that of the root, as it was given to the tree, and the names from there to here. **It is for people to read**:
@@ -87,73 +92,42 @@ impl<'a> WalkEntry<'a> {
         self.is_last
     }
 
-    /// As [`Entry::numeric_name`](crate::Entry::numeric_name).
-    #[inline]
-    pub fn numeric_name(&self) -> Option<u32> {
-        canonical_decimal(self.name())
-    }
-
-    /// As [`Entry::file_type`](crate::Entry::file_type).
+    /// Same as [`Entry::file_type`](crate::Entry::file_type).
     #[doc(alias("is_dir", "is_file", "is_symlink"))]
     #[inline]
     pub fn file_type(&self) -> Result<FileType, Error> {
         match self.d_type() {
-            FileType::Unknown => self.directory.type_of(self.name_cstr(), Some(self.updates)),
+            FileType::Unknown => self.named().query_type(),
             known => Ok(known),
         }
     }
 
-    /// As [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
-    /// where the kernel's listing has none.
-    #[inline]
-    pub fn d_type(&self) -> FileType {
-        self.entry.d_type()
+    same_as_entry! { self => self.named();
+        /// The walk acts on the outcome.
+        stat() -> Result<Stat, Error>;
+        statx(mask: StatxFlags) -> Result<Statx, Error>;
+        read_link() -> Result<PathBuf, Error>;
+        open(flags: OFlags) -> Result<OwnedFd, Error>;
     }
 
-    /// As [`Entry::dir_fd`](crate::Entry::dir_fd).
+    #[inline]
+    fn named(&self) -> NamedEntry<'_> {
+        let Self { directory, updates, .. } = *self;
+        NamedEntry { directory, name: self.name_cstr(), updates: Some(updates) }
+    }
+
+    /// Same as [`Entry::dir_fd`](crate::Entry::dir_fd).
     #[doc(alias("dirfd", "dir"))]
     #[inline]
     pub fn dir_fd(&self) -> BorrowedFd<'a> {
         self.directory.fd
     }
 
-    /// As [`Entry::stat`](crate::Entry::stat): the tree relies on the answer, as a walk does.
-    #[doc(alias("metadata", "fstatat"))]
-    pub fn stat(&self) -> Result<Stat, Error> {
-        self.directory.stat(self.name_cstr(), Some(self.updates))
-    }
-
-    /// As [`Entry::statx`](crate::Entry::statx).
-    pub fn statx(&self, mask: StatxFlags) -> Result<Statx, Error> {
-        self.directory.statx(self.name_cstr(), mask, Some(self.updates))
-    }
-
-    /// As [`Entry::read_link`](crate::Entry::read_link).
-    #[doc(alias("readlink", "readlinkat"))]
-    pub fn read_link(&self) -> Result<PathBuf, Error> {
-        self.directory.read_link(self.name_cstr())
-    }
-
-    /// As [`Entry::open`](crate::Entry::open).
-    #[doc(alias = "openat")]
-    pub fn open(&self, flags: OFlags) -> Result<OwnedFd, Error> {
-        self.directory.open(self.name_cstr(), flags)
-    }
-
-    /// Returns an [`Error`] with this entry's [`path`](Self::path) and [`depth`](Self::depth), for calls that you make
-    /// yourself. `cause` is anything that converts into a [`std::io::Error`]. Same as
-    /// [`Entry::wrap_error`](crate::Entry::wrap_error).
+    /// Same as [`Entry::wrap_error`](crate::Entry::wrap_error).
     #[cold]
     #[must_use = "this makes an error, and reports nothing"]
     pub fn wrap_error(&self, cause: impl Into<io::Error>) -> Error {
-        self.directory.error_of(self.name_cstr(), cause)
-    }
-
-    /// As [`Entry::ino`](crate::Entry::ino).
-    #[doc(alias("d_ino", "inode_number"))]
-    #[inline]
-    pub fn ino(&self) -> u64 {
-        self.entry.ino()
+        self.named().error(cause)
     }
 
     /// Does not go below this entry. If its type is unknown, it is not opened to find out whether it is a directory. Of this,
