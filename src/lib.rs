@@ -140,14 +140,19 @@ compile_error!(
     "lendir wraps the Linux system call getdents64: it builds for Linux and Android only"
 );
 
-mod cursor;
 mod error;
 mod file_system;
-mod listing;
 mod name;
 mod open;
-mod read_dir;
 mod sync;
+
+// The layers, from the lowest to the highest. rustdoc lists methods in this order.
+mod read_dir;
+
+mod listing;
+
+mod cursor;
+
 mod walk;
 mod walk_dirs;
 
