@@ -1,4 +1,5 @@
-//! `EndMarker`: which cookie means "no more" on which file system.
+//! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. It does not know how a directory is
+//! read.
 
 use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
@@ -20,10 +21,11 @@ pub(crate) struct EndMarker(
 );
 
 impl EndMarker {
-    /// Only an empty `getdents64` is the end. Right everywhere.
+    /// No marker: only an empty `getdents64` is the end. This holds on every file system.
     pub(crate) const NONE: Self = Self(0);
 
-    /// The marker of the file system that `dir` is on: [`NONE`](Self::NONE) if it has none, or is unknown, or gives no answer.
+    /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has none, is unknown, or `fstatfs`
+    /// fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
         Self(match FileSystem::of(dir) {
             Ok(FileSystem::EXT4) => isize::MAX as u64, // `ext4_get_htree_eof`: 32-bit hashes to a 32-bit process
@@ -34,7 +36,7 @@ impl EndMarker {
         })
     }
 
-    /// The marker of no file system.
+    /// Creates a marker that no file system has.
     #[cfg(test)]
     pub(crate) fn made_up(cookie: u64) -> Self {
         Self(cookie)

@@ -1,4 +1,5 @@
-//! `Entries`: the lending iterator over an open directory, and its whole contract.
+//! `Entries`: yields the entries of an open directory, and states the contract of reading. It does not know the path of the
+//! directory, nor that there are trees.
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
@@ -196,8 +197,8 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The next entry that is `wanted`, of the `directory` that is read into `records`. `directory` and `updates` are closures because
-/// the compiler would load values for every entry: 3 instructions with `opt-level = "s"`.
+/// Returns the next entry of `directory` for which `wanted` returns `true`. `directory` and `updates` are closures because the
+/// compiler would load values for every entry: 3 instructions with `opt-level = "s"`.
 #[inline(always)]
 pub(crate) fn find<'e>(
     records: &'e mut Records<'_>,

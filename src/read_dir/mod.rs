@@ -1,4 +1,5 @@
-//! `ReadDir`: a directory that owns its descriptor and its memory.
+//! `ReadDir`: reads a directory through a descriptor and memory of its own. It does not know that there are trees, nor how entries
+//! are sorted.
 
 pub(crate) mod buffer;
 pub(crate) mod end_marker;
@@ -86,7 +87,7 @@ pub struct ReadDir {
     records: MaybeUninit<Records<'static>>,
     phase: Phase,
     dir: OwnedFd,
-    /// Whether it stood at its beginning when it was opened here, or sought last.
+    /// Whether the position was at the beginning when the directory was opened here, or sought last.
     is_fresh: bool,
     /// Whether the end marker was queried.
     is_marked: bool,
@@ -123,7 +124,7 @@ impl ReadDir {
         }
     }
 
-    /// The initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
+    /// Returns the initialised records. It takes the field rather than `self`, so the other fields stay borrowable.
     #[inline]
     fn records<'a>(records: &'a mut MaybeUninit<Records<'static>>) -> &'a mut Records<'static> {
         // SAFETY: `from_fd` is the one function that makes the field, from a value, and nothing else writes to it.
@@ -210,14 +211,14 @@ impl ReadDir {
         .fuse()
     }
 
-    /// Moves to the beginning, to read the whole directory. Returns `None` if it is known to be empty.
+    /// Seeks to the beginning, to read the whole directory. Returns `None` if the directory is known to be empty.
     #[inline(always)]
     pub(crate) fn begin_whole(&mut self) -> Result<Option<(Directory<'_>, EndMarker)>, Error> {
         if !self.is_fresh
             || self.phase != Phase::Reading
             || Self::records(&mut self.records).has_begun()
         {
-            // A fresh one whose first batch was empty has nothing to lose.
+            // If the first batch was empty at the beginning, an error of `seek` hides no entry.
             let is_empty = self.is_fresh && self.phase == Phase::Empty;
             match self.seek(0) {
                 Err(_) if is_empty => return Ok(None),
@@ -228,7 +229,7 @@ impl ReadDir {
         Ok(Some((directory, Self::records(&mut self.records).end_marker)))
     }
 
-    /// The whole directory has been read.
+    /// Sets the phase after the whole directory has been read.
     #[inline]
     pub(crate) fn end_whole(&mut self, is_removed: bool) {
         self.phase = Phase::ended(is_removed);

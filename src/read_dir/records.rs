@@ -1,4 +1,5 @@
-//! `Records`: what the kernel writes of a directory into memory, batch by batch, and how it ends.
+//! `Records`: reads the kernel's records of a directory into memory, batch by batch, up to the end. It does not know what becomes
+//! of a record.
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
@@ -7,37 +8,38 @@ use rustix::fs::{RawDir, RawDirEntry, SeekFrom};
 use rustix::io::{Errno, retry_on_intr};
 use std::mem::MaybeUninit;
 
-/// What comes before the name in a record: `d_ino`, `d_off`, `d_reclen`, `d_type`.
+/// The number of bytes before the name in a record: `d_ino`, `d_off`, `d_reclen`, `d_type`.
 pub(crate) const HEADER: usize = 8 + 8 + 2 + 1;
-/// A record is its header, the name and its NUL, rounded up to a multiple of this.
+/// The alignment of a record, which is its header, the name and a NUL, rounded up.
 const RECORD_ALIGN: usize = 8;
-/// With a name of up to 4 bytes.
+/// The size of a record with a name of up to 4 bytes.
 pub(crate) const MIN_RECORD: usize = (HEADER + 4 + 1).next_multiple_of(RECORD_ALIGN);
-/// With a name of 4095 bytes. See [`Buffer::MIN_CAPACITY`].
+/// The size of a record with a name of 4095 bytes. See [`Buffer::MIN_CAPACITY`].
 const MAX_RECORD: usize = (HEADER + 4095 + 1).next_multiple_of(RECORD_ALIGN);
 const _: () = assert!(MIN_RECORD == 24 && MAX_RECORD == 4120 && Buffer::MIN_CAPACITY > MAX_RECORD);
 
+/// The records of one directory, in memory that holds one batch.
 pub(crate) struct Records<'a> {
     raw: RawDir<'a, BorrowedFd<'a>>,
     pub(crate) end_marker: EndMarker,
-    /// A record that ends at or before this address leaves room in the memory for the largest one.
-    room_until: usize,
+    /// The highest address at which a record can end and leave room in the memory for the largest one.
+    room_end: usize,
     last: Last,
 }
 
-/// How far the reading of a directory has come. It belongs to the reader, whose memory may change from batch to batch.
+/// The phase of reading a directory. The reader keeps it, because its memory may change from batch to batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Reading,
-    /// The first batch was empty: the directory is, and has no dots, or the descriptor stood at the end.
+    /// The first batch was empty: the directory is empty and has no dots, or the position was at the end.
     Empty,
-    /// The kernel had no more, or answered with an error.
+    /// The kernel returned no more records, or an error.
     Ended,
-    /// The kernel answered `ENOENT`.
+    /// The kernel returned `ENOENT`.
     Removed,
 }
 
-/// What is kept of the last record, dots included. The default stands for no record: 0 is no marker.
+/// The last record, which may be a dot. The default stands for no record, because 0 is not a marker.
 #[derive(Clone, Copy, Default)]
 struct Last {
     cookie: u64,
@@ -46,19 +48,19 @@ struct Last {
 }
 
 impl Last {
-    /// The address at which the record ends.
+    /// Returns the address at which the record ends.
     fn end_address(self) -> usize {
         (self.nul | (RECORD_ALIGN - 1)) + 1
     }
 
-    /// Whether the directory ends with this record, if its batch does.
+    /// Returns `true` if the directory ends with this record, provided that its batch does.
     ///
     /// Where the compiler knows that there is no marker, it inlines this, and no call is left. Elsewhere the two calls make it
     /// too long to inline. The same condition in the caller, or inlined, costs 3 to 12 instructions an entry. So does
     /// `&Records` for the argument: all of the reader would stay in memory.
     #[cold]
-    fn is_end(self, end_marker: EndMarker, room_until: usize) -> bool {
-        end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_until)
+    fn is_end(self, end_marker: EndMarker, room_end: usize) -> bool {
+        end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_end)
     }
 
     #[cold]
@@ -67,11 +69,11 @@ impl Last {
         end_marker.is(self.cookie)
     }
 
-    /// For the largest record: otherwise the next one may not have fitted.
+    /// Returns `true` if the largest record fits behind this one. Otherwise the next record may not have fitted.
     #[cold]
     #[inline(never)]
-    fn leaves_room(self, room_until: usize) -> bool {
-        self.end_address() <= room_until
+    fn leaves_room(self, room_end: usize) -> bool {
+        self.end_address() <= room_end
     }
 }
 
@@ -83,18 +85,18 @@ impl<'a> Records<'a> {
         memory: &'a mut [MaybeUninit<u8>],
         end_marker: EndMarker,
     ) -> Self {
-        let room_until = memory.as_ptr_range().end as usize - MAX_RECORD;
-        Self { raw: RawDir::new(dir, memory), end_marker, room_until, last: Last::default() }
+        let room_end = memory.as_ptr_range().end as usize - MAX_RECORD;
+        Self { raw: RawDir::new(dir, memory), end_marker, room_end, last: Last::default() }
     }
 
-    /// Goes on by one record, for which it calls `getdents64` if the batch is used up. `None` for a dot, for `EINTR` (call
-    /// again), and at the end, which `phase` then says. An error is an end too.
+    /// Returns the next record, for which it calls `getdents64` if the batch is used up. Returns `None` for a dot, for `EINTR`
+    /// (call again), and at the end, which `phase` then says. An error is an end, too.
     #[inline(always)]
     pub(crate) fn next_record(
         &mut self,
         phase: &mut Phase,
     ) -> Result<Option<RawDirEntry<'_>>, Errno> {
-        let (end, answer) = match self.raw.next() {
+        let (end, result) = match self.raw.next() {
             Some(Ok(record)) => {
                 let name = record.file_name().to_bytes();
                 // The length first, and before `last` is set: 7 instructions fewer an entry.
@@ -115,32 +117,32 @@ impl<'a> Records<'a> {
             Some(Err(errno)) => (Phase::Ended, Err(errno)),
         };
         *phase = end;
-        answer
+        result
     }
 
-    /// Whether the end has come, or the end marker says so.
+    /// Returns `true` at the end, which the end marker may say before the kernel does.
     #[inline]
     pub(crate) fn has_ended(&self, phase: Phase) -> bool {
         phase != Phase::Reading
-            || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_until)
+            || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_end)
     }
 
-    /// Whether there has been a record since the beginning or the last [`seek`](Self::seek).
+    /// Returns `true` if there has been a record since the beginning or the last [`seek`](Self::seek).
     pub(crate) fn has_begun(&self) -> bool {
         self.last.nul != 0
     }
 
-    /// Whether the batch is at its end: the next record would overwrite it. Before the first record there is no batch.
+    /// Returns `true` if the batch is at its end: the next record would overwrite it. Before the first record there is no batch.
     pub(crate) fn is_used_up(&self) -> bool {
         self.raw.is_buffer_empty() && self.has_begun()
     }
 
-    /// The address at which the last record ends, if there was one.
+    /// Returns the address at which the last record ends, if there was one.
     pub(crate) fn end_address(&self) -> Option<usize> {
         self.has_begun().then(|| self.last.end_address())
     }
 
-    /// Moves `dir` to the position `cookie`, and drops what is left of the batch. After an error all is as before.
+    /// Sets the position of `dir` to `cookie`, and drops the remaining records of the batch. After an error nothing has changed.
     #[inline]
     pub(crate) fn seek(
         &mut self,
@@ -159,7 +161,7 @@ impl<'a> Records<'a> {
 }
 
 impl Phase {
-    /// The phase of a directory that something else has read to its end.
+    /// Returns the phase of a directory that another reader has read to its end.
     pub(crate) fn ended(removed: bool) -> Self {
         if removed { Self::Removed } else { Self::Ended }
     }
