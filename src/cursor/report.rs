@@ -38,7 +38,7 @@ impl Reading {
         self.remainder == Remainder::Unread
     }
 
-    /// The walk does not need the remaining entries.
+    /// Notes that the walk does not need the remaining entries.
     #[inline]
     pub(crate) fn skip(&mut self) {
         if self.is_unread() {
@@ -46,8 +46,8 @@ impl Reading {
         }
     }
 
-    /// The directory has been read to its end or to an error. Returns why the directory cannot be read, if that is still to be
-    /// reported.
+    /// Notes that the directory has been read to its end or to an error. Returns why the directory cannot be read, if that is
+    /// still to be reported.
     #[inline]
     pub(crate) fn end(&mut self) -> Option<Errno> {
         let unreported = if self.remainder == Remainder::Read { None } else { self.unreadable };
@@ -56,8 +56,8 @@ impl Reading {
     }
 }
 
-/// Returns `true` if the walk reports that it cannot open an entry. If a query of the entry has failed, the caller knows. But a
-/// lack of descriptors is not an error of a query.
+/// Returns `true` if the walk reports that it cannot open an entry. If the caller's query of the entry has failed, the caller
+/// knows already. But a lack of descriptors is not an error of a query.
 pub(crate) fn is_open_error_reported(state: EntryState, errno: Errno) -> bool {
     !state.query_failed() || lacks_descriptor(errno)
 }
@@ -67,7 +67,7 @@ pub(crate) fn is_open_error_reported(state: EntryState, errno: Errno) -> bool {
 pub(crate) struct Loss(AtomicBool);
 
 impl Loss {
-    /// A thread did not find the level. Returns `true` if this thread reports it.
+    /// Notes that a thread did not find the level. Returns `true` if this thread reports it.
     pub(crate) fn note(&self) -> bool {
         !self.0.swap(true, Relaxed)
     }

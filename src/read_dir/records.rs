@@ -183,10 +183,10 @@ mod tests {
         dir
     }
 
-    /// As where it belongs to another file system, and is an ordinary cookie here.
+    /// A marker of another file system is an ordinary cookie here.
     #[test]
     #[cfg_attr(miri, ignore = "reads a directory")]
-    fn a_wrong_marker_in_the_middle_of_a_batch_is_not_the_end() {
+    fn wrong_marker_inside_a_batch_is_not_the_end() {
         let made = with_files(&["a", "b", "c"]);
         let dir = crate::open(made.path()).unwrap();
         let (mut buffer, mut cookies) = (Buffer::new(), vec![0]);
@@ -205,7 +205,7 @@ mod tests {
     /// A batch ends early if the next record does not fit.
     #[test]
     #[cfg_attr(miri, ignore = "reads a directory")]
-    fn a_marker_counts_only_with_room_for_the_largest_record() {
+    fn marker_counts_only_with_room_for_largest_record() {
         let made = with_files(&["file"]);
         let mut buffer = Buffer::new();
         let start = buffer.memory().as_ptr().addr();

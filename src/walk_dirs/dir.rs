@@ -122,7 +122,7 @@ impl<'a, S> Dir<'a, S> {
                 subdirs.note(&entry); // not in the closure, as in `find`: 2.6 instructions fewer an entry
                 Ok(Some(entry))
             }
-            end => Self::end(end.err(), *phase, subdirs, *directory).map(|()| None),
+            end => Self::report_end(end.err(), *phase, subdirs, *directory).map(|()| None),
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a, S> Dir<'a, S> {
         };
         match find(records, phase, || *directory, || Some(*updates), wanted) {
             Ok(Some(entry)) => Ok(Some(entry)),
-            end => Self::end(end.err(), *phase, subdirs, *directory).map(|()| None),
+            end => Self::report_end(end.err(), *phase, subdirs, *directory).map(|()| None),
         }
     }
 
@@ -167,9 +167,9 @@ impl<'a, S> Dir<'a, S> {
         Ok(count)
     }
 
-    /// Returns the error that is to be reported at the end of the entries: `error`, or why the directory cannot be read.
+    /// Ends the entries. Returns the error to report: `error`, or why the directory cannot be read.
     #[inline]
-    fn end(
+    fn report_end(
         error: Option<Error>,
         phase: Phase,
         subdirs: &mut Subdirs,

@@ -26,6 +26,8 @@
 //!               no level remains:     opens the next root                                  cursor
 //! visit       yields the directory                                                         dir
 //! ```
+//!
+//! Each of these can fail. Whether an error is reported is decided in [`report`](crate::cursor::report).
 
 use super::pending::{Pending, PendingName};
 use super::shared_level::SharedLevel;
@@ -77,7 +79,7 @@ enum Step {
     Visit,
     /// Another step is needed.
     Continue,
-    /// Nothing is pending.
+    /// No directory is pending.
     End,
 }
 
@@ -89,7 +91,7 @@ impl<S> LevelWork<S> {
         Self { visit, names_start, next_start: names_start, shared: None, state }
     }
 
-    /// The name that ends at this offset has been entered, or cannot be.
+    /// Finishes the name that ends at this offset, whether its directory could be opened or not.
     #[inline]
     fn finish_name(&mut self, pending: &mut Pending, end: usize) {
         self.next_start = pending.remove_finished(self.names_start, end);
@@ -137,8 +139,8 @@ impl<S> Part<S> {
             if let Some(errno) = subdirs.reading.end() {
                 return Err(cursor.error(errno));
             }
-            // From the first entry on, because the caller may have moved the position. If no entry was yielded, the position is
-            // presumably still at the first one.
+            // From the first entry on, because a cookie may lead elsewhere. If no entry was yielded, the position is presumably
+            // still there.
             let mut entries = cursor.visit().entries(buffer, Phase::Reading);
             entries
                 .rewind()
@@ -187,7 +189,7 @@ impl<S: Clone> Part<S> {
         self.step_to_visit()
     }
 
-    /// Takes steps until there is a directory to visit. Returns `false` if nothing is pending.
+    /// Takes steps until there is a directory to visit. Returns `false` if no directory is pending.
     #[inline(always)]
     pub(crate) fn step_to_visit(&mut self) -> Result<bool, Error> {
         loop {

@@ -71,7 +71,7 @@ impl Subdirs {
         self.has_yielded = true; // last: 2.6 instructions fewer an entry
     }
 
-    /// `updates` are about the name noted before.
+    /// Notes a name, after the `updates` of the name noted before.
     #[inline(never)] // In the frame that reads a directory, registers are scarce.
     fn note_name(&mut self, state: EntryState, name: &CStr, updates: Option<&EntryUpdates>) {
         if let Some(updates) = updates {
@@ -96,7 +96,7 @@ impl Subdirs {
         }
     }
 
-    /// Merges the updates into the state of the name noted last. Updates about any other name do not exist.
+    /// Merges the updates into the state of the name noted last. They are never about another one.
     #[inline]
     pub(crate) fn merge(&mut self, updates: &EntryUpdates) {
         let updates = updates.take();

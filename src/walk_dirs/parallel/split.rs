@@ -141,16 +141,16 @@ mod tests {
     use crate::{Listing, WalkDirs};
     use rustix::fs::{Mode, mkdirat};
 
-    /// What was split off.
+    /// The parts that were split off.
     #[derive(Default)]
     struct Parts {
         count: usize,
-        /// How long their paths are at most.
+        /// The length of their longest path.
         longest: usize,
     }
 
-    /// Goes down a comb, so many levels with a directory beside each, and a chain of as many below. In the chain all is split off
-    /// that can be.
+    /// Walks a comb, which has `levels` levels with a directory beside each, and below it a chain of as many. In the chain, splits
+    /// off all parts that it can.
     fn split_comb(
         levels: usize,
         name: &str,
@@ -187,10 +187,10 @@ mod tests {
         parts
     }
 
-    /// However many levels there are above, once their directories are split off, one by one.
+    /// The number of levels above does not matter once their directories are split off, one by one.
     #[test]
     #[cfg_attr(miri, ignore = "opens directories")]
-    fn what_is_split_off_is_not_searched_again() {
+    fn split_off_levels_are_not_searched_again() {
         const LEVELS: usize = 100;
         let parts = split_comb(LEVELS, "m", false, |part| {
             let (searched_from, levels) =

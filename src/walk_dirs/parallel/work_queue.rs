@@ -167,7 +167,7 @@ impl<W> WorkQueue<W> {
         drop(parts);
     }
 
-    /// Call this after each change.
+    /// Updates the number that busy threads look at. Call this after each change.
     fn update_wanted(&self, state: &State<W>) {
         if !self.is_over() {
             self.wanted
@@ -178,7 +178,7 @@ impl<W> WorkQueue<W> {
         }
     }
 
-    /// Call this with the lock.
+    /// Ends the walk. Call this with the lock.
     fn end(&self) {
         self.is_over.store(true, Relaxed);
         self.wanted.store(1, Relaxed);
@@ -204,7 +204,7 @@ mod tests {
         queue
     }
 
-    /// Work is a range of numbers. A thread splits off parts of its own while others want some.
+    /// Works through a range of numbers, and splits off parts of it while other threads want some.
     fn work<'scope>(
         scope: &'scope Scope<'scope, '_>,
         queue: &'scope WorkQueue<Range<u32>>,
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// And only while there are more parts than idle threads.
+    /// They start only while there are more parts than idle threads.
     #[test]
     fn as_many_threads_start_as_are_busy() {
         let queue = queue_for(7);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_leaves_the_rest_to_the_others() {
+    fn thread_that_leaves_leaves_its_part_to_others() {
         let queue = queue_for(2);
         assert!(queue.push("the rest"));
         thread::scope(|scope| {
@@ -268,7 +268,7 @@ mod tests {
 
     /// Each of two idle threads wakes for a part, though the first may not run yet when the second part is pushed.
     #[test]
-    fn a_part_is_wanted_for_each_idle_thread() {
+    fn queue_wants_a_part_for_each_idle_thread() {
         let (queue, both) = (queue_for(3), Barrier::new(2));
         thread::scope(|scope| {
             let others = [1, 2].map(|number| {
