@@ -1,4 +1,5 @@
-//! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and what is known of their directory.
+//! `Arena`: the memory of a `Listing`, in which the kernel's records stay, and the path of their directory. It does not know how
+//! many entries there are, nor their order.
 
 use super::span::Span;
 use crate::read_dir::buffer::Buffer;
@@ -10,9 +11,10 @@ use rustix::fs::{FileType, RawMode};
 use std::mem::MaybeUninit;
 use std::{io, ptr};
 
+/// The records of a listing.
 #[derive(Default)]
 pub(crate) struct Arena {
-    /// Records as the kernel wrote them, batch after batch (`struct linux_dirent64`):
+    /// The records, in the layout of `struct linux_dirent64`, batch after batch:
     ///
     /// ```text
     /// +-------+-------+----------+--------+--------------+-----+---------+
@@ -21,13 +23,14 @@ pub(crate) struct Arena {
     ///  8 bytes 8       2          1        ^ Span::start ^ Span::end    ^ a multiple of 8
     /// ```
     ///
-    /// All of it is initialised, by zeros before the kernel writes. While [`Order::Path`](crate::Order::Path) sorts, the NUL of
-    /// a directory is a `/`.
+    /// All bytes are initialised: they are zero until the kernel writes to them. While [`Order::Path`](crate::Order::Path) sorts,
+    /// a `/` replaces the NUL of each directory.
     pub(crate) memory: Vec<u8>,
-    /// Of the directory, as in [`Directory`](crate::read_dir::entry::Directory).
+    /// The path of the directory that was read.
     pub(crate) path: Vec<u8>,
+    /// The depth of that directory.
     pub(crate) depth: usize,
-    /// How many bytes of records there may be.
+    /// The number of bytes that records may take.
     pub(crate) limit: Option<usize>,
 }
 
@@ -48,38 +51,43 @@ impl Arena {
         Ok(())
     }
 
-    /// Returns the size of the next batch, which has room from `used` on. The directory's records begin at `start`.
+    /// Makes room for the next batch behind the records of a directory, and returns the number of bytes.
     #[inline]
-    pub(crate) fn room(&mut self, start: usize, used: usize) -> io::Result<usize> {
-        let batch = MAX_BATCH.min(FIRST_BATCH + used - start);
-        if self.memory.len() < used + MIN_ROOM {
-            self.grow(used, batch)?;
+    pub(crate) fn make_room(
+        &mut self,
+        records_start: usize,
+        records_end: usize,
+    ) -> io::Result<usize> {
+        let batch = MAX_BATCH.min(FIRST_BATCH + records_end - records_start);
+        if self.memory.len() < records_end + MIN_ROOM {
+            self.grow(records_end, batch)?;
         }
-        let room = self.memory.len() - used;
-        // If too little for another batch would remain, it is added to this one. So a directory that has once been read to its
-        // end does not make the arena grow again, not even with an `EndMarker`.
+        let room = self.memory.len() - records_end;
+        // If too little memory for another batch would remain, this batch gets it, too. So a directory that was read to its end
+        // once does not make the arena grow again, not even without the last, empty batch that an `EndMarker` saves.
         Ok(if room < batch + MIN_ROOM { room } else { batch })
     }
 
-    /// Makes room for `batch` bytes from `used` on, or for as many as the limit allows.
+    /// Grows by the size of a batch, or up to the limit.
     #[cold]
-    fn grow(&mut self, used: usize, batch: usize) -> io::Result<()> {
+    fn grow(&mut self, records_end: usize, batch: usize) -> io::Result<()> {
         let max = self.limit.map_or(usize::MAX, |limit| limit + MIN_ROOM);
-        if used + MIN_ROOM > max {
+        if records_end + MIN_ROOM > max {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        grow(&mut self.memory, max.min(used + batch))
+        grow(&mut self.memory, max.min(records_end + batch))
     }
 
+    /// Returns a reader that writes to the `room` bytes behind the records.
     #[inline]
     pub(crate) fn records<'a>(
         &'a mut self,
-        used: usize,
+        records_end: usize,
         room: usize,
         dir: BorrowedFd<'a>,
         end_marker: EndMarker,
     ) -> Records<'a> {
-        let room = &mut self.memory[used..][..room];
+        let room = &mut self.memory[records_end..][..room];
         // SAFETY:
         // - `MaybeUninit<u8>` has the size and alignment of `u8`, and the pointer is made from a unique borrow that the new one
         //   does not outlive.
@@ -95,7 +103,7 @@ impl Arena {
         u64::from_ne_bytes(*bytes)
     }
 
-    /// `d_type` is the 4 bits above the permissions in `st_mode`. No type is 15.
+    /// Returns the type in the record. The kernel stores the 4 bits above the permissions in `st_mode`; no type is 15.
     #[inline]
     pub(crate) fn d_type(&self, span: Span) -> FileType {
         FileType::from_raw_mode(RawMode::from(self.memory[span.start() - 1].min(0xf)) << 12)
@@ -107,7 +115,7 @@ impl Arena {
     }
 }
 
-/// Makes `memory` at least `len` long.
+/// Grows `memory` to at least `len` elements.
 #[cold]
 pub(crate) fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> io::Result<()> {
     if len as u64 > Span::MAX_START {
@@ -129,9 +137,12 @@ mod tests {
     fn room_beyond_the_limit_is_refused() {
         let mut arena = Arena { limit: Some(MAX_BATCH), ..Arena::default() };
         for used in [0, MAX_BATCH - 1, MAX_BATCH] {
-            assert!(arena.room(0, used).is_ok_and(|room| room >= MIN_ROOM), "{used}");
+            assert!(arena.make_room(0, used).is_ok_and(|room| room >= MIN_ROOM), "{used}");
         }
-        assert_eq!(arena.room(0, MAX_BATCH + 1).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(
+            arena.make_room(0, MAX_BATCH + 1).unwrap_err().kind(),
+            io::ErrorKind::OutOfMemory
+        );
         assert_eq!(arena.memory.len(), MAX_BATCH + MIN_ROOM);
     }
 
@@ -141,13 +152,13 @@ mod tests {
         let (mut arena, mut used, start) = (Arena::default(), 100, 100);
         let mut batches = Vec::new();
         while used < 4 * MAX_BATCH {
-            let room = arena.room(start, used).unwrap();
+            let room = arena.make_room(start, used).unwrap();
             batches.push(room / KIB);
             used += room;
         }
         assert_eq!(batches, [32, 64, 128, 256, 512, 1024, 1024, 1024, 1024]);
         // The next directory begins with a small batch, whatever memory there is.
-        assert_eq!(arena.room(0, 0).unwrap(), 32 * KIB);
+        assert_eq!(arena.make_room(0, 0).unwrap(), 32 * KIB);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `ListedEntry`, `ListedEntries`: the entries of a listing. They do not know how they are stored, nor in which order.
+//! `ListedEntry`, `ListedEntries`: an entry of a listing, and the iterator over them. They do not know the descriptor of their
+//! directory.
 
 use super::arena::Arena;
 use super::span::Span;
@@ -12,8 +13,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::{fmt, io, slice};
 
-/// One entry of a [`Listing`](crate::Listing), lent until the listing is next changed. It answers as an [`Entry`](crate::Entry)
-/// does, at the same cost and with the same errors, but keeps no cookie and does not know the descriptor of its directory.
+/// An entry of a [`Listing`](crate::Listing), which borrows its name from the listing.
+///
+/// The methods are those of [`Entry`](crate::Entry), with the same errors and costs. A listed entry has no cookie, and it does not
+/// know the descriptor of its directory, which the methods that query the file system take as an argument.
+///
+/// ```
+/// let mut listing = lendir::Listing::new();
+/// let dir = lendir::open("/sys/class")?;
+/// listing.read(&dir)?;
+/// for entry in &listing {
+///     println!("{:?} {:?}", entry.name_os(), entry.file_type(&dir)?);
+/// }
+/// # Ok::<(), lendir::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct ListedEntry<'a> {
     pub(crate) span: Span,
@@ -27,15 +40,14 @@ impl<'a> ListedEntry<'a> {
         self.span.name(&self.arena.memory)
     }
 
-    /// Without a scan, unlike [`name_cstr`](Self::name_cstr).
+    /// Returns the name with its NUL. Unlike [`name_cstr`](Self::name_cstr) it does not scan the name.
     #[inline]
     pub(crate) fn name_with_nul(&self) -> &'a [u8] {
         &self.arena.memory[self.span.start()..=self.span.end()]
     }
 
     /// Same as [`Entry::name_cstr`](crate::Entry::name_cstr).
-    ///
-    /// Costs: one scan of the name for its NUL.
+    /// It scans the name for its NUL.
     #[inline]
     pub fn name_cstr(&self) -> &'a CStr {
         CStr::from_bytes_until_nul(&self.arena.memory[self.span.start()..])
@@ -48,10 +60,8 @@ impl<'a> ListedEntry<'a> {
         OsStr::from_bytes(self.name())
     }
 
-    /// Same as [`Entry::path`](crate::Entry::path). **From [`Listing::read`](crate::Listing::read) it is the name alone**, because a
-    /// descriptor has no path.
-    ///
-    /// Costs: one allocation.
+    /// Same as [`Entry::path`](crate::Entry::path). **After [`Listing::read`](crate::Listing::read) the path is the name alone**,
+    /// because a descriptor has no path.
     pub fn path(&self) -> PathBuf {
         join(&self.arena.path, self.name())
     }
@@ -68,7 +78,7 @@ impl<'a> ListedEntry<'a> {
         canonical_decimal(self.name())
     }
 
-    /// Same as [`Entry::file_type`](crate::Entry::file_type); `dir` is the directory that was read.
+    /// Same as [`Entry::file_type`](crate::Entry::file_type). `dir` is the directory that was read.
     #[inline]
     pub fn file_type(&self, dir: impl AsFd) -> Result<FileType, Error> {
         match self.d_type() {
@@ -77,8 +87,8 @@ impl<'a> ListedEntry<'a> {
         }
     }
 
-    /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), which needs it, it was queried
-    /// where the kernel's listing has none.
+    /// Same as [`Entry::d_type`](crate::Entry::d_type). In [`Order::Path`](crate::Order::Path), reading has already queried each
+    /// type that the kernel's listing does not tell.
     #[inline]
     pub fn d_type(&self) -> FileType {
         self.arena.d_type(self.span)
@@ -90,22 +100,22 @@ impl<'a> ListedEntry<'a> {
         self.arena.ino(self.span)
     }
 
-    /// Same as [`Entry::stat`](crate::Entry::stat); `dir` is the directory that was read.
+    /// Same as [`Entry::stat`](crate::Entry::stat). `dir` is the directory that was read.
     pub fn stat(&self, dir: impl AsFd) -> Result<Stat, Error> {
         self.named(&dir).stat()
     }
 
-    /// Same as [`Entry::statx`](crate::Entry::statx); `dir` is the directory that was read.
+    /// Same as [`Entry::statx`](crate::Entry::statx). `dir` is the directory that was read.
     pub fn statx(&self, dir: impl AsFd, mask: StatxFlags) -> Result<Statx, Error> {
         self.named(&dir).statx(mask)
     }
 
-    /// Same as [`Entry::read_link`](crate::Entry::read_link); `dir` is the directory that was read.
+    /// Same as [`Entry::read_link`](crate::Entry::read_link). `dir` is the directory that was read.
     pub fn read_link(&self, dir: impl AsFd) -> Result<PathBuf, Error> {
         self.named(&dir).read_link()
     }
 
-    /// Same as [`Entry::open`](crate::Entry::open); `dir` is the directory that was read.
+    /// Same as [`Entry::open`](crate::Entry::open). `dir` is the directory that was read.
     pub fn open(&self, dir: impl AsFd, flags: OFlags) -> Result<OwnedFd, Error> {
         self.named(&dir).open(flags)
     }
@@ -135,7 +145,7 @@ impl fmt::Debug for ListedEntry<'_> {
     }
 }
 
-/// An iterator over the entries of a [`Listing`](crate::Listing), in its order.
+/// An iterator over the entries of a [`Listing`](crate::Listing), in the order of the listing.
 #[derive(Clone)]
 #[must_use = "iterators are lazy"]
 pub struct ListedEntries<'a> {

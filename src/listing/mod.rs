@@ -1,7 +1,8 @@
-//! `Listing`, `Order`: a whole directory, sorted, in memory that is reused from directory to directory.
+//! `Listing` reads a whole directory into memory that is reused, and sorts it. It does not know how the directory was found.
 //!
-//! `Listing::sort` makes an order of two halves. What an [`Order`] compares is here: the `/` that [`Order::Path`] puts behind a
-//! directory's name. How names are sorted is in `sort.rs`.
+//! A batch of records is read right behind the previous one, and the position of each name is noted in a [`Span`]. The records
+//! stay where the kernel wrote them; only the spans are sorted. `arena.rs` has the memory of the records, and `sort.rs` sorts names.
+//! What an [`Order`] adds to the names, the `/` at the end of a directory, is added here.
 
 mod arena;
 pub(crate) mod listed_entry;
@@ -23,10 +24,10 @@ use rustix::io::retry_on_intr;
 use span::Span;
 use std::{fmt, io, mem};
 
-/// A whole directory, sorted. Reuse it: its memory stays.
+/// A whole directory, sorted by name. Its memory is reused from directory to directory.
 ///
-/// [`ReadDir::read_into`](crate::ReadDir::read_into) and [`Dir::read_into`](crate::Dir::read_into) fill it, and so does
-/// [`read`](Self::read) from a descriptor of yours.
+/// [`ReadDir::read_into`](crate::ReadDir::read_into), [`Dir::read_into`](crate::Dir::read_into) and [`read`](Self::read) fill a
+/// listing.
 ///
 /// ```
 /// let mut listing = lendir::Listing::new();
@@ -40,31 +41,40 @@ use std::{fmt, io, mem};
 /// # Ok::<(), lendir::Error>(())
 /// ```
 ///
-/// Costs: an entry takes what it takes in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to
-/// 4 bytes, 48 with one of up to 12, 56 with one of up to 20. A directory that is no larger than one read before takes no
-/// allocation. The memory grows by doubling, from 37 KiB, and what grows is filled with zeros: a new listing for each directory
-/// costs more than one that is reused.
+/// # Performance
+///
+/// Reuse a listing: a directory that is no larger than one that was read before takes no allocation. A new listing for each
+/// directory allocates 54 KiB and fills them with zeros.
+///
+/// An entry takes the same memory as in a [`Buffer`](crate::Buffer), and 16 bytes more: 40 bytes with a name of up to 4 bytes, 48
+/// with a name of up to 12, 56 with a name of up to 20. The memory doubles when it grows.
+///
+/// The first batch of a directory has 32 KiB, and each further batch is twice as large, up to 1 MiB. So a FUSE server gets few
+/// requests: see [`Buffer::DEFAULT_CAPACITY`](crate::Buffer::DEFAULT_CAPACITY).
 #[derive(Default)]
 pub struct Listing {
     /// The records, as the kernel wrote them.
     arena: Arena,
-    /// Where each name is, in the order of the listing. Those beyond the extent are left over.
+    /// The position of each name in the arena, in the order of the listing. Spans beyond the extent are unused.
     spans: Vec<Span>,
-    /// Memory for the sort.
+    /// The memory in which the sort keeps its keys.
     keys: Vec<u64>,
     extent: Extent,
     order: Order,
+    /// Whether the directory was removed.
     removed: bool,
 }
 
-/// How many entries a listing has, and how many bytes of the arena their records take.
+/// The part of a listing's memory that is in use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extent {
+    /// The number of entries.
     pub(crate) entries: usize,
-    bytes: usize,
+    /// The offset in the arena at which their records end.
+    records_end: usize,
 }
 
-/// The entries of a [`Listing`], in as little memory as they take.
+/// A copy of the entries of a [`Listing`], without unused memory.
 pub(crate) struct Content {
     records: Box<[u8]>,
     spans: Box<[Span]>,
@@ -110,12 +120,12 @@ pub enum Order {
 }
 
 impl Listing {
-    /// An empty listing in [`Order::Bytes`], without memory yet.
+    /// Creates an empty listing that sorts by [`Order::Bytes`]. It allocates nothing before the first directory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty listing in the order given.
+    /// Creates an empty listing that sorts by `order`.
     pub fn with_order(order: Order) -> Self {
         Self { order, ..Self::default() }
     }
@@ -124,63 +134,68 @@ impl Listing {
         self.extent
     }
 
-    /// A directory whose records take more than so many bytes, or a little more, is out of memory.
+    /// Sets the number of bytes that records may take. Reading a larger directory fails for lack of memory.
     pub(crate) fn with_limit(mut self, bytes: usize) -> Self {
         self.arena.limit = Some(bytes);
         self
     }
 
-    /// A copy of the entries.
+    /// Returns a copy of the entries.
     pub(crate) fn content(&self) -> Content {
         Content {
-            records: self.arena.memory[..self.extent.bytes].into(),
+            records: self.arena.memory[..self.extent.records_end].into(),
             spans: self.spans().into(),
         }
     }
 
-    /// As [`read_behind`](Self::read_behind), of what another listing has read in the same order.
+    /// Copies entries that another listing has read in the same order behind the entries up to `above`.
     pub(crate) fn append(
         &mut self,
         above: Extent,
         Content { records, spans }: &Content,
     ) -> io::Result<()> {
         self.extent = above;
-        let end =
-            Extent { entries: above.entries + spans.len(), bytes: above.bytes + records.len() };
-        grow(&mut self.arena.memory, end.bytes)?;
+        let end = Extent {
+            entries: above.entries + spans.len(),
+            records_end: above.records_end + records.len(),
+        };
+        grow(&mut self.arena.memory, end.records_end)?;
         self.grow(end.entries)?;
-        self.arena.memory[above.bytes..end.bytes].copy_from_slice(records);
+        self.arena.memory[above.records_end..end.records_end].copy_from_slice(records);
         for (to, span) in self.spans[above.entries..].iter_mut().zip(spans) {
-            *to = span.moved(above.bytes);
+            *to = span.moved(above.records_end);
         }
         self.extent = end;
         Ok(())
     }
 
-    /// Replaces the content of the listing by the entries of `dir`, sorted: those from the position of the descriptor on, which
-    /// are all of them if it has just been opened. If it stands at the end, because it has been read, it is rewound, and all of
-    /// them come; if it cannot be rewound, none.
+    /// Replaces the contents of the listing by the entries of `dir`, sorted.
     ///
-    /// Entries with the same name, which a broken file system can give, all stay, in the order of the directory.
+    /// Reading begins at the position of the descriptor, which is the beginning if `dir` has just been opened. If the descriptor
+    /// stands at the end, it is rewound, and the whole directory is read. If it cannot be rewound, the listing is empty.
     ///
-    /// Costs: the system calls of [`Entries::next`](crate::Entries::next), and those of [`Order::Path`]. If the first batch is
-    /// empty, one `lseek`, and a `getdents64` more.
+    /// A broken file system can return several entries of the same name. They all stay, in the order of the directory.
     ///
     /// # Errors
     ///
-    /// After each of them the listing holds, sorted, what was read before it.
+    /// After an error, the listing holds the entries that were read before it, sorted.
     ///
-    /// - What [`Entries::next`](crate::Entries::next) can fail with.
-    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory).
-    /// - In [`Order::Path`] the first error of [`ListedEntry::file_type`], with the path of the directory, after everything has
-    ///   been read. An entry without an answer keeps `Unknown` as its [`d_type`](ListedEntry::d_type), and sorts as a file.
-    ///   One that [is gone](Error::is_gone) by then is no error.
+    /// - Same as [`Entries::next`](crate::Entries::next).
+    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory) if an allocation is refused.
+    /// - In [`Order::Path`], the first error of [`ListedEntry::file_type`], with the path of the directory, after the whole
+    ///   directory has been read. The entry keeps the [`d_type`](ListedEntry::d_type) `Unknown` and is sorted like a file. An entry
+    ///   that is [gone](Error::is_gone) is not an error.
+    ///
+    /// # Performance
+    ///
+    /// Reading makes the same system calls as [`Entries::next`](crate::Entries::next), and [`Order::Path`] adds its own. If the
+    /// first batch is empty, there is an additional `lseek` and `getdents64`.
     #[inline(always)]
     pub fn read(&mut self, dir: impl AsFd) -> Result<(), Error> {
         self.read_known(Directory { fd: dir.as_fd(), path: b"", depth: 0 }, EndMarker::NONE)
     }
 
-    /// As [`read`](Self::read), with what is known of the directory.
+    /// Reads in the same way as [`read`](Self::read), but knows the path and the end marker of the directory.
     #[inline(always)]
     pub(crate) fn read_known(
         &mut self,
@@ -196,7 +211,7 @@ impl Listing {
         read.map_err(|error| directory.error(error))
     }
 
-    /// Reads the entries of `dir` behind those of `above`, which stay as they are.
+    /// Reads the entries of `dir` behind the entries up to `above`, which stay unchanged.
     #[inline(always)]
     pub(crate) fn read_behind(
         &mut self,
@@ -204,21 +219,23 @@ impl Listing {
         dir: BorrowedFd<'_>,
         end_marker: EndMarker,
     ) -> io::Result<()> {
-        (self.extent, self.removed) = (above, false);
+        self.extent = above;
+        self.removed = false;
         // Keep the system call in the caller's frame: after a system call, returning from an outer frame mispredicts.
         let filled = self.fill(dir, end_marker);
-        let finished = self.finish(above.entries, dir); // after an error too: it sorts what came before
+        let finished = self.finish(above.entries, dir); // after an error, too: the entries before it are sorted
         filled.and(finished)
     }
 
     #[inline(always)]
     fn fill(&mut self, dir: BorrowedFd<'_>, end_marker: EndMarker) -> io::Result<()> {
-        let (mut phase, mut may_rewind) = (Phase::Reading, true);
-        let begin = self.extent.bytes;
+        let mut phase = Phase::Reading;
+        let mut may_rewind = true;
+        let records_start = self.extent.records_end;
         while phase == Phase::Reading {
-            let Extent { entries, bytes } = self.extent;
-            let room = self.arena.room(begin, bytes)?;
-            // There is a span for each name that may come, so the loop below need not make spans grow.
+            let Extent { entries, records_end } = self.extent;
+            let room = self.arena.make_room(records_start, records_end)?;
+            // One span for each name that fits into the batch, so that the loop below never allocates.
             if (self.capacity() - entries) * MIN_RECORD < MIN_ROOM.max(room / 4 * 3) {
                 self.grow(entries + room.div_ceil(MIN_RECORD))?;
             }
@@ -226,8 +243,8 @@ impl Listing {
             let Self { arena, spans, extent, .. } = self;
             let spans = &mut spans[entries..];
             let mut free = spans.iter_mut();
-            let start = arena.memory.as_ptr().addr();
-            let mut records = arena.records(bytes, room, dir, end_marker);
+            let memory_start = arena.memory.as_ptr().addr();
+            let mut records = arena.records(records_end, room, dir, end_marker);
             let read = loop {
                 if phase != Phase::Reading || records.is_used_up() {
                     break Ok(());
@@ -237,7 +254,7 @@ impl Listing {
                         let name = record.file_name().to_bytes();
                         let span =
                             free.next().expect("BUG: more names than the batch has room for");
-                        *span = Span::new(name.as_ptr().addr() - start, name.len());
+                        *span = Span::new(name.as_ptr().addr() - memory_start, name.len());
                     }
                     Ok(None) => {}
                     Err(errno) => break Err(errno),
@@ -248,21 +265,21 @@ impl Listing {
                 phase = Phase::Ended;
             }
             let end = records.end_address();
-            let unused = free.len();
-            let count = spans.len() - unused;
-            // A batch of nothing but dots, which a broken server can send without end, is overwritten.
+            let unused_count = free.len();
+            let count = spans.len() - unused_count;
+            // A batch without names is overwritten, because a broken server can send dots without end.
             if let Some(end) = end.filter(|_| count > 0) {
-                let end = end.wrapping_sub(start);
-                // All of the above takes for granted that rustix lends names where the kernel wrote them.
+                let end = end.wrapping_sub(memory_start);
+                // The spans are right only if rustix yields names where the kernel wrote them.
                 assert!(
-                    end.wrapping_sub(bytes) <= room,
+                    end.wrapping_sub(records_end) <= room,
                     "BUG: names are not in the memory of the listing"
                 );
-                *extent = Extent { entries: entries + count, bytes: end };
+                *extent = Extent { entries: entries + count, records_end: end };
             }
             read?;
-            // It stood at the end, or is empty and has no dots. Rewound once: then it has nothing the second time either. If it
-            // cannot be rewound, it is empty.
+            // Either the descriptor stood at the end, or the directory has neither entries nor dots. Rewind only once, because in
+            // the second case the next batch is empty, too.
             if mem::take(&mut may_rewind)
                 && phase == Phase::Empty
                 && retry_on_intr(|| seek(dir, SeekFrom::Start(0))).is_ok()
@@ -276,7 +293,7 @@ impl Listing {
 
     #[inline]
     fn capacity(&self) -> usize {
-        // One of them is longer if memory for the other was refused.
+        // If memory for one of them was refused, the other one may be longer.
         self.spans.len().min(self.keys.len())
     }
 
@@ -286,7 +303,7 @@ impl Listing {
         grow(&mut self.spans, capacity)
     }
 
-    /// The entries from `first` on have been read.
+    /// Sorts the entries from index `first` on, after they have been read.
     #[inline(never)]
     fn finish(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let queried = if self.order == Order::Path { self.query_types(first, dir) } else { Ok(()) };
@@ -294,7 +311,7 @@ impl Listing {
         queried
     }
 
-    /// Queries each type that the records do not have. Returns the first error, after it has queried all.
+    /// Queries each type that the records do not tell. Returns the first error after all types have been queried.
     #[inline(never)]
     fn query_types(&mut self, first: usize, dir: BorrowedFd<'_>) -> io::Result<()> {
         let mut result = Ok(());
@@ -319,39 +336,38 @@ impl Listing {
         }
     }
 
-    /// The order that it sorts in.
+    /// Returns the order in which the listing sorts.
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// Whether the directory was removed before or while it was read: see [`Entries::is_removed`](crate::Entries::is_removed).
+    /// Returns `true` if the directory was removed before or while it was read: see
+    /// [`Entries::is_removed`](crate::Entries::is_removed).
     pub fn is_removed(&self) -> bool {
         self.removed
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.extent.entries
     }
 
-    /// Whether there is no entry.
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The entry at `index` in the order of the listing, if there are that many.
+    /// Returns the entry at `index` in the order of the listing, or `None` if there are fewer entries.
     #[inline]
     pub fn get(&self, index: usize) -> Option<ListedEntry<'_>> {
         self.spans().get(index).map(|&span| ListedEntry { span, arena: &self.arena })
     }
 
-    /// The entry of this name. Of several entries of this name,
-    /// the first in the order of the listing.
+    /// Returns the entry of this name, or `None` if there is none. If several entries have this name, the first one in the order of
+    /// the listing is returned.
     ///
-    /// Costs: log2(n) comparisons of names, twice that in [`Order::Path`], n in [`Order::Unsorted`].
-    ///
-    /// To compare two listings in [`Order::Bytes`], one loop through both is some 50 times as fast as a lookup of each name. Each
-    /// turn goes on where the lesser name is next:
+    /// To compare two listings in [`Order::Bytes`], loop over both at once. That is about 50 times as fast as looking up each name.
+    /// Each turn takes the lesser of the next two names:
     ///
     /// ```
     /// # let made = tempfile::tempdir()?;
@@ -372,14 +388,19 @@ impl Listing {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     ///
-    /// With itertools it is `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
+    /// With itertools, write `old.iter().merge_join_by(&new, |old, new| old.name().cmp(new.name()))`.
+    ///
+    /// # Performance
+    ///
+    /// The number of comparisons grows with the logarithm of the number of entries. In [`Order::Path`] a lookup takes twice as many
+    /// comparisons, and in [`Order::Unsorted`] it compares each entry.
     #[doc(alias("exists", "contains"))]
     pub fn by_name(&self, name: impl Name) -> Option<ListedEntry<'_>> {
         let name = name.bytes();
         match self.order {
             Order::Bytes => self.find_after(name, |span| span.name(&self.arena.memory) < name),
             Order::Path => {
-                // The name stands at one span as a file, and at another as a directory.
+                // The name sorts differently as a file and as a directory.
                 let path = |name, is_dir: bool| <[u8]>::iter(name).chain(is_dir.then_some(&b'/'));
                 let path_of = |span: &Span| {
                     path(span.name(&self.arena.memory), self.arena.d_type(*span).is_dir())
@@ -392,20 +413,21 @@ impl Listing {
         }
     }
 
-    /// The first entry that is not `before`, if it has this name.
+    /// Returns the first entry for which `before` is `false`, if that entry has this name.
     fn find_after(&self, name: &[u8], before: impl Fn(&Span) -> bool) -> Option<ListedEntry<'_>> {
         self.get(self.spans().partition_point(before)).filter(|entry| entry.name() == name)
     }
 
-    /// The entries in the order of the listing.
+    /// Returns an iterator over the entries, in the order of the listing.
     #[inline]
     pub fn iter(&self) -> ListedEntries<'_> {
         ListedEntries { spans: self.spans().iter(), arena: &self.arena }
     }
 
-    /// Forgets the entries and keeps the memory.
+    /// Removes all entries and keeps the memory.
     pub fn clear(&mut self) {
-        (self.extent, self.removed) = (Extent::default(), false);
+        self.extent = Extent::default();
+        self.removed = false;
     }
 
     #[inline]
@@ -452,14 +474,18 @@ impl fmt::Debug for Listing {
 }
 
 impl ReadDir {
-    /// Reads the whole directory into `listing`, sorted, whatever was lent or sought before; then [`next`](Self::next) is at the end.
-    ///
-    /// Costs: as [`Listing::read`], and one `lseek` if something was read or sought, or the descriptor came from outside.
+    /// Reads the whole directory into `listing`, sorted. It does not matter which entries were yielded before.
+    /// Afterwards [`next`](Self::next) is at the end.
     ///
     /// # Errors
     ///
-    /// What [`Listing::read`] can fail with, with the path of the directory. And `ESPIPE` from that `lseek`, where the file
-    /// system cannot seek: then the listing is empty.
+    /// - Same as [`Listing::read`], with the path of the directory.
+    /// - `ESPIPE` if the file system cannot seek. Then the listing is empty.
+    ///
+    /// # Performance
+    ///
+    /// Same as [`Listing::read`]. There is an additional `lseek` if the descriptor does not come from
+    /// [`read_dir`](crate::read_dir()), or if entries were read before.
     #[inline(always)]
     pub fn read_into(&mut self, listing: &mut Listing) -> Result<(), Error> {
         listing.clear();

@@ -1,4 +1,4 @@
-//! The sort of names. What else [`Order::Path`](crate::Order::Path) compares is in `sort_by_path` of `listing.rs`.
+//! Sorts names. What else [`Order::Path`](crate::Order::Path) compares is in `sort_by_path` of `mod.rs`.
 //!
 //! It sorts by keys: the next 8 bytes of each name as a big-endian integer, with zeros after the name's end. Names with equal keys
 //! are sorted by the bytes after these, at most [`FEW`] of them by comparing.

@@ -1,6 +1,7 @@
-//! `Span`: where a name is, in 8 bytes, and the key that it sorts by.
+//! `Span`: the position of a name, in 8 bytes, and the key that the name is sorted by. It does not know what the bytes between
+//! the names are. It imports nothing, because the fuzz test compiles this file and `sort.rs` alone.
 
-/// The span of a name in a slice of all names. At least 8 bytes stand before each name in the slice.
+/// The position of a name in a slice of all names. At least 8 bytes precede each name in the slice.
 ///
 /// ```text
 ///  63                17   16   15            0
@@ -9,26 +10,26 @@
 /// +--------------------+------+---------------+
 /// ```
 ///
-/// The start is at the top, so spans compare as their names were stored.
+/// The start is in the highest bits, so spans compare in the order in which their names were stored.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Span(pub(crate) u64);
 
 #[allow(clippy::cast_possible_truncation, reason = "`new` put in no more bits than come out")]
 impl Span {
     const LEN_MASK: u64 = 0xffff;
-    /// Set by the sort: the key of this name equals the key of the name before it.
+    /// The bit that the sort sets if the key of this name equals the key of the previous name.
     const TIED: u64 = 1 << 16;
     const START_SHIFT: u32 = 17;
     pub(crate) const MAX_START: u64 = u64::MAX >> Self::START_SHIFT;
 
-    /// The excess bits of a part are cut off, so they never spoil another part.
+    /// Creates a span. Excess bits of one part are cut off, so they never change the other part.
     pub(crate) fn new(start: usize, len: usize) -> Self {
         let (start, len) = (start as u64, len as u64);
         debug_assert!(start <= Self::MAX_START && len <= Self::LEN_MASK);
         Self(start << Self::START_SHIFT | len & Self::LEN_MASK)
     }
 
-    /// The same span, this many bytes further on.
+    /// Returns the span of the same name in a slice where it begins this many bytes later.
     pub(crate) fn moved(self, bytes: usize) -> Self {
         Self(self.0 + ((bytes as u64) << Self::START_SHIFT))
     }
@@ -52,7 +53,7 @@ impl Span {
         &names[self.start()..self.end()]
     }
 
-    /// The 8 bytes of the name from `depth` on, as a big-endian integer, with zeros for bytes after its end.
+    /// Returns the 8 bytes of the name from `depth` on, as a big-endian integer. Bytes after the end of the name are zero.
     #[inline]
     pub(crate) fn key(self, depth: usize, names: &[u8]) -> u64 {
         #[cfg(test)]

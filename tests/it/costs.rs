@@ -165,6 +165,8 @@ fn listing_memory_is_bounded_and_reused() {
     };
     // Just over half of what the listing's memory grows to, most of which is then unused.
     let (small, large) = (directory(300), directory(40_000));
+    let fresh = allocated(|| Listing::new().read(lendir::open(small.path()).unwrap()).unwrap());
+    assert!(fresh.times == 3 && fresh.bytes <= 54 * 1024, "{fresh:?}");
     for order in ORDERS {
         let mut listing = Listing::with_order(order);
         let mut read = |path: &Path| {
