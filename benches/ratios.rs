@@ -99,6 +99,7 @@ fn sorted(bench: &mut Bench, arguments: &Arguments) -> Table {
     let all: Vec<_> = all.into_iter().map(Fixture::Made).collect();
     table("Sorted", &all, bench, arguments, Fixture::make_many, |dir| {
         let mut contenders = readers::sorted(dir);
+        contenders.extend(readers::resorted(dir));
         contenders
             .extend(arguments.is_long().then(|| readers::not_sorted(dir)).into_iter().flatten());
         contenders

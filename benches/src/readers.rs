@@ -6,6 +6,7 @@ use lendir::{Buffer, Entries, ListedEntry, Listing, Order};
 use rustix::fs::{CWD, Dir, Mode, OFlags, RawDir, SeekFrom, seek};
 use std::collections::BTreeSet;
 use std::ffi::CStr;
+use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
@@ -168,6 +169,72 @@ impl Reader for Listed<'_> {
             take(entry.name());
         }
     }
+}
+
+/// Sorts the names of a listing in the usual way, to show what the sort of `Listing` saves.
+struct Resorted<'a, K> {
+    dir: &'a Directory,
+    listing: Listing,
+    /// The memory of the names. It is empty between two readings.
+    names: Vec<(K, &'static [u8])>,
+    collect: Collect<K>,
+}
+
+/// Puts the names of a listing into a vector, each behind the key that it is sorted by.
+type Collect<K> = for<'l> fn(&'l Listing, &mut Vec<(K, &'l [u8])>);
+
+impl<K: Ord> Reader for Resorted<'_, K> {
+    #[inline]
+    fn read(&mut self, mut take: impl FnMut(&[u8])) {
+        let dir = lendir::openat(CWD, self.dir.turn()).expect("cannot open the directory");
+        self.listing.read(&dir).expect("cannot read the directory");
+        let mut names: Vec<(K, &[u8])> = mem::take(&mut self.names);
+        (self.collect)(&self.listing, &mut names);
+        names.sort_unstable();
+        for (_, name) in &names {
+            take(name);
+        }
+        names.clear();
+        // `collect` reuses the memory, and no name outlives the listing.
+        self.names = names.into_iter().map(|_| unreachable!("it is empty")).collect();
+    }
+}
+
+/// The same listing as `lendir`, sorted by `slice::sort_unstable`: the names, and each name behind a key of its next 8 bytes.
+pub fn resorted(dir: &Directory) -> [Contender<'_>; 2] {
+    fn resorted<'a, K: Ord + 'static>(
+        name: &'static str,
+        dir: &'a Directory,
+        collect: Collect<K>,
+    ) -> Contender<'a> {
+        let listing = Listing::with_order(Order::Unsorted);
+        let reader = Resorted { dir, listing, names: Vec::new(), collect };
+        Contender::reading(name, dir.oracle(Answer::Sorted), reader)
+    }
+    [
+        resorted("lendir, sort_unstable of names", dir, |listing, names| {
+            names.extend(listing.iter().map(|entry| ((), entry.name())));
+        }),
+        resorted("lendir, sort_unstable of keys", dir, |listing, names| {
+            let shared = common_prefix(listing);
+            let key = |name: &[u8]| {
+                let mut key = [0; 8];
+                let rest = &name[shared..name.len().min(shared + 8)];
+                key[..rest.len()].copy_from_slice(rest);
+                u64::from_be_bytes(key)
+            };
+            names.extend(listing.iter().map(|entry| (key(entry.name()), entry.name())));
+        }),
+    ]
+}
+
+/// The length of the prefix that all names share.
+fn common_prefix(listing: &Listing) -> usize {
+    let mut names = listing.iter().map(|entry| entry.name());
+    let Some(first) = names.next() else { return 0 };
+    names.fold(first.len(), |shared, name| {
+        first[..shared].iter().zip(name).take_while(|(a, b)| a == b).count()
+    })
 }
 
 /// `lseek` to the beginning, and `getdents64` until it returns 0.
