@@ -22,7 +22,7 @@ const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
 const AT_MOST: f64 = 1.06;
 /// The same for a walk, as a multiple of a walk by hand with 32 entries a directory. `WalkDirs` also keeps a path and a way back up.
 const WALK_AT_MOST: f64 = 1.30;
-/// The same for a `Walk`, which puts each directory into a listing first: some 215 for an entry, 50 by hand, and 80000 for its
+/// The same for a `Walk`, which puts each directory into a listing first: about 215 for an entry, 50 by hand, and 97000 for its
 /// memory.
 const WALK_ENTRIES_AT_MOST: f64 = 4.6;
 /// The functions of `lendir` on the way to a system call.
