@@ -8,6 +8,7 @@
 use lendir::rustix::fs::{CWD, Mode, openat};
 use lendir::{Error, FileType, OFlags, WalkDirs, Worker};
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -163,7 +164,7 @@ impl Grep {
         Ok(lines)
     }
 
-    fn complain(&self, error: Error) {
+    fn complain(&self, error: impl Display) {
         self.failed.store(true, Relaxed);
         let _ = writeln!(io::stderr(), "grep: {error}");
     }
