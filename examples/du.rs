@@ -74,7 +74,7 @@ fn du(mut args: impl Iterator<Item = OsString>) -> io::Result<bool> {
                         }
                         match entry.statx(StatxFlags::BASIC_STATS) {
                             Ok(stat) if stat.stx_nlink == 1 || du.is_new(&stat) => {
-                                blocks += stat.stx_blocks
+                                blocks += stat.stx_blocks;
                             }
                             Ok(_) => {}
                             Err(error) => du.complain(&error),
@@ -122,6 +122,7 @@ impl Du {
         }
     }
 
+    #[allow(clippy::unnecessary_debug_formatting, reason = "it escapes")]
     fn print(&self, blocks: u64, path: &Path) -> io::Result<()> {
         let mut out = self.out.lock().unwrap();
         write!(out, "{}\t", blocks.div_ceil(2))?;

@@ -90,7 +90,7 @@ impl Find {
     fn error(&self, lines: &mut Vec<u8>, error: &Error) {
         match (error.depth() == 0).then(|| error.path().symlink_metadata()) {
             Some(Ok(found)) if !found.is_dir() => {
-                self.line(lines, [error.path().as_os_str().as_bytes(), b"", b""])
+                self.line(lines, [error.path().as_os_str().as_bytes(), b"", b""]);
             }
             _ => self.complain(error),
         }

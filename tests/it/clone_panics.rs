@@ -155,7 +155,11 @@ fn second_visits_come_once_if_a_destructor_panics() {
             .unwrap();
         match catch_unwind(AssertUnwindSafe(|| walk.run_parallel(4, |worker| rest(worker)))) {
             Ok(parts) => {
-                assert_eq!(sorted(parts.into_iter().flatten().collect()), expected, "{drops} drops")
+                assert_eq!(
+                    sorted(parts.into_iter().flatten().collect()),
+                    expected,
+                    "{drops} drops"
+                );
             }
             Err(panic) => assert!(is_blown(&*panic)),
         }

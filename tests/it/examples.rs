@@ -189,7 +189,7 @@ fn grep_prints_lines_that_contain_the_text() {
         fs::write(at.join("a/b/binary"), "one\0two\n").unwrap();
         // One directory, which one thread walks and several search.
         (0..200).for_each(|number| {
-            fs::write(at.join("a/b").join(number.to_string()), format!("{number}\n")).unwrap()
+            fs::write(at.join("a/b").join(number.to_string()), format!("{number}\n")).unwrap();
         });
         symlink("a/text", at.join("link")).unwrap();
         symlink("../text", at.join("a/b/link")).unwrap();

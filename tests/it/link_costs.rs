@@ -53,7 +53,7 @@ const SHAPES: &[Shape] = &[
     Shape {
         what: "links at each level, one of them to the other",
         make: |at, size| {
-            linked_chain(&at.join("root"), size, [&at.join("empty"), Path::new("before")])
+            linked_chain(&at.join("root"), size, [&at.join("empty"), Path::new("before")]);
         },
         comes_to: |size| (3 * (size + 1), 0),
     },

@@ -490,7 +490,7 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         match case.threads {
             0 => thread(0).walk(&mut walk),
             threads => {
-                drop(walk.run_parallel(threads, |worker| thread(worker.index()).walk(worker)))
+                drop(walk.run_parallel(threads, |worker| thread(worker.index()).walk(worker)));
             }
         }
     }));

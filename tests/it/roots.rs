@@ -34,7 +34,7 @@ fn roots(place: &Tree, way: Way) -> (Vec<PathBuf>, Vec<Visit>) {
         match errno {
             None => expected.extend(by_std(&root, way.second_visits, |_| Plan::ALL)),
             Some(errno) => {
-                expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) })
+                expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) });
             }
         }
         roots.push(root);

@@ -119,7 +119,7 @@ pub fn most_open(test: &str, work: impl FnOnce()) -> Option<Vec<usize>> {
             match name_of(call) {
                 // `malloc` opens a file in /proc.
                 "openat" | "openat2" if call.contains("O_DIRECTORY") => {
-                    open.extend(answer.parse::<u32>().ok())
+                    open.extend(answer.parse::<u32>().ok());
                 }
                 "fcntl" if call.contains("F_DUPFD") => open.extend(answer.parse::<u32>().ok()),
                 "close" => {

@@ -171,7 +171,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
             walked(&mut walk, |at| {
                 match change {
                     1 if at.ends_with("m/z") => {
-                        move_aside(at.parent().unwrap(), aside.path()).unwrap()
+                        move_aside(at.parent().unwrap(), aside.path()).unwrap();
                     }
                     // The rest of the level right below the root is lost.
                     2 if at == path(2 * COMB_DEPTH) => {

@@ -180,7 +180,7 @@ fn rest_of_the_deepest_directories_is_not_read() {
         let tree = Tree::of(&["a/below/", "b/below/"]);
         let _counted = Counted::begin();
         walk_all(WalkDirs::options().max_depth(2).open(tree.path()).unwrap(), |dir| {
-            assert!(dir.next().is_ok())
+            assert!(dir.next().is_ok());
         });
     });
 }

@@ -109,7 +109,7 @@ fn failed_getdents64_comes_once_after_what_came_before() {
             match expected.end {
                 End::Error(_) => assert_eq!(errno(&count.unwrap_err()), fault.errno, "{fault}"),
                 End::Complete | End::Removed => {
-                    assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}")
+                    assert_eq!(count.unwrap(), expected.found.len() as u64, "{fault}");
                 }
             }
         }

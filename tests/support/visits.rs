@@ -217,7 +217,7 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
                 break;
             }
             Err(answer) => {
-                assert!(error.replace(answer).is_none(), "{} has two errors", path.display())
+                assert!(error.replace(answer).is_none(), "{} has two errors", path.display());
             }
             Ok(Some(entry)) => {
                 let lent = entry;

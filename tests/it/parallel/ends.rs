@@ -102,7 +102,7 @@ fn stop_ends_the_walk_for_all_threads() {
             for stop_at in [0, 1, ALL_HAVE_WORK] {
                 for returns in [false, true] {
                     let delay = |visit, begun: &_| {
-                        slow_down(visit, begun, &(stop_at..stop_at + 1), threads)
+                        slow_down(visit, begun, &(stop_at..stop_at + 1), threads);
                     };
                     let [begun, visits] =
                         endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);

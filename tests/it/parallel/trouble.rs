@@ -313,7 +313,7 @@ fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again
     let happen = || {
         let (tree, aside) = (Tree::of(&["L/M/x/", "L/M/y/", "L/M/z/"]), Tree::of(&[]));
         let away = |from: &str, name: &str| {
-            fs::rename(tree.path().join(from), aside.path().join(name)).unwrap()
+            fs::rename(tree.path().join(from), aside.path().join(name)).unwrap();
         };
         let relative = |path: &Path| path.strip_prefix(tree.path()).unwrap().to_owned();
         let mut walk =

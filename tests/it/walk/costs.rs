@@ -81,7 +81,7 @@ fn level_that_stays_without_entries_takes_no_memory_for_those_it_had() {
             let tree = Tree::new(|at| {
                 tree::nest_with(at, LEVELS, |dir, _| {
                     let make = |name: String| {
-                        mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap()
+                        mknodat(dir, name, FileType::RegularFile, Mode::RUSR, 0).unwrap();
                     };
                     (0..FILES).for_each(|number| make(format!("{number:03}")));
                     mkdirat(dir, "m", Mode::RWXU).unwrap();

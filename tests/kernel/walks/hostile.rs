@@ -95,6 +95,7 @@ fn scenario(
     Scenario { what: what.into(), tree, told: told.with_errors(errors).sorted() }
 }
 
+#[allow(clippy::too_many_lines, reason = "a list")]
 fn scenarios() -> Vec<Scenario> {
     let mut table = vec![
         scenario(

@@ -192,7 +192,7 @@ fn changes() -> [Change; 7] {
         }),
         // On one mount, the walk is past it by then.
         change("what is mounted on a closed level is unmounted", |tree, _| {
-            detach(&tree.join(level(CLOSED)))
+            detach(&tree.join(level(CLOSED)));
         })
         .after(mount_comb)
         .hides(level(CLOSED)),

@@ -111,7 +111,7 @@ fn where_twins_occur(test: impl FnOnce(&Path) -> usize + Send) -> Result<usize, 
     let test = |mounted: &Mounted| {
         let is_perfect = |number| {
             let place = Place::new(&mounted.at.join(format!("control {number}")), |beside| {
-                make(beside, &["d/"])
+                make(beside, &["d/"]);
             });
             place.make() == place.replace()
         };
