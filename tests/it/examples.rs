@@ -1,13 +1,13 @@
 //! The examples, as programs. `rm` has a module of its own.
 
 use crate::fixture::{example, mixed, run, run_into, run_on_terminal, run_unprivileged};
-use crate::machine::{skip, watchdog};
+use crate::machine::{can_trace, skip, watchdog};
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::support::tree::{Tree, make};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -49,15 +49,19 @@ fn check(name: &str, dir: &Path, args: &[&str], lines: &[impl AsRef<str>], error
 #[test]
 fn wrong_usage_is_named() {
     for (name, args, complaint) in [
-        ("du", &[".", "-x"][..], "usage: du [-s] [-j N] [PATH]..."),
+        ("compare", &["."][..], "usage: compare LEFT RIGHT"),
+        ("copy", &["."], "usage: copy FROM TO"),
+        ("du", &[".", "-x"], "usage: du [-s] [-j N] [PATH]..."),
         ("find", &["-j", "x", "."], "-j needs a number"),
         ("grep", &[], "usage: grep TEXT [PATH]..."),
+        ("manifest", &["-j", "x", "."], "-j needs a number"),
         ("rm", &["-r", "missing", "-f"], "usage: rm [-r] PATH..."),
         ("watch", &["1e300"], "usage: watch [SECONDS]"),
     ] {
         let output = run(example(name).args(args));
+        let status = if name == "compare" { 2 } else { 1 };
         assert!(
-            output.status.code() == Some(1) && output.stdout.is_empty(),
+            output.status.code() == Some(status) && output.stdout.is_empty(),
             "{args:?}: {output:?}"
         );
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{name}: {complaint}\n"));
@@ -283,4 +287,188 @@ fn watch_reports_a_process_that_appears_and_vanishes() {
     let vanished = format!("- {}", appeared.split(' ').nth(1).unwrap());
     assert!(lines.any(|line| line == vanished));
     assert!(shell.0.wait().unwrap().success());
+}
+
+/// Runs `name` as a user without privileges, and returns its exit status and the lines of both outputs.
+fn outputs(name: &str, dir: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = run_unprivileged(example(name).current_dir(dir).args(args));
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn copy_keeps_contents_modes_links_and_holes() {
+    const DATA: u64 = 1 << 20;
+    let mode = |path: &Path| path.symlink_metadata().unwrap().mode();
+    let tree = Tree::on_disk(|at| {
+        let deep = format!("from/{}", "d/".repeat(100));
+        make(at, &[&*deep, "from/ro/file", "from/z", "from/gone/"]);
+        fs::write(at.join(deep).join("file"), "text").unwrap();
+        fs::write(at.join("from/ro/file"), "in a directory without w").unwrap();
+        symlink("nowhere", at.join("from/link")).unwrap();
+        mkfifoat(CWD, at.join("from/fifo"), Mode::RUSR).unwrap();
+        let mut sparse = File::create(at.join("from/sparse")).unwrap();
+        sparse.seek(SeekFrom::Start(DATA)).unwrap();
+        sparse.write_all(b"data").unwrap();
+        sparse.set_len(2 * DATA).unwrap();
+        for (path, mode) in [("ro", 0o555), ("z", 0o640), ("", 0o711)] {
+            fs::set_permissions(at.join("from").join(path), Permissions::from_mode(mode)).unwrap();
+        }
+    });
+    let [from, to] = ["from", "from/to"].map(|name| tree.path().join(name));
+    let fifo = "copy: from/fifo: unsupported\n";
+    assert_eq!(
+        outputs("copy", tree.path(), &["from", "from/to"]),
+        (Some(1), String::new(), fifo.into())
+    );
+    let copied: Vec<_> = lendir::walk(&to).unwrap().paths().map(Result::unwrap).collect();
+    assert_eq!(copied.len(), 100 + 7, "{copied:?}");
+    for copy in copied.iter().chain([&to]) {
+        let original = from.join(copy.strip_prefix(&to).unwrap());
+        assert_eq!(mode(copy), mode(&original), "{copy:?}");
+        let both = [copy, &original].map(|path| (fs::read(path).ok(), fs::read_link(path).ok()));
+        assert!(both[0] == both[1], "{copy:?}");
+    }
+    let blocks = ["from", "from/to"]
+        .map(|at| tree.path().join(at).join("sparse").metadata().unwrap().blocks());
+    assert!(blocks[1] <= blocks[0], "{blocks:?} blocks");
+    for made in [&from, &to] {
+        fs::set_permissions(made.join("ro"), Permissions::from_mode(0o755)).unwrap();
+    }
+    let exists = "copy: File exists (os error 17)\n";
+    for to in ["from", "from/z", "/", ".", "from/.."] {
+        assert_eq!(
+            outputs("copy", tree.path(), &["from", to]),
+            (Some(1), String::new(), exists.into()),
+            "{to}"
+        );
+    }
+}
+
+/// Where the original of a directory cannot be opened, the copy keeps the mode that it was made with.
+#[test]
+fn copy_gives_no_directory_the_mode_above() {
+    const TEST: &str = "copy_gives_no_directory_the_mode_above";
+    if !can_trace(TEST) {
+        return;
+    }
+    // The walk tries both calls. Two more directories are opened before it: the roots.
+    for (openat2, openat) in (1..5).flat_map(|openat2| (1..16).map(move |openat| (openat2, openat)))
+    {
+        let tree = Tree::of(&["from/a/private/file"]);
+        let from = tree.path().join("from");
+        for (path, mode) in [("a/private", 0o700), ("a", 0o755), ("", 0o755)] {
+            fs::set_permissions(from.join(path), Permissions::from_mode(mode)).unwrap();
+        }
+        let inject = |call, number| format!("inject={call}:error=EIO:when={number}");
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "-o", "/dev/null", "-e", "trace=openat,openat2"]);
+        strace.args(["-e", &inject("openat2", openat2), "-e", &inject("openat", openat)]);
+        strace.arg(example("copy").get_program()).args(["from", "to"]);
+        run(strace.current_dir(tree.path()).env_remove("LD_LIBRARY_PATH"));
+        for path in ["a", "a/private"] {
+            let at = tree.path();
+            let mode = |tree: &str| {
+                let found = at.join(tree).join(path).metadata();
+                found.map_or(0o700, |found| found.mode() & 0o777) // or it was not made
+            };
+            let copy = mode("to");
+            assert!(copy == mode("from") || copy == 0o700, "{path}: {copy:o}, {openat2}, {openat}");
+        }
+    }
+}
+
+#[test]
+fn compare_merges_two_trees_in_order() {
+    let tree = Tree::new(|at| {
+        make(
+            at,
+            &[
+                "l/b/same/",
+                "l/a/only/",
+                "r/b/same/",
+                "r/z/only/",
+                "l/c/",
+                "r/d/deep/",
+                "l/e/x",
+                "r/e.x",
+            ],
+        );
+        for (path, text) in [("b/same/file", "1"), ("b/y", "2"), ("b/long", "34")] {
+            fs::write(at.join("l").join(path), text).unwrap();
+        }
+        for (path, text) in
+            [("b/same/file", "1"), ("b/y", "1"), ("b/long", "3"), ("c", ""), ("e", "")]
+        {
+            fs::write(at.join("r").join(path), text).unwrap();
+        }
+        fs::write(at.join("l/d"), "").unwrap();
+        symlink("1", at.join("l/link")).unwrap();
+        symlink("2", at.join("r/link")).unwrap();
+    });
+    let lines = "only left: a\ndifferent: b/long\ndifferent: b/y\ndifferent: c\ndifferent: d\ndifferent: e\n\
+                 only right: e.x\ndifferent: link\nonly right: z\n";
+    assert_eq!(
+        outputs("compare", tree.path(), &["l", "r"]),
+        (Some(1), lines.into(), String::new())
+    );
+    assert_eq!(
+        outputs("compare", tree.path(), &["l", "l"]),
+        (Some(0), String::new(), String::new())
+    );
+    let missing = "compare: r/no: No such file or directory (os error 2)\n";
+    assert_eq!(
+        outputs("compare", tree.path(), &["l", "r/no"]),
+        (Some(2), String::new(), missing.into())
+    );
+}
+
+/// What could not be compared is an error and no difference, in either tree, as is everything below it.
+#[test]
+fn compare_calls_nothing_different_that_it_cannot_read() {
+    for (locked, mode) in [("l/b", 0), ("r/b", 0), ("l/b", 0o400), ("r/b/file", 0)] {
+        let tree = Tree::of(&["l/b/c/d", "l/b/file", "l/z", "r/b/c/e", "r/b/file", "r/y"]);
+        let allow = |mode| {
+            fs::set_permissions(tree.path().join(locked), Permissions::from_mode(mode)).unwrap()
+        };
+        allow(mode);
+        let (status, lines, errors) = outputs("compare", tree.path(), &["l", "r"]);
+        allow(0o700);
+        let below = if locked == "r/b/file" { "only left: b/c/d\nonly right: b/c/e\n" } else { "" };
+        assert_eq!(
+            (status, lines),
+            (Some(2), format!("{below}only right: y\nonly left: z\n")),
+            "{locked} {mode:o}"
+        );
+        assert!(
+            errors.lines().all(|line| line.starts_with("compare: ") && line.contains(locked)),
+            "{errors}"
+        );
+    }
+}
+
+#[test]
+fn manifest_is_in_order_for_any_number_of_threads() {
+    let tree = Tree::new(|at| {
+        make(at, &["a/", "b.c", "b/c/", "empty/"]);
+        symlink("a", at.join("link")).unwrap();
+        for number in 0..300 {
+            fs::write(at.join(format!("a/{number}")), "x".repeat(number * 20)).unwrap();
+        }
+        fs::write(at.join("b/c/large"), vec![7; 1 << 20]).unwrap();
+        fs::write(at.join("hello"), "hello").unwrap();
+    });
+    let (status, expected, errors) = outputs("manifest", tree.path(), &["."]);
+    assert_eq!((status, &*errors), (Some(0), ""));
+    let paths: Vec<_> = expected.lines().map(|line| line.split_once("  ").unwrap().1).collect();
+    assert!(paths.is_sorted() && paths.len() == 303, "{paths:?}");
+    assert!(
+        expected.contains("a430d84680aabd0b  ./hello\n")
+            && expected.contains("cbf29ce484222325  ./b.c\n"),
+        "{expected}"
+    );
+    for threads in ["1", "2", "7"] {
+        let lines = outputs("manifest", tree.path(), &["-j", threads, "."]).1;
+        assert!(lines == expected, "{threads} threads");
+    }
 }

@@ -1,0 +1,150 @@
+//! `copy FROM TO` copies the directory FROM to the new directory TO: files with their holes, symbolic links and modes. It shows
+//! two walks in step, and second visits.
+//!
+//! Each step is relative to an open directory: if another process swaps directories for links meanwhile, nothing is written
+//! outside of TO. TO may be inside of FROM: it is not copied into itself. A file with several links becomes several files. FIFOs,
+//! sockets and devices are errors. Modes are copied without set-user-ID bits, because another user may own the copy.
+
+use lendir::rustix::fs::{self, CWD, Mode, SeekFrom, Stat, fstat, openat, seek};
+use lendir::rustix::io::Errno;
+use lendir::{Dir, Error, FileType, ListedEntry, Listing, OFlags, WalkDirs};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    let mut status = ExitCode::SUCCESS;
+    let report = |error: Error| {
+        let _ = writeln!(io::stderr(), "copy: {error}");
+        status = ExitCode::FAILURE;
+    };
+    let ended = match &args[..] {
+        [from, to] => copy_tree(from.as_ref(), to.as_ref(), report),
+        _ => Err(io::Error::other("usage: copy FROM TO")),
+    };
+    if let Err(error) = ended {
+        let _ = writeln!(io::stderr(), "copy: {error}");
+        status = ExitCode::FAILURE;
+    }
+    status
+}
+
+/// Two walks stay in step: at each first visit of a directory in the copy, the other walk opens its original.
+fn copy_tree(from: &Path, to: &Path, mut report: impl FnMut(Error)) -> io::Result<()> {
+    // Until its second visit, a directory of the copy has the mode that it is made with.
+    let options = WalkDirs::options().with_state(Mode::RWXU);
+    let mut walk_of_original = options.clone().open(from)?;
+    let root = make_root(to)?;
+    let of_copy = fstat(&root).map(|stat| (stat.st_dev, stat.st_ino))?;
+    let mut walk_of_copy = options.second_visits(true).from_fd(root, to);
+    let mut listing = Listing::new();
+    loop {
+        let mut copy = walk_of_copy.next();
+        if let Ok(Some(dir)) = &mut copy {
+            if dir.is_second_visit() {
+                // Only now: a directory without `w` takes no entries.
+                let changed = fs::fchmod(dir.fd(), *dir.state());
+                changed.unwrap_or_else(|errno| report(dir.wrap_error(errno)));
+                continue;
+            }
+            // Otherwise it would have the mode of its parent where its original cannot be opened.
+            *dir.state_mut() = Mode::RWXU;
+        }
+        let (mut original, mut copy) = match (walk_of_original.next(), copy) {
+            (Ok(None), Ok(None)) => return Ok(()),
+            (Ok(Some(original)), Ok(Some(copy))) => (original, copy),
+            (original, copy) => {
+                // An error stands for one directory, so the other walk skips one directory.
+                let mut skip =
+                    |dir: Option<Dir<'_, Mode>>| _ = dir.map(|mut dir| dir.skip_subdirs());
+                original.map_or_else(&mut report, &mut skip);
+                copy.map_or_else(&mut report, &mut skip);
+                continue;
+            }
+        };
+        if original.path().strip_prefix(from) != copy.path().strip_prefix(to) {
+            // One error stood for several directories: their parent was moved away.
+            return Err(io::Error::other("a directory was moved while it was copied"));
+        }
+        original.stat().map_or_else(&mut report, |stat| *copy.state_mut() = mode(&stat));
+        original.read_into(&mut listing).unwrap_or_else(&mut report);
+        original.skip_subdirs();
+        copy.skip_subdirs();
+        for entry in &listing {
+            match copy_entry(entry, &original, &copy, of_copy) {
+                Ok(true) => _ = original.enter(entry.name()) && copy.enter(entry.name()),
+                Ok(false) => {}
+                Err(error) if error.is_gone() => {} // removed since it was listed
+                Err(error) => report(error),
+            }
+        }
+    }
+}
+
+/// Makes a directory at a path, and opens that one even if the path leads elsewhere by then.
+fn make_root(path: &Path) -> io::Result<OwnedFd> {
+    let path = path.components().as_path(); // without slashes at the end
+    let name = path.file_name().ok_or(Errno::EXIST)?;
+    let parent = Path::new(".").join(path.parent().unwrap_or(Path::new("")));
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = openat(CWD, parent, flags | OFlags::PATH, Mode::empty())?;
+    fs::mkdirat(&parent, name, Mode::RWXU)?;
+    Ok(openat(&parent, name, flags | OFlags::NOFOLLOW, Mode::empty())?)
+}
+
+fn mode(stat: &Stat) -> Mode {
+    Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
+}
+
+/// Copies an entry of `from` into `to`; a directory without its contents. Returns whether it is a directory to enter.
+fn copy_entry(
+    entry: ListedEntry<'_>,
+    from: &Dir<'_, Mode>,
+    to: &Dir<'_, Mode>,
+    of_copy: (u64, u64),
+) -> Result<bool, Error> {
+    let (name, stat) = (entry.name_cstr(), entry.stat(from.fd())?);
+    let file_type = FileType::from_raw_mode(stat.st_mode);
+    let made = match file_type {
+        FileType::Directory if (stat.st_dev, stat.st_ino) == of_copy => return Ok(false),
+        FileType::Directory => fs::mkdirat(to.fd(), name, Mode::RWXU).map_err(Into::into),
+        FileType::Symlink => {
+            fs::symlinkat(&entry.read_link(from.fd())?, to.fd(), name).map_err(Into::into)
+        }
+        FileType::RegularFile => {
+            let file = entry.open(from.fd(), OFlags::RDONLY | OFlags::NONBLOCK)?;
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let made = openat(to.fd(), name, flags, Mode::RUSR | Mode::WUSR);
+            made.map_err(Into::into).and_then(|made| copy_file(file.into(), made.into()))
+        }
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    };
+    made.map(|()| file_type.is_dir()).map_err(|error| entry.wrap_error(error))
+}
+
+/// Copies the data of a file and leaves out its holes, then copies its mode.
+fn copy_file(mut from: File, mut to: File) -> io::Result<()> {
+    let found = fstat(&from)?; // of the file that is open: its entry may be another one since
+    if !FileType::from_raw_mode(found.st_mode).is_file() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let mut end = 0;
+    loop {
+        let start = match seek(&from, SeekFrom::Data(end)) {
+            Ok(start) => start,
+            // The file ends here, or with a hole.
+            Err(Errno::NXIO) => break to.set_len(from.metadata()?.len())?,
+            // The file system does not know holes.
+            Err(Errno::INVAL) if end == 0 => break io::copy(&mut from, &mut to).map(|_| ())?,
+            Err(errno) => return Err(errno.into()),
+        };
+        end = seek(&from, SeekFrom::Hole(start))?;
+        seek(&from, SeekFrom::Start(start))?;
+        seek(&to, SeekFrom::Start(start))?;
+        io::copy(&mut (&from).take(end - start), &mut to)?;
+    }
+    Ok(fs::fchmod(&to, mode(&found))?)
+}
