@@ -100,6 +100,9 @@ pub(crate) struct Content {
 pub enum Order {
     /// Sorts by the bytes of the names, in the same way as `LC_ALL=C ls`. A name comes before its own extensions. This is the
     /// default of a [`Listing`].
+    ///
+    /// [`walk`](crate::walk()) then yields a tree in the order of [`Path::cmp`](std::path::Path#impl-Ord-for-Path) on
+    /// [`relative_path`](crate::WalkEntry::relative_path).
     #[default]
     Bytes,
     /// Sorts by the bytes of the names, but compares the name of a directory with a `/` at its end: `a-b`, `a.b`, `a/`, `ab`.

@@ -171,7 +171,7 @@ impl<S: Clone> WalkDirs<S> {
     /// [`Worker::next`] lends each directory to exactly one thread, and is `None` for all of them once nothing is left. Which
     /// thread gets which directory, and when, is unspecified, but a directory still comes before those below it, and its
     /// [second visit](crate::WalkDirsOptions::second_visits) after theirs. A huge directory is read by one thread: to divide the work on its
-    /// files among several, send them over a channel, as [the recipe](crate::recipes#threads) does.
+    /// files among several, send them over a channel, as [the recipe](crate::recipes#work-on-each-file-on-all-cores) does.
     ///
     /// ```
     /// use lendir::{Error, WalkDirs};
@@ -313,9 +313,11 @@ impl<S> WalkDirsOptions<S> {
     ///
     /// - Each root begins with a clone of `of_root`, and each directory with a clone of its parent's
     ///   [`Dir::state`](Dir::state), as you left it there. All directories in one parent begin with the same.
+    /// - **If you do not set the state at the first visit of a directory, it keeps its parent's.** So set the state on every
+    ///   path through the loop, also after an error. Otherwise a copy gets the mode of its parent, for example.
     /// - At its second visit a directory has its own state again. If nobody changed that, it is still the clone of its parent's.
     /// - In an [`Arc`](std::sync::Arc) a state also carries sums up: at second visits, as in the example `du`, or when its last
-    ///   clone is dropped, as in [a recipe](crate::recipes#trees).
+    ///   clone is dropped, as in [a recipe](crate::recipes#add-up-sizes-on-all-cores).
     /// - Descriptors in a state do not count for [`max_open`](Self::max_open).
     /// - If you catch a panic of its `clone`, the walk goes on, and misses nothing. After one of its `drop`, it may miss an
     ///   error: of a root that could not be opened, or of a lost level.
