@@ -2,6 +2,7 @@
 
 use crate::fixture::{example, mixed, run, run_into, run_on_terminal, run_unprivileged};
 use crate::machine::{can_trace, skip, watchdog};
+use crate::strace::Stepped;
 use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::support::tree::{Tree, make};
@@ -12,6 +13,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 /// What a user without privileges gets: the lines, sorted, the number of errors, and the exit status.
 pub fn outcome(
@@ -376,6 +378,55 @@ fn copy_gives_no_directory_the_mode_above() {
             assert!(copy == mode("from") || copy == 0o700, "{path}: {copy:o}, {openat2}, {openat}");
         }
     }
+}
+
+/// Returns whether the program came to this step, and had made the directory.
+fn swap_while_copying(swapped: &str, call: &str, step: usize) -> Option<bool> {
+    let tree = Tree::new(|at| {
+        make(at, &["own/up/from/sub/file", "victim/up/from/sub/", "victim/up/to/sub/"]);
+    });
+    let at = |path: &str| tree.path().join(path);
+    let modes = || {
+        let paths = lendir::walk(at("victim")).unwrap().paths().map(Result::unwrap);
+        paths.map(|path| (path.metadata().unwrap().mode(), path)).collect::<Vec<_>>()
+    };
+    let before = modes();
+    let mut copy = example("copy");
+    copy.args(["up/from", "up/to"]).current_dir(at("own"));
+    let mut stepped = Stepped::start(&copy, call, step);
+    if !stepped.wait() {
+        return None;
+    }
+    let is_swapped = fs::rename(at("own").join(swapped), at("aside")).is_ok();
+    if is_swapped {
+        symlink(at("victim").join(swapped), at("own").join(swapped)).unwrap();
+    }
+    stepped.go_on();
+    assert_eq!(modes(), before, "{swapped}, {call} {step}");
+    Some(is_swapped)
+}
+
+/// Swaps a directory of the original or of the copy for a link after each call of the program.
+#[test]
+fn copy_writes_nowhere_else_whatever_is_swapped() {
+    const TEST: &str = "copy_writes_nowhere_else_whatever_is_swapped";
+    const CALLS: [&str; 6] =
+        ["openat", "openat2", "getdents64", "mkdirat", "fchmod", "?newfstatat"];
+    if !can_trace(TEST) {
+        return;
+    }
+    let _watchdog = watchdog();
+    let swaps = thread::scope(|scope| {
+        let steps = |swapped| {
+            let steps =
+                move |call| (1..).map_while(move |step| swap_while_copying(swapped, call, step));
+            move || CALLS.into_iter().flat_map(steps).filter(|is_swapped| *is_swapped).count()
+        };
+        let dirs = ["up", "up/from", "up/from/sub", "up/to", "up/to/sub"];
+        let all = dirs.map(|swapped| scope.spawn(steps(swapped)));
+        all.map(|thread| thread.join().unwrap()).iter().sum::<usize>()
+    });
+    assert!(swaps > 50, "{swaps} swaps");
 }
 
 #[test]

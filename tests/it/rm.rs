@@ -3,15 +3,15 @@
 use crate::examples::outcome;
 use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged};
 use crate::machine::{can_trace, runs_long, skip, watchdog};
+use crate::strace::Stepped;
 use crate::support::tree::{self, Tree};
 use crate::visits::{Plan, Visit, walked};
 use lendir::WalkDirs;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
@@ -182,34 +182,39 @@ fn others_swap_directories_for_links_to_the_outside() {
     assert_eq!(all_below(&outside), all);
 }
 
-/// A program that strace stops after one of its system calls.
-struct Stepped(Child);
+/// Directories above the root, the root, and one below.
+const DIRS: [&str; 4] = ["up", "up/parent", "up/parent/root", "up/parent/root/sub"];
+const ROOT: usize = 2;
 
-impl Stepped {
-    /// Starts `command`, to be stopped after the `step`th call of `call`.
-    fn start(command: &Command, call: &str, step: usize) -> Self {
-        let inject = format!("inject={call}:signal=STOP:when={step}");
-        let mut strace = Command::new("strace");
-        // With `-D`, the process that is started becomes the program, and the tracer a child of it.
-        strace.args(["-D", "-qq", "-e", "signal=none", "-e", &format!("trace={call}")]);
-        strace.args(["-e", &inject, "-o", "/dev/null"]).arg(command.get_program());
-        strace.args(command.get_args()).stderr(Stdio::null());
-        strace.env_remove("LD_LIBRARY_PATH"); // cargo's, in which the loader would open many files
-        strace.current_dir(command.get_current_dir().unwrap());
-        Self(strace.spawn().unwrap())
+/// Returns whether the program came to this step, and had not removed the directory.
+fn swap_while_removing(index: usize, call: &str, step: usize) -> Option<bool> {
+    let at = Tree::new(|at| {
+        tree::make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
+        // Its root is empty, because nobody removes a full directory by mistake.
+        tree::make(
+            &at.join("victim"),
+            &["up/file", "up/parent/file", "up/parent/root/", "sub/file"],
+        );
+    });
+    let mut rm = example("rm");
+    rm.args(["-r", DIRS[ROOT]]).current_dir(at.path().join("tree"));
+    let mut stepped = Stepped::start(&rm, call, step);
+    if !stepped.wait() {
+        return None;
     }
-
-    /// Waits until it has stopped, or has ended. Returns whether it has stopped.
-    fn wait(&mut self) -> bool {
-        let pid = Pid::from_child(&self.0);
-        waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap().1.stopped()
+    let (swapped, victim) = (at.path().join("tree").join(DIRS[index]), at.path().join("victim"));
+    let victim = victim.join(if index > ROOT { "sub" } else { DIRS[index] });
+    let before = all_below(&at.path().join("victim"));
+    let is_swapped = fs::rename(&swapped, at.path().join("aside")).is_ok();
+    if is_swapped {
+        symlink(&victim, &swapped).unwrap();
     }
-
-    /// Lets it run to its end.
-    fn go_on(mut self) {
-        kill_process(Pid::from_child(&self.0), Signal::CONT).unwrap();
-        assert!(!self.wait(), "it has stopped twice");
-    }
+    stepped.go_on();
+    let all = all_below(at.path());
+    let own = all.iter().filter(|path| path.ends_with("file")).count() - 3;
+    let is_allowed = all_below(&at.path().join("victim")) == before || index < ROOT && own == 4;
+    assert!(is_allowed, "{}, {call} {step}: {all:#?}", DIRS[index]);
+    Some(is_swapped)
 }
 
 /// Swaps a directory for a link after each call of the program: two directories above the root, the root, and one below. If the
@@ -217,48 +222,16 @@ impl Stepped {
 #[test]
 fn rm_removes_one_tree_whatever_is_swapped() {
     const TEST: &str = "rm_removes_one_tree_whatever_is_swapped";
-    const DIRS: [&str; 4] = ["up", "up/parent", "up/parent/root", "up/parent/root/sub"];
-    const ROOT: usize = 2;
     const CALLS: [&str; 5] = ["openat", "openat2", "getdents64", "unlinkat", "?newfstatat"];
     if !can_trace(TEST) {
         return;
     }
     let _watchdog = watchdog();
-    /// Returns whether the program came to this step, and had not removed the directory.
-    fn swap(index: usize, call: &str, step: usize) -> Option<bool> {
-        let at = Tree::new(|at| {
-            tree::make(&at.join("tree"), &DIRS.map(|dir| format!("{dir}/file")));
-            // Its root is empty, because nobody removes a full directory by mistake.
-            tree::make(
-                &at.join("victim"),
-                &["up/file", "up/parent/file", "up/parent/root/", "sub/file"],
-            );
-        });
-        let mut rm = example("rm");
-        rm.args(["-r", DIRS[ROOT]]).current_dir(at.path().join("tree"));
-        let mut stepped = Stepped::start(&rm, call, step);
-        if !stepped.wait() {
-            return None;
-        }
-        let (swapped, victim) =
-            (at.path().join("tree").join(DIRS[index]), at.path().join("victim"));
-        let victim = victim.join(if index > ROOT { "sub" } else { DIRS[index] });
-        let before = all_below(&at.path().join("victim"));
-        let is_swapped = fs::rename(&swapped, at.path().join("aside")).is_ok();
-        if is_swapped {
-            symlink(&victim, &swapped).unwrap();
-        }
-        stepped.go_on();
-        let all = all_below(at.path());
-        let own = all.iter().filter(|path| path.ends_with("file")).count() - 3;
-        let is_allowed = all_below(&at.path().join("victim")) == before || index < ROOT && own == 4;
-        assert!(is_allowed, "{}, {call} {step}: {all:#?}", DIRS[index]);
-        Some(is_swapped)
-    }
     let swaps = thread::scope(|scope| {
         let steps = |index| {
             move || {
-                let steps = |call| (1..).map_while(move |step| swap(index, call, step));
+                let steps =
+                    |call| (1..).map_while(move |step| swap_while_removing(index, call, step));
                 CALLS.into_iter().flat_map(steps).filter(|is_swapped| *is_swapped).count()
             }
         };
