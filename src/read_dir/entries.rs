@@ -143,7 +143,7 @@ impl<'a> Entries<'a> {
     /// | ramfs, /proc/PID/task | is a count, even for its own descriptor |
     /// | NFS, FUSE and other servers | is what the server makes of it |
     ///
-    /// Where the file system is not known, go on after a name: [a recipe](crate::recipes#one-directory) does.
+    /// Where the file system is not known, go on after a name: [a recipe](crate::recipes#serve-a-directory-in-pages) does.
     ///
     /// A number that is neither 0 nor a cookie of this directory leads wherever the file system likes. On tracefs, even its own
     /// cookies do. On ext4, a fresh descriptor that first seeks to the cookie of the last entry reads nothing, even after a
