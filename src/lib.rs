@@ -1,126 +1,203 @@
-//! Reads Linux directories at the speed of the kernel, and walks trees of them.
+//! Reads Linux directories as fast as the kernel can list them, and walks directory trees.
 //!
-//! - [`read_dir`](read_dir()) opens one directory: a [`ReadDir`] lends each [`Entry`] until the next call of `next`.
-//! - [`walk`] lends every entry of a tree in one loop: each [`WalkEntry`] comes right before what is below it.
-//! - [`WalkDirs`] lends each [`Dir`] of a tree, on one thread or several, and a `Dir` lends entries.
-//! - [`Listing`] is a whole directory, sorted, in memory that is reused.
-//! - [`Entries`] reads directories into your own [`Buffer`]: for many that do not form a tree.
+//! The iterators in this crate are *lending* iterators: each entry borrows its name from a buffer
+//! that is reused, so reading a directory allocates nothing per entry.
 //!
-//! ```
-//! for pid in lendir::read_dir("/proc")?.filter_map(|entry| entry.numeric_name()) {
-//!     println!("{}", pid?);
-//! }
-//! # Ok::<(), lendir::Error>(())
-//! ```
+//! # First program
 //!
-//! This `for` goes over what the closure of [`filter_map`](ReadDir::filter_map) returns for each entry: numbers. A `while let`
-//! goes over the entries themselves:
+//! This program prints every entry below `/usr/share`. It reports errors, continues after them, and
+//! exits with status 1 if there was one.
 //!
-//! ```
-//! let mut etc = lendir::read_dir("/etc")?;
-//! while let Some(entry) = etc.next()? {
-//!     match entry.stat() {
-//!         Ok(stat) => println!("{:8} {:?}", stat.st_size, entry.name_os()),
-//!         Err(error) if error.is_gone() => {} // removed since it was listed
-//!         Err(error) => return Err(error),
+//! ```no_run
+//! use lendir::{Error, Walk};
+//! use std::io::{self, BufWriter, Write};
+//! use std::os::unix::ffi::OsStrExt;
+//! use std::process::ExitCode;
+//!
+//! fn main() -> io::Result<ExitCode> {
+//!     let mut status = ExitCode::SUCCESS;
+//!     let mut report = |error: Error| {
+//!         // An entry that is gone by now is not an error of this program. A missing root is.
+//!         if !error.is_gone() || error.depth() == 0 {
+//!             eprintln!("{error}");
+//!             status = ExitCode::FAILURE;
+//!         }
+//!     };
+//!     let mut out = BufWriter::new(io::stdout().lock());
+//!     let mut walk = Walk::options().open_all(["/usr/share"]);
+//!     while let Some(entry) = walk.next_ok(&mut report) {
+//!         out.write_all(entry.path().as_os_str().as_bytes())?; // a path is bytes, not text
+//!         out.write_all(b"\n")?;
 //!     }
+//!     out.flush()?;
+//!     Ok(status)
 //! }
-//! # Ok::<(), lendir::Error>(())
 //! ```
 //!
-//! For a tree, the same loop. Errors do not end it: a closure gets each one.
+//! An entry is valid only until the next call to `next` or `next_ok`. So `for entry in walk` does
+//! not compile, and you copy whatever you want to keep: `entry.path().to_owned()`. [`Walk::paths`]
+//! and the `filter_map` methods return ordinary iterators.
 //!
-//! ```
-//! let mut tree = lendir::walk("/sys/class")?;
-//! while let Some(entry) = tree.next_ok(|error| eprintln!("{error}")) {
-//!     println!("{:?}", entry.path()); // {:?} escapes what a terminal would obey
-//! }
-//! # Ok::<(), lendir::Error>(())
-//! ```
+//! # Where to start
 //!
-//! An [`Iterator`] cannot lend, so over entries there is no `for` and no `collect`: copy what you keep
-//! (`entry.name().to_vec()`, `entry.path().to_owned()`). Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the
-//! signatures; it is re-exported as `lendir::rustix`. Use only its `fs`, `io`, `fd` and `path`: a later version of this crate
-//! may not enable its other modules.
-//!
-//! # `walk` or `WalkDirs`?
-//!
-//! | | [`walk`] | [`WalkDirs`] |
-//! |---|---|---|
-//! | loops | one, over all entries | two, over directories and their entries |
-//! | what is below an entry comes | right after it, as with walkdir, `fts` and `find` | after all entries of its directory |
-//! | path of an entry | lent | made by [`Entry::path`] |
-//! | threads | one, and others that [read ahead](WalkOptions::read_ahead) | any number: [`WalkDirs::run_parallel`] |
-//! | a value for each level | in a `Vec` of yours, cut to [`depth`](WalkEntry::depth) | [`with_state`](WalkDirsOptions::with_state), on any thread |
-//! | after all that is below | the next entry that is no deeper | [second visits](WalkDirsOptions::second_visits), the shorter way to sums and removal |
-//! | what is entered | [`skip_subtree`](WalkEntry::skip_subtree), [`follow`](WalkEntry::follow) | by name too, before or without reading: [`Dir::skip_name`], [`Dir::enter`] |
-//! | a directory is read | whole, before its first entry comes | while its entries are lent, in 32 KiB |
-//! | a call on the directory itself | through an entry's [`dir_fd`](WalkEntry::dir_fd) | [`Dir::fd`], [`Dir::stat`], empty ones too |
-//! | a directory that is removed while it is read | ends silently | [`Dir::is_removed`] |
-//! | time, sorted or not | 1.0 to 1.1 times as long as a `WalkDirs`; 2.1 times in a tree far deeper than [`max_open`](WalkOptions::max_open) | |
-//!
-//! # Which call do I want?
-//!
-//! | I want to | call |
+//! | You want | Use |
 //! |---|---|
-//! | return the first entry that matches | [`ReadDir::find`], [`Walk::find`], [`Dir::find`] |
-//! | keep a directory in a struct, and read it again | [`ReadDir`], [`ReadDir::rewind`] |
-//! | list PIDs, TIDs or descriptors | [`Entry::numeric_name`] |
-//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`], [`Walk::filter_map`]; for paths [`Walk::paths`] |
-//! | have the descriptor and the `stat` of a tree's root | `let root = `[`open`](open())`(path)?`, `rustix::fs::fstat(&root)`, `root.try_clone()`, then `Walk::options().from_fd(root, path)`; of a `WalkDirs`, [`Dir::fd`], [`Dir::stat`] |
-//! | begin from a descriptor | [`ReadDir::from_fd`], [`WalkOptions::from_fd`], [`WalkDirsOptions::from_fd`] |
-//! | have the entries sorted, or find one by name | [`ReadDir::read_into`], [`WalkOptions::order`], [`Dir::read_into`]; [`Listing::by_name`]; the paths of files as git and `sort` order them, [`Order::Path`] |
-//! | compare two directories, or two trees | the loop at [`Listing::by_name`]; [a recipe](recipes#trees) |
-//! | tell directories from files | `entry.file_type()?.is_dir()`: [`Entry::file_type`]; after a `stat`, [`FileType::from_raw_mode`](https://docs.rs/rustix/1/rustix/fs/enum.FileType.html#method.from_raw_mode)`(stat.st_mode).is_dir()`; as the kernel's listing has it, perhaps unknown, [`Entry::d_type`] |
-//! | know where a link leads | [`Entry::read_link`] |
-//! | stat what a link leads to | `rustix::fs::statat(entry.dir_fd(), entry.name_cstr(), AtFlags::empty())`: `ENOENT` if to nothing |
-//! | stat, open, remove or change an entry | [`Entry::stat`], [`Entry::open`]; `*at` calls with its [`dir_fd`](Entry::dir_fd) and [`name_cstr`](Entry::name_cstr) |
-//! | only count; go on later where I stopped | [`ReadDir::count`]; [`Entry::cookie`], [`ReadDir::seek`]: [a recipe](recipes#one-directory) |
-//! | report errors, go on, and exit with 1; copy a tree; have times as `SystemTime` | [`recipes`] |
-//! | go on where an entry is gone by now | [`Error::is_gone`] |
-//! | know whether a directory was removed while I read | [`ReadDir::is_removed`] |
-//! | read thousands of directories in the same memory | [`Entries::new`] on one [`Buffer`]; [`WalkDirs`], which often takes a system call less |
-//! | not go below an entry, or a directory | [`WalkEntry::skip_subtree`]; [`Entry::skip_subtree`], [`Dir::skip_name`], [`Dir::skip_subdirs`] |
-//! | follow a link; enter a directory by name | [`WalkEntry::follow`]; [`Entry::follow`], [`Dir::follow_name`]; [`Dir::enter`] |
-//! | go no deeper than some levels, stay on one mount | `max_depth`, `same_mount` of [`WalkOptions`] and [`WalkDirsOptions`] |
-//! | visit a directory after everything below it, to remove it | [`WalkDirsOptions::second_visits`], [`Dir::is_second_visit`], [`Dir::parent_and_name`] |
-//! | have what is below an entry right after it | [`walk`] |
-//! | carry a value down: rules, a depth, a node of your own tree; sums up | [`WalkDirsOptions::with_state`], [`Dir::state`]; [recipes](recipes#trees) |
-//! | walk on several threads | [`WalkDirs::run_parallel`]; in order, [`WalkOptions::read_ahead`]; to work on each file, cancel: [recipes](recipes#threads) |
-//! | end at the first error; stop early | [`WalkDirs::next`], [`Dir::next`]; `break`, [`Worker::stop`] |
-//! | walk several trees | [`WalkOptions::open_all`], [`WalkDirsOptions::open_all`] |
+//! | the entries of a tree, one after another | [`walk`](walk()) |
+//! | the directories of a tree, each with its entries; several threads | [`walk_dirs`](walk_dirs()) |
+//! | the entries of one directory, in the kernel's order | [`read_dir`](read_dir()) |
+//! | the entries of one directory, sorted | [`Listing`] |
+//! | thousands of directories that form no tree, in the same memory | [`Entries`] and a [`Buffer`] |
 //!
-//! [`recipes`] has programs to copy from. [`coming_from`] translates the calls of `std`, walkdir, ignore, `RawDir` and `fts`.
+//! [`coming_from`] translates the calls of `std`, walkdir, ignore, jwalk, `RawDir`, `fts` and
+//! `find`. [`recipes`] has programs to copy from: removing and copying a tree, comparing two trees,
+//! work on several threads.
 //!
-//! # What the kernel promises while the directory changes
+//! Both walks yield the same entries, in different orders:
 //!
-//! On local file systems it returns an entry that stays throughout a scan exactly once, so a loop may remove the entries that it
-//! has read. There are two exceptions. If all entries that tmpfs has yet to return are removed between two `getdents64`, it returns
-//! the remaining entries once more. And `/proc/PID/task` can leave out threads that stay while other threads end. `std` loses
-//! the same threads; a larger [`Buffer`] makes that less likely. An entry that is made, removed or renamed meanwhile may or may not come. Hashed ext4 can
-//! return a renamed one twice; NFS, 9p and CIFS even one that stays. A program that makes an entry for each one it reads may
-//! never end on xfs and on ext4 without `dir_index`. btrfs shows an entry made after `open` only after `rewind`. lendir does
-//! not hide this: it would have to remember every name.
+//! ```text
+//!                     walk    walk_dirs
+//! src
+//! ├── walk            1       1
+//! │   ├── ahead.rs    2       4
+//! │   └── mod.rs      3       5
+//! ├── lib.rs          4       2
+//! └── open.rs         5       3
+//! ```
 //!
-//! # What it costs
+//! [`Walk`] yields each directory right before its contents. [`WalkDirs`] yields the directory
+//! `src` with its three entries, and then the directory `walk` with its two. The root itself is not
+//! an entry.
 //!
-//! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it often takes
-//! [three](WalkDirs#what-it-costs). Nearly all of the time is the kernel's. A [`Buffer`] is one allocation; a [`Listing`], a
-//! [`Walk`] and a [`WalkDirs`] keep their memory, and allocate nothing once it has grown to what they read. `cargo bench`
-//! measures time, and `cargo bench --bench counts` counts system calls and allocations. Costs, here and at each item,
-//! are those of this version. They may change with any version.
+//! Use `WalkDirs` if you want several threads without an order ([`WalkDirs::run_parallel`]), a
+//! value that is passed down the tree ([`WalkDirsOptions::with_state`]), a second visit after the
+//! contents of a directory ([`WalkDirsOptions::second_visits`]), or directories of any size in 32
+//! KiB of memory. Use [`Walk`] for everything else.
 //!
-//! # Under `LD_PRELOAD`
+//! # One directory
 //!
-//! `rustix` by default makes system calls without the C library, and so does this crate. fakeroot and fakechroot replace
-//! functions of the C library, so they do not reach it: [`Entry::stat`] returns the real owner of a file, and paths lead where
-//! they lead without fakechroot.
+//! | Task | Call |
+//! |---|---|
+//! | return the first entry that matches | [`ReadDir::find`] |
+//! | list processes, threads or descriptors | [`Entry::numeric_name`] |
+//! | use `for`, `collect` or an adapter | [`ReadDir::filter_map`] |
+//! | tell directories from files | [`Entry::file_type`] |
+//! | query size, times and owner | [`Entry::stat`] |
+//! | open an entry | [`Entry::open`] |
+//! | read where a link leads | [`Entry::read_link`] |
+//! | make your own `*at` call | [`Entry::dir_fd`] |
+//! | read the same directory again | [`ReadDir::rewind`] |
+//! | continue later at the same position | [`Entry::cookie`] |
+//! | sort the entries | [`ReadDir::read_into`] |
+//! | find an entry by name | [`Listing::by_name`] |
+//! | know whether the directory was removed | [`ReadDir::is_removed`] |
 //!
-//! # Under seccomp filters
+//! # Trees
 //!
-//! The walks call `openat2`, and `openat` where the kernel or a filter refuses `openat2` with an error. Android's filter does not
-//! return an error: it kills the process. A program that is built for Android never calls `openat2`. A program that is built for
-//! glibc or musl is killed if it runs under that filter, in `proot` too, which does not translate the call.
+//! | Task | Call |
+//! |---|---|
+//! | collect paths | [`Walk::paths`] |
+//! | return the first entry that matches | [`Walk::find`] |
+//! | skip the contents of a directory | [`WalkEntry::skip_subtree`] |
+//! | skip a name before it is yielded | [`Dir::skip_name`] |
+//! | follow a symbolic link | [`WalkEntry::follow`] |
+//! | limit the depth | [`WalkOptions::max_depth`] |
+//! | stay on one mount | [`WalkOptions::same_mount`] |
+//! | sort | [`WalkOptions::order`] |
+//! | walk several trees | [`WalkOptions::open_all`] |
+//! | start from a descriptor | [`WalkOptions::from_fd`] |
+//! | act on a directory after its contents | [`Dir::parent_and_name`] |
+//! | pass a value down the tree | [`Dir::state`] |
+//! | stop at the first error | [`Walk::next`] |
+//!
+//! # Threads
+//!
+//! | Task | Call |
+//! |---|---|
+//! | walk on several threads, in no order | [`WalkDirs::run_parallel`] |
+//! | keep the order while calls wait for a disk or a server | [`WalkOptions::read_ahead`] |
+//! | stop all threads | [`Worker::stop`] |
+//! | work on each file | [a recipe](recipes#work-on-each-file-on-all-cores) |
+//!
+//! # Errors
+//!
+//! Every error has the path that it belongs to. [`Error::is_gone`] tells what was removed in the
+//! meantime from what is really wrong.
+//!
+//! `next` returns `Result<Option<_>>`, so `while let Some(entry) = dir.next()? {` stops at the
+//! first error. In a walk an error ends nothing: the next call continues. So the usual loop is
+//! `while let Some(entry) = walk.next_ok(report) {`, where `report` is called with each error. Do
+//! not write `while let Ok(Some(entry)) = walk.next()`: that loop stops silently at the first
+//! error.
+//!
+//! # What the kernel promises
+//!
+//! While a directory changes, local file systems return every entry that stays exactly once. So a
+//! loop may remove the entries that it is yielded. An entry that is made, removed or renamed
+//! meanwhile may or may not be returned.
+//!
+//! There are exceptions, which `lendir` does not hide, because it would have to remember every
+//! name:
+//!
+//! - tmpfs returns entries a second time if all entries that it has yet to return are removed
+//!   between two calls.
+//! - ext4 can return a renamed entry twice. NFS, 9p and CIFS can return even an unchanged entry
+//!   twice.
+//! - `/proc/PID/task` can miss threads that stay while other threads end. A larger [`Buffer`]
+//!   helps.
+//! - xfs, and ext4 without `dir_index`, may never end if the loop makes an entry for each one that
+//!   it reads.
+//! - btrfs shows an entry that was made after `open` only after a `rewind`.
+//!
+//! # Questions
+//!
+//! **Why can I not write `for entry in walk`?** A `for` loop could keep entries, whose names the
+//! next call overwrites. Copy what you keep, or use [`Walk::filter_map`].
+//!
+//! **Where is the root?** It is not an entry of a [`Walk`]. Of a [`WalkDirs`] it is the first
+//! [`Dir`], and [`Dir::stat`] queries it.
+//!
+//! **`open` or `open_all`?** `open` returns an error if the root is missing. `open_all` takes any
+//! number of roots and reports a missing one in the loop, as any other error.
+//!
+//! **Which errors should end a program?** Usually none. Report each error, continue, and exit with
+//! status 1.
+//!
+//! **Which call for several threads?** For work that keeps the cores busy,
+//! [`WalkDirs::run_parallel`] with the number of cores. For calls that wait for a server, either
+//! call, with as many threads as the server answers at once.
+//!
+//! **How do I write a path to another program?** As bytes: `path.as_os_str().as_bytes()`. For a
+//! terminal, print `{:?}`, which escapes control characters.
+//!
+//! **What happens when entries vanish?** An entry that is gone when you query it is an error that
+//! [`Error::is_gone`]. A directory that is removed while it is read ends silently.
+//!
+//! **When should I not use this crate?** On macOS and Windows; for `.gitignore` rules, which the
+//! ignore crate knows; and where `std::fs::read_dir` is fast enough and you want a `for` loop.
+//!
+//! # Performance
+//!
+//! A small directory takes four system calls: `openat`, two `getdents64` and `close`. In a tree it
+//! often takes three. A [`Listing`], a [`Walk`] and a [`WalkDirs`] keep their memory, and allocate
+//! nothing once it has grown to what they read. `cargo bench` measures time, and
+//! `cargo bench --bench counts` counts system calls and allocations.
+//!
+//! `rustix` makes system calls without the C library, and so does this crate. So fakeroot and other
+//! tools that replace functions of the C library by `LD_PRELOAD` have no effect: [`Entry::stat`]
+//! returns the real owner of a file.
+//!
+//! # System calls
+//!
+//! The walks call `openat2`, and `openat` where the kernel or a filter refuses `openat2` with an
+//! error. A seccomp filter that kills the process instead, such as Android's filter for
+//! applications, kills a program that was built for glibc or musl. A program that was built for
+//! Android never calls `openat2`.
+//!
+//! # Versions
+//!
+//! Types and flags of [`rustix`](https://docs.rs/rustix/1) are in the signatures. It is re-exported
+//! as `lendir::rustix`. Use only its modules `fs`, `io`, `fd` and `path`: a later version of this
+//! crate may not enable the others.
 #![deny(unsafe_code)]
 #![allow(
     clippy::inline_always,
