@@ -17,12 +17,12 @@ pub(crate) struct Request(u8);
 impl Request {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const SKIP: Self = Self(1 << 4);
-    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
-    pub(crate) const SKIP_REST: Self = Self(2 << 4);
     /// Enter the entry even if it is a symbolic link.
-    pub(crate) const FOLLOW: Self = Self(3 << 4);
+    pub(crate) const FOLLOW: Self = Self(2 << 4);
     /// Enter the entry whatever it seems to be.
-    pub(crate) const ENTER: Self = Self(4 << 4);
+    pub(crate) const ENTER: Self = Self(3 << 4);
+    /// Skip the entry and the rest of its directory. Only a `Walk` has this request.
+    pub(crate) const SKIP_REST: Self = Self(4 << 4);
     const MASK: u8 = 7 << 4;
 }
 

@@ -91,25 +91,28 @@ impl<S: Clone + Send> Worker<'_, S> {
     /// thread that waits, and takes a part of theirs once nothing is pending here.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
-        let Self { part, buffer, workers, .. } = self;
         loop {
-            if part.is_unfinished() {
-                if workers.queue.is_over() {
-                    part.clear();
-                } else {
-                    part.finish(buffer)?;
-                }
+            if self.part.is_unfinished() {
+                self.finish()?;
             }
             // Between two directories, when all names of the last one have been noted.
-            if workers.queue.wanted() > 0 {
-                part.split(workers);
+            if self.workers.queue.wanted() > 0 {
+                self.part.split(&self.workers);
             }
-            if part.step_to_visit()? {
+            if self.part.step_to_visit()? {
                 return Ok(true);
             }
-            let Some(next) = workers.queue.pop() else { return Ok(false) };
-            *part = next;
+            let Some(part) = self.workers.queue.pop() else { return Ok(false) };
+            self.part = part;
         }
+    }
+
+    #[cold]
+    fn finish(&mut self) -> Result<(), Error> {
+        if self.workers.queue.is_over() {
+            self.part.clear(); // so the directory is not read in vain
+        }
+        self.part.finish(&mut self.buffer)
     }
 
     /// Leaves the pending directories to the other threads.
