@@ -1,5 +1,6 @@
-//! Decides which errors a walk reports: each error once. A place that could report an error asks here whether it has to.
-//! This module does not know where an error comes from, nor how it reaches the caller.
+//! Decides which errors a walk reports: each error once. A place that could report an error asks
+//! here whether it has to. This module does not know where an error comes from, nor how it reaches
+//! the caller.
 //!
 //! | an error of | is reported by | unless |
 //! |---|---|---|
@@ -12,7 +13,8 @@ use crate::read_dir::entry_state::EntryState;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::io::Errno;
 
-/// How much of the current directory remains to be read, and thereby who reports an error of reading it.
+/// How much of the current directory remains to be read, and thereby who reports an error of
+/// reading it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Reading {
     pub(crate) remainder: Remainder,
@@ -26,7 +28,8 @@ pub(crate) enum Remainder {
     /// The directory was read to its end, or an error of reading it was reported.
     #[default]
     Read,
-    /// The walk does not need the remaining entries. If the caller reads them, an error is reported.
+    /// The walk does not need the remaining entries. If the caller reads them, an error is
+    /// reported.
     Skipped,
     /// The walk reads the remaining entries before the next directory, and reports an error.
     Unread,
@@ -46,8 +49,8 @@ impl Reading {
         }
     }
 
-    /// Notes that the directory has been read to its end or to an error. Returns why the directory cannot be read, if that is
-    /// still to be reported.
+    /// Notes that the directory has been read to its end or to an error. Returns why the directory
+    /// cannot be read, if that is still to be reported.
     #[inline]
     pub(crate) fn end(&mut self) -> Option<Errno> {
         let unreported = if self.remainder == Remainder::Read { None } else { self.unreadable };
@@ -56,8 +59,9 @@ impl Reading {
     }
 }
 
-/// Returns `true` if the walk reports that it cannot open an entry. If the caller's query of the entry has failed, the caller
-/// knows already. But a lack of descriptors is not an error of a query.
+/// Returns `true` if the walk reports that it cannot open an entry. If the caller's query of the
+/// entry has failed, the caller knows already. But a lack of descriptors is not an error of a
+/// query.
 pub(crate) fn is_open_error_reported(state: EntryState, errno: Errno) -> bool {
     !state.query_failed() || lacks_descriptor(errno)
 }

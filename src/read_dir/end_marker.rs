@@ -1,19 +1,21 @@
-//! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. It does not know how a directory is
-//! read.
+//! `EndMarker`: decides by the file system which cookie marks the last entry of a directory. It
+//! does not know how a directory is read.
 
 use crate::file_system::FileSystem;
 use rustix::fd::AsFd;
 
 /// The cookie that the last entry of a directory carries on this file system, if it carries one.
 ///
-/// A reader normally learns that a directory is at its end from one more `getdents64`, which returns nothing. Some file systems
-/// say so earlier, in the cookie (`d_off`) of the last entry: ext2, ext3 and ext4 with hashed directories say `i64::MAX`
-/// (`i32::MAX` to a 32-bit process); tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
+/// A reader normally learns that a directory is at its end from one more `getdents64`, which
+/// returns nothing. Some file systems say so earlier, in the cookie (`d_off`) of the last entry:
+/// ext2, ext3 and ext4 with hashed directories say `i64::MAX` (`i32::MAX` to a 32-bit process);
+/// tmpfs (Linux 6.14 and later), btrfs, sysfs, cgroup2 and devtmpfs say `i32::MAX`.
 ///
-/// A marker holds for every directory of one mount, and must not be carried across a mount point: xfs, ramfs, proc, overlay, FUSE
-/// and network file systems have no such cookie, and there `i32::MAX` can be an ordinary position. On 9p, the server names the file
-/// system type, so it decides about the marker. It counts only on the last record of a batch, and only if that batch left room for
-/// the largest record: otherwise the next record may not have fitted.
+/// A marker holds for every directory of one mount, and must not be carried across a mount point:
+/// xfs, ramfs, proc, overlay, FUSE and network file systems have no such cookie, and there
+/// `i32::MAX` can be an ordinary position. On 9p, the server names the file system type, so it
+/// decides about the marker. It counts only on the last record of a batch, and only if that batch
+/// left room for the largest record: otherwise the next record may not have fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndMarker(
     /// 0 for no marker.
@@ -24,8 +26,8 @@ impl EndMarker {
     /// No marker: only an empty `getdents64` is the end. This holds on every file system.
     pub(crate) const NONE: Self = Self(0);
 
-    /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has none, is unknown, or `fstatfs`
-    /// fails.
+    /// Returns the marker of the file system that `dir` is on, or [`NONE`](Self::NONE) if it has
+    /// none, is unknown, or `fstatfs` fails.
     pub(crate) fn of(dir: impl AsFd) -> Self {
         Self(match FileSystem::of(dir) {
             Ok(FileSystem::EXT4) => isize::MAX as u64, // `ext4_get_htree_eof`: 32-bit hashes to a 32-bit process

@@ -1,5 +1,5 @@
-//! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. This module does not know where an entry comes
-//! from, nor what a walk makes of an outcome.
+//! `Entry`, and `NamedEntry`, which queries the file system for each kind of entry. This module
+//! does not know where an entry comes from, nor what a walk makes of an outcome.
 
 use super::entry_state::{EntryState, EntryUpdates, Request};
 use crate::error::Error;

@@ -1,16 +1,18 @@
-//! Decides whether a walk enters an entry: by what the entry can be, what queries told the caller about it, and what the caller
-//! requested. This module does not know how an entry is opened, nor when a walk merges the updates.
+//! Decides whether a walk enters an entry: by what the entry can be, what queries told the caller
+//! about it, and what the caller requested. This module does not know how an entry is opened, nor
+//! when a walk merges the updates.
 //!
 //! ```text
-//! state   = EntryState::from_type(type in the kernel's record)    None: no walk enters the entry
-//! updates = last outcome of a query | last request                collected in EntryUpdates
-//! state.merge(updates).resolve()                                  None: this walk does not enter the entry
+//! state   = EntryState::from_type(type in the kernel's record)   None: no walk enters the entry
+//! updates = last outcome of a query | last request               collected in EntryUpdates
+//! state.merge(updates).resolve()                                 None: the walk does not enter it
 //! ```
 
 use rustix::fs::FileType;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A request of the caller for an entry or a name, as it stands in an [`EntryState`]. The last request counts.
+/// A request of the caller for an entry or a name, as it stands in an [`EntryState`]. The last
+/// request counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request(u8);
 
@@ -26,7 +28,8 @@ impl Request {
     const MASK: u8 = 7 << 4;
 }
 
-/// A set of bits that says what is known of an entry or a name. The state of an entry that a walk may enter is never empty.
+/// A set of bits that says what is known of an entry or a name. The state of an entry that a walk
+/// may enter is never empty.
 ///
 /// ```text
 /// bit   7              6 5 4     3             2         1         0
@@ -77,13 +80,15 @@ impl EntryState {
         Request(self.0 & Request::MASK)
     }
 
-    /// Returns the updates that were merged into this state: all but a type from the kernel's record.
+    /// Returns the updates that were merged into this state: all but a type from the kernel's
+    /// record.
     pub(crate) fn updates(self) -> Self {
         let from_record = if self.has(Self::QUERIED) { 0 } else { Self::UNKNOWN.0 };
         Self(self.0 & !from_record)
     }
 
-    /// Merges later updates into this state. An outcome replaces the last outcome, and a request the last request.
+    /// Merges later updates into this state. An outcome replaces the last outcome, and a request
+    /// the last request.
     #[inline]
     pub(crate) fn merge(self, updates: Self) -> Self {
         let outcome =
@@ -123,8 +128,8 @@ impl EntryState {
     }
 }
 
-/// A cell that collects, for the entry yielded last, the outcomes of queries and the request of the caller. The two are kept
-/// apart, so a query does not depend on a request before it.
+/// A cell that collects, for the entry yielded last, the outcomes of queries and the request of the
+/// caller. The two are kept apart, so a query does not depend on a request before it.
 ///
 /// It is atomic only because an [`Entry`](crate::Entry) is `Sync`.
 #[derive(Debug, Default)]
@@ -139,7 +144,8 @@ impl EntryUpdates {
         self.request.store(request.0, Relaxed);
     }
 
-    /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an earlier query.
+    /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an
+    /// earlier query.
     pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
         let outcome = match file_type {
             Some(file_type) => {

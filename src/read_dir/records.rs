@@ -1,5 +1,5 @@
-//! `Records`: reads the kernel's records of a directory into memory, batch by batch, up to the end. It does not know what becomes
-//! of a record.
+//! `Records`: reads the kernel's records of a directory into memory, batch by batch, up to the end.
+//! It does not know what becomes of a record.
 
 use super::buffer::Buffer;
 use super::end_marker::EndMarker;
@@ -22,16 +22,19 @@ const _: () = assert!(MIN_RECORD == 24 && MAX_RECORD == 4120 && Buffer::MIN_CAPA
 pub(crate) struct Records<'a> {
     raw: RawDir<'a, BorrowedFd<'a>>,
     pub(crate) end_marker: EndMarker,
-    /// The highest address at which a record can end and leave room in the memory for the largest one.
+    /// The highest address at which a record can end and leave room in the memory for the largest
+    /// one.
     room_end: usize,
     last: Last,
 }
 
-/// The phase of reading a directory. The reader keeps it, because its memory may change from batch to batch.
+/// The phase of reading a directory. The reader keeps it, because its memory may change from batch
+/// to batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Reading,
-    /// The first batch was empty: the directory is empty and has no dots, or the position was at the end.
+    /// The first batch was empty: the directory is empty and has no dots, or the position was at
+    /// the end.
     Empty,
     /// The kernel returned no more records, or an error.
     Ended,
@@ -39,7 +42,8 @@ pub(crate) enum Phase {
     Removed,
 }
 
-/// The last record, which may be a dot. The default stands for no record, because 0 is not a marker.
+/// The last record, which may be a dot. The default stands for no record, because 0 is not a
+/// marker.
 #[derive(Clone, Copy, Default)]
 struct Last {
     cookie: u64,
@@ -55,9 +59,10 @@ impl Last {
 
     /// Returns `true` if the directory ends with this record, provided that its batch does.
     ///
-    /// Where the compiler knows that there is no marker, it inlines this, and no call is left. Elsewhere the two calls make it
-    /// too long to inline. The same condition in the caller, or inlined, costs 3 to 12 instructions an entry. So does
-    /// `&Records` for the argument: all of the reader would stay in memory.
+    /// Where the compiler knows that there is no marker, it inlines this, and no call is left.
+    /// Elsewhere the two calls make it too long to inline. The same condition in the caller, or
+    /// inlined, costs 3 to 12 instructions an entry. So does `&Records` for the argument: all of
+    /// the reader would stay in memory.
     #[cold]
     fn is_end(self, end_marker: EndMarker, room_end: usize) -> bool {
         end_marker != EndMarker::NONE && self.has(end_marker) && self.leaves_room(room_end)
@@ -69,7 +74,8 @@ impl Last {
         end_marker.is(self.cookie)
     }
 
-    /// Returns `true` if the largest record fits behind this one. Otherwise the next record may not have fitted.
+    /// Returns `true` if the largest record fits behind this one. Otherwise the next record may not
+    /// have fitted.
     #[cold]
     #[inline(never)]
     fn leaves_room(self, room_end: usize) -> bool {
@@ -78,7 +84,8 @@ impl Last {
 }
 
 impl<'a> Records<'a> {
-    /// Reads `dir` from its current position into `memory` of at least [`Buffer::MIN_CAPACITY`] bytes.
+    /// Reads `dir` from its current position into `memory` of at least [`Buffer::MIN_CAPACITY`]
+    /// bytes.
     #[inline]
     pub(crate) fn new(
         dir: BorrowedFd<'a>,
@@ -89,8 +96,9 @@ impl<'a> Records<'a> {
         Self { raw: RawDir::new(dir, memory), end_marker, room_end, last: Last::default() }
     }
 
-    /// Returns the next record, for which it calls `getdents64` if the batch is used up. Returns `None` for a dot, for `EINTR`
-    /// (call again), and at the end, which `phase` then says. An error is an end, too.
+    /// Returns the next record, for which it calls `getdents64` if the batch is used up. Returns
+    /// `None` for a dot, for `EINTR` (call again), and at the end, which `phase` then says. An
+    /// error is an end, too.
     #[inline(always)]
     pub(crate) fn next_record(
         &mut self,
@@ -127,12 +135,14 @@ impl<'a> Records<'a> {
             || self.raw.is_buffer_empty() && self.last.is_end(self.end_marker, self.room_end)
     }
 
-    /// Returns `true` if there has been a record since the beginning or the last [`seek`](Self::seek).
+    /// Returns `true` if there has been a record since the beginning or the last
+    /// [`seek`](Self::seek).
     pub(crate) fn has_begun(&self) -> bool {
         self.last.nul != 0
     }
 
-    /// Returns `true` if the batch is at its end: the next record would overwrite it. Before the first record there is no batch.
+    /// Returns `true` if the batch is at its end: the next record would overwrite it. Before the
+    /// first record there is no batch.
     pub(crate) fn is_used_up(&self) -> bool {
         self.raw.is_buffer_empty() && self.has_begun()
     }
@@ -142,7 +152,8 @@ impl<'a> Records<'a> {
         self.has_begun().then(|| self.last.end_address())
     }
 
-    /// Sets the position of `dir` to `cookie`, and drops the remaining records of the batch. After an error nothing has changed.
+    /// Sets the position of `dir` to `cookie`, and drops the remaining records of the batch. After
+    /// an error nothing has changed.
     #[inline]
     pub(crate) fn seek(
         &mut self,

@@ -1,4 +1,5 @@
-//! `WalkEntry`: an entry of a `Walk`, and the requests of the caller. It does not know what the walk makes of them.
+//! `WalkEntry`: an entry of a `Walk`, and the requests of the caller. It does not know what the
+//! walk makes of them.
 
 use crate::cursor::path::TreePath;
 use crate::error::Error;
@@ -34,7 +35,9 @@ macro_rules! same_as_entry {
     ($self:ident => $entry:expr;
         $($(#[$attribute:meta])* $name:ident($($argument:ident: $type:ty)?) -> $result:ty;)*) => {
         $(
-            #[doc = concat!("Same as [`Entry::", stringify!($name), "`](crate::Entry::", stringify!($name), ").")]
+            #[doc = concat!(
+                "Same as [`Entry::", stringify!($name), "`](crate::Entry::", stringify!($name), ").",
+            )]
             $(#[$attribute])*
             #[inline]
             pub fn $name(&$self $(, $argument: $type)?) -> $result {
@@ -51,7 +54,8 @@ impl<'a> WalkEntry<'a> {
         name_os() -> &'a OsStr;
         numeric_name() -> Option<u32>;
         ino() -> u64;
-        /// In [`Order::Path`](crate::Order::Path), which needs the type, it was queried if the kernel's listing has none.
+        /// In [`Order::Path`](crate::Order::Path), which needs the type, it was queried if the
+        /// kernel's listing has none.
         d_type() -> FileType;
     }
 

@@ -1,5 +1,5 @@
-//! `Dir`: the current directory, its entries, and the requests of the caller. It does not know which directory comes next, nor how
-//! one is opened.
+//! `Dir`: the current directory, its entries, and the requests of the caller. It does not know
+//! which directory comes next, nor how one is opened.
 
 use super::part::{LevelWork, Part, Visit};
 use super::subdirs::{Candidates, Subdirs};

@@ -1,5 +1,5 @@
-//! `WalkDirs`: walks a tree, directory by directory. This module is the public contract of the walk, and does not know how it is
-//! done: [`part`] does.
+//! `WalkDirs`: walks a tree, directory by directory. This module is the public contract of the
+//! walk, and does not know how it is done: [`part`] does.
 
 mod dir;
 mod parallel;

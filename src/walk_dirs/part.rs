@@ -7,27 +7,28 @@
 //! cursor.path     the path of the last name       /usr/share/doc
 //! ```
 //!
-//! A level is kept while it has pending names, and with second visits until its second visit. A part does not know how a
-//! directory is opened or reopened ([`cursor`](crate::cursor)), how it is read ([`dir`](crate::walk_dirs::dir)), nor that there
-//! are other threads.
+//! A level is kept while it has pending names, and with second visits until its second visit. A
+//! part does not know how a directory is opened or reopened ([`cursor`](crate::cursor)), how it is
+//! read ([`dir`](crate::walk_dirs::dir)), nor that there are other threads.
 //!
 //! What happens between two calls of `next`, in this order:
 //!
 //! ```text
-//! finish      reads the remaining entries of the current directory, if the walk needs them
-//!             decides which of its subdirectories are entered                              subdirs
-//! (split)     if other threads wait: splits off a part for each of them                    parallel
-//! step        until there is a directory to visit:
-//!               a name is pending:    opens that directory, and pushes its level           cursor
-//!               first visit is over:  prepares the second visit, or leaves it to the
-//!                                     last thread at this level                            shared_level
-//!               parent is closed:     reopens it                                           cursor
-//!               otherwise:            pops the level
-//!               no level remains:     opens the next root                                  cursor
-//! visit       yields the directory                                                         dir
+//! finish    reads the remaining entries of the current directory, if the walk needs them
+//!           decides which of its subdirectories are entered                      subdirs
+//! (split)   if other threads wait: splits off a part for each of them            parallel
+//! step      until there is a directory to visit:
+//!             a name is pending:    opens that directory, and pushes its level   cursor
+//!             first visit is over:  prepares the second visit, or leaves it to   shared_level
+//!                                   the last thread at this level
+//!             parent is closed:     reopens it                                   cursor
+//!             otherwise:            pops the level
+//!             no level remains:     opens the next root                          cursor
+//! visit     yields the directory                                                 dir
 //! ```
 //!
-//! Each of these can fail. Whether an error is reported is decided in [`report`](crate::cursor::report).
+//! Each of these can fail. Whether an error is reported is decided in
+//! [`report`](crate::cursor::report).
 
 use super::pending::{Pending, PendingName};
 use super::shared_level::SharedLevel;
@@ -129,8 +130,9 @@ impl<S> Part<S> {
         subdirs.reading.is_unread() || subdirs.is_unresolved || !updates.is_empty()
     }
 
-    /// Reads the remaining entries of the current directory, if the walk needs them, and decides which subdirectories are
-    /// entered. After an error the directory may still be unfinished, and this is called again.
+    /// Reads the remaining entries of the current directory, if the walk needs them, and decides
+    /// which subdirectories are entered. After an error the directory may still be unfinished, and
+    /// this is called again.
     #[cold]
     pub(crate) fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Error> {
         let Self { cursor, subdirs, updates, .. } = self;
@@ -139,8 +141,8 @@ impl<S> Part<S> {
             if let Some(errno) = subdirs.reading.end() {
                 return Err(cursor.error(errno));
             }
-            // From the first entry on, because a cookie may lead elsewhere. If no entry was yielded, the position is presumably
-            // still there.
+            // From the first entry on, because a cookie may lead elsewhere. If no entry was
+            // yielded, the position is presumably still there.
             let mut entries = cursor.visit().entries(buffer, Phase::Reading);
             entries
                 .rewind()
@@ -180,7 +182,8 @@ impl<S> Part<S> {
 }
 
 impl<S: Clone> Part<S> {
-    /// Finishes the current directory, then opens the next one. Returns whether there is a directory to visit.
+    /// Finishes the current directory, then opens the next one. Returns whether there is a
+    /// directory to visit.
     #[inline(always)]
     pub(crate) fn advance(&mut self, buffer: &mut Buffer) -> Result<bool, Error> {
         if self.is_unfinished() {
@@ -236,7 +239,8 @@ impl<S: Clone> Part<S> {
         let pending = &mut subdirs.pending;
         let PendingName { state, name, end } = pending.get(cursor.top().remaining.next_start);
         cursor.set_name(name.to_bytes_with_nul());
-        // The name stays pending until the directory is open and on the stack: after a panic meanwhile, it is not lost.
+        // The name stays pending until the directory is open and on the stack: after a panic
+        // meanwhile, it is not lost.
         let child = match cursor.open(state, name, &mut || false) {
             Ok(Some(child)) => child,
             none => {
@@ -245,7 +249,8 @@ impl<S: Clone> Part<S> {
             }
         };
         let parent = &cursor.top().remaining;
-        // The last child replaces its parent, unless that has a second visit, and inherits the state.
+        // The last child replaces its parent, unless that has a second visit, and inherits the
+        // state.
         if end == pending.len() && parent.visit == Visit::Only && cursor.can_replace_top() {
             pending.truncate(parent.names_start);
             let work = cursor.replace_top(child);
@@ -258,8 +263,8 @@ impl<S: Clone> Part<S> {
         Ok(Step::Visit)
     }
 
-    /// Reopens the parent of the current directory, in which nothing is pending. If the parent is lost, its names cannot be
-    /// opened any more.
+    /// Reopens the parent of the current directory, in which nothing is pending. If the parent is
+    /// lost, its names cannot be opened any more.
     fn reopen_parent(&mut self) -> Result<(), Error> {
         let Self { cursor, subdirs, .. } = self;
         let lose = |[parent, top]: [&mut LevelWork<S>; 2]| {
@@ -273,11 +278,12 @@ impl<S: Clone> Part<S> {
         cursor.reopen_level_above(lose, &mut || false)
     }
 
-    /// Prepares the second visit of the current directory, with its parent open. If other threads are still at the level or below
-    /// it, the last of them makes the visit. A lost level has none.
+    /// Prepares the second visit of the current directory, with its parent open. If other threads
+    /// are still at the level or below it, the last of them makes the visit. A lost level has none.
     #[cold]
     fn begin_second_visit(&mut self) -> Result<Step, Error> {
-        // The parent first: `Dir::parent_and_name` returns it, and `..` leads to it only while the child is open.
+        // The parent first: `Dir::parent_and_name` returns it, and `..` leads to it only while the
+        // child is open.
         if self.cursor.is_level_above_closed() {
             self.reopen_parent()?;
         }
@@ -289,26 +295,30 @@ impl<S: Clone> Part<S> {
         let work = self.cursor.remaining_mut();
         work.visit = Visit::Second;
         work.next_start = work.names_start;
-        self.subdirs.pending.truncate(work.names_start); // names that were split off may still be there
+        // Names that were split off may still be there.
+        self.subdirs.pending.truncate(work.names_start);
         self.cursor.reset_path();
         Ok(Step::Visit)
     }
 
-    /// Gives up the current level if this thread shares it. While others are at the level or below it, the level is lost to this
-    /// thread. If this thread is the last one there, and its part began there, pushes the level's parent.
+    /// Gives up the current level if this thread shares it. While others are at the level or below
+    /// it, the level is lost to this thread. If this thread is the last one there, and its part
+    /// began there, pushes the level's parent.
     fn leave_shared_level(&mut self) -> Result<(), Error> {
         let is_first = self.cursor.levels().len() == 1;
         let top = self.cursor.remaining_mut();
         // Cloned first: if it panics, nothing is lost.
         let parent_state =
             top.shared.as_ref().filter(|_| is_first).and_then(|shared| shared.parent_state());
-        // Taken, so it is given up only once: if a panic or an error comes after this, this is called again.
+        // Taken, so it is given up only once: if a panic or an error comes after this, this is
+        // called again.
         let Some(shared) = top.shared.take() else { return Ok(()) };
         let Some(mut shared) = Arc::into_inner(shared) else {
             self.cursor.lose_top();
             return Ok(());
         };
-        // The shared level held its parent. Now this thread holds the parent, and gives it up in turn when it leaves that level.
+        // The shared level held its parent. Now this thread holds the parent, and gives it up in
+        // turn when it leaves that level.
         let parent = shared.parent.take().zip(parent_state);
         let result = parent.map_or(Ok(()), |(parent, state)| self.insert_parent(parent, state));
         if shared.loss.is_noted() {
@@ -317,7 +327,8 @@ impl<S: Clone> Part<S> {
         result
     }
 
-    /// Inserts `parent` above the first level. If it cannot be found, it is lost, as in [`reopen_parent`](Self::reopen_parent).
+    /// Inserts `parent` above the first level. If it cannot be found, it is lost, as in
+    /// [`reopen_parent`](Self::reopen_parent).
     fn insert_parent(&mut self, parent: Arc<SharedLevel<S>>, state: S) -> Result<(), Error> {
         let shared = Arc::clone(&parent);
         let work = LevelWork { shared: Some(parent), ..LevelWork::new(true, 0, state) };

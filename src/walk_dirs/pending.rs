@@ -1,12 +1,13 @@
-//! `Pending`: the names of the directories that the walk still has to enter. It does not know their levels: the callers keep the
-//! offsets.
+//! `Pending`: the names of the directories that the walk still has to enter. It does not know their
+//! levels: the callers keep the offsets.
 
 use crate::read_dir::entry_state::EntryState;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::slice;
 
-/// The names of pending directories, in ranges: the names of a level come after the names of its parent.
+/// The names of pending directories, in ranges: the names of a level come after the names of its
+/// parent.
 ///
 /// ```text
 /// name               name
@@ -16,7 +17,8 @@ use std::slice;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     bytes: Vec<u8>,
-    /// The offset of the first name that may still be split off for another thread. A search begins here.
+    /// The offset of the first name that may still be split off for another thread. A search begins
+    /// here.
     pub(crate) unsplit_start: usize,
 }
 
@@ -71,8 +73,8 @@ impl Pending {
         PendingName { state: EntryState(*state), name, end }
     }
 
-    /// Divides the names in `range` into this many parts of about equal size. Returns the offset at which the first part, of at
-    /// least one name, ends.
+    /// Divides the names in `range` into this many parts of about equal size. Returns the offset at
+    /// which the first part, of at least one name, ends.
     pub(crate) fn part_end(&self, range: Range<usize>, parts: usize) -> usize {
         let middle = range.start + range.len() / parts;
         let is_nul = |byte: &u8| *byte == 0;
@@ -86,8 +88,8 @@ impl Pending {
         Self { bytes: self.bytes[range].to_vec(), ..Self::default() }
     }
 
-    /// Removes the finished names from `names_start` to `next_start` once they take more bytes than the names after them. Returns
-    /// the new `next_start`.
+    /// Removes the finished names from `names_start` to `next_start` once they take more bytes than
+    /// the names after them. Returns the new `next_start`.
     #[inline]
     pub(crate) fn remove_finished(&mut self, names_start: usize, next_start: usize) -> usize {
         let rest_len = self.bytes.len() - next_start;
@@ -99,15 +101,16 @@ impl Pending {
         names_start
     }
 
-    /// Merges the updates into the state of the name that starts at this offset. Returns the new state.
+    /// Merges the updates into the state of the name that starts at this offset. Returns the new
+    /// state.
     pub(crate) fn merge(&mut self, start: usize, updates: EntryState) -> EntryState {
         let state = EntryState(self.bytes[start]).merge(updates);
         self.bytes[start] = state.0;
         state
     }
 
-    /// Calls `change` on each name from the one that starts at this offset. Sets its state to the result, or removes the name if
-    /// that is `None`.
+    /// Calls `change` on each name from the one that starts at this offset. Sets its state to the
+    /// result, or removes the name if that is `None`.
     pub(crate) fn rewrite(
         &mut self,
         mut start: usize,

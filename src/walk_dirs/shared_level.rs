@@ -1,9 +1,11 @@
-//! `SharedLevel`: a level that several threads walk, with second visits, and how the last of them knows that it is the last.
+//! `SharedLevel`: a level that several threads walk, with second visits, and how the last of them
+//! knows that it is the last.
 //!
-//! Each thread at the level or below it holds an [`Arc`] of the level, and a level holds one of its parent. A thread that has
-//! finished gives up its `Arc`, and [`Arc::into_inner`] is `Some` for exactly one of them, the last. That thread makes the second
-//! visit, unless the level is lost, and then holds the parent. `Arc::into_inner` has an acquire fence, so that thread sees all
-//! that the others did.
+//! Each thread at the level or below it holds an [`Arc`] of the level, and a level holds one of its
+//! parent. A thread that has finished gives up its `Arc`, and [`Arc::into_inner`] is `Some` for
+//! exactly one of them, the last. That thread makes the second visit, unless the level is lost, and
+//! then holds the parent. `Arc::into_inner` has an acquire fence, so that thread sees all that the
+//! others did.
 //!
 //! This module does not know which names are pending there, nor how many threads there are.
 
@@ -90,8 +92,8 @@ mod tests {
         SharedLevel::new(Some(parent), None, level(), ())
     }
 
-    /// A level and the root above it. One thread came down to the level, and shared it with the others. The last one sees what
-    /// the others did, and one of them is the last at the root.
+    /// A level and the root above it. One thread came down to the level, and shared it with the
+    /// others. The last one sees what the others did, and one of them is the last at the root.
     #[test]
     #[cfg_attr(miri, ignore = "opens a file")]
     fn one_thread_is_the_last_and_sees_what_all_did() {

@@ -1,5 +1,5 @@
-//! Decides which subdirectories of the current directory the walk enters, and in which order. This module does not know how a
-//! directory is read or opened.
+//! Decides which subdirectories of the current directory the walk enters, and in which order. This
+//! module does not know how a directory is read or opened.
 //!
 //! ```text
 //! note       an entry that can be entered is yielded: its name and state are pushed to `pending`
@@ -15,7 +15,8 @@ use crate::read_dir::entry::Entry;
 use crate::read_dir::entry_state::{EntryState, EntryUpdates, Request};
 use std::ffi::CStr;
 
-/// The subdirectories of the current directory that the walk enters, after the pending ones of the levels above.
+/// The subdirectories of the current directory that the walk enters, after the pending ones of the
+/// levels above.
 #[derive(Default)]
 pub(crate) struct Subdirs {
     pub(crate) pending: Pending,
@@ -23,8 +24,8 @@ pub(crate) struct Subdirs {
     level_start: usize,
     /// The offset in `pending` of the name noted last.
     last_start: usize,
-    /// Whether `pending` may differ from the directories to enter: it may contain names to skip, or lack names that the caller
-    /// requested.
+    /// Whether `pending` may differ from the directories to enter: it may contain names to skip, or
+    /// lack names that the caller requested.
     pub(crate) is_unresolved: bool,
     name_requests: NameRequests,
     candidates: Candidates,
@@ -127,7 +128,8 @@ impl Subdirs {
         true
     }
 
-    /// Removes all names and requests of the current directory. From now on the walk enters only what the caller names.
+    /// Removes all names and requests of the current directory. From now on the walk enters only
+    /// what the caller names.
     #[inline]
     pub(crate) fn skip_all(&mut self) {
         self.reading.skip();
@@ -138,8 +140,8 @@ impl Subdirs {
         }
     }
 
-    /// Removes the names of the current directory, because its entries are noted again from the first one. Keeps what is known
-    /// from the caller about them.
+    /// Removes the names of the current directory, because its entries are noted again from the
+    /// first one. Keeps what is known from the caller about them.
     pub(crate) fn begin_again(&mut self) {
         let Self { pending, name_requests, .. } = self;
         pending.rewrite(self.level_start, |state, name| {
@@ -154,8 +156,8 @@ impl Subdirs {
     /// Reduces the names of the current directory to those that the walk enters, in this order:
     ///
     /// - the pending names, unless the caller requested otherwise;
-    /// - the names that were not yielded, and that the caller requested to enter or to follow, in the order of the last request
-    ///   for each.
+    /// - the names that were not yielded, and that the caller requested to enter or to follow, in
+    ///   the order of the last request for each.
     #[cold]
     pub(crate) fn resolve(&mut self) {
         if !self.is_unresolved {
@@ -186,8 +188,8 @@ fn is_valid_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, 0 | b'/'))
 }
 
-/// The requests for names, in the order of the calls. If the directory is read again, also the updates of the entries that were
-/// noted before.
+/// The requests for names, in the order of the calls. If the directory is read again, also the
+/// updates of the entries that were noted before.
 #[derive(Default)]
 struct NameRequests {
     requests: Vec<NameRequest>,
@@ -237,7 +239,8 @@ impl NameRequests {
         });
     }
 
-    /// Returns the state of a pending name after the requests for it. They must be [sorted](Self::sort).
+    /// Returns the state of a pending name after the requests for it. They must be
+    /// [sorted](Self::sort).
     #[inline]
     fn merge_into(&mut self, state: EntryState, name: &[u8]) -> EntryState {
         let Self { requests, names } = self;
@@ -248,8 +251,8 @@ impl NameRequests {
         state.merge(requests[index].updates)
     }
 
-    /// Returns the names of which no entry is pending, and that are to be entered or followed, in the order of the last request
-    /// for each.
+    /// Returns the names of which no entry is pending, and that are to be entered or followed, in
+    /// the order of the last request for each.
     fn not_pending(&mut self) -> impl Iterator<Item = (EntryState, &[u8])> {
         self.requests.retain(|request| {
             let is_entered = matches!(request.updates.request(), Request::ENTER | Request::FOLLOW);

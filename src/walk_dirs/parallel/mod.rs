@@ -1,5 +1,5 @@
-//! Walks a tree on several threads: starts them, and collects what they return. This module does not know where in the tree a
-//! thread is, nor how a part is split off.
+//! Walks a tree on several threads: starts them, and collects what they return. This module does
+//! not know where in the tree a thread is, nor how a part is split off.
 
 mod split;
 mod work_queue;
@@ -16,10 +16,12 @@ use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use work_queue::{WorkQueue, Workers};
 
-/// The fewest threads of `run_parallel(0)`. On a cold disk they wait in parallel, whatever the core count.
+/// The fewest threads of `run_parallel(0)`. On a cold disk they wait in parallel, whatever the
+/// number of cores.
 const MIN_THREADS: usize = 8;
 
-/// Runs `work` on this thread and, as parts are split off, on others. Returns the results in the order of [`Worker::index`].
+/// Runs `work` on this thread and, as parts are split off, on others. Returns the results in the
+/// order of [`Worker::index`].
 pub(crate) fn run<S: Clone + Send, R: Send>(
     part: Part<S>,
     buffer: Buffer,

@@ -1,5 +1,6 @@
-//! Splits off a part of a busy thread's work for a thread that waits: some of its roots, or some of the names that are pending at
-//! one of its levels. This module does not know which thread takes the part.
+//! Splits off a part of a busy thread's work for a thread that waits: some of its roots, or some of
+//! the names that are pending at one of its levels. This module does not know which thread takes
+//! the part.
 
 use super::work_queue::Workers;
 use crate::cursor::raw_open;
@@ -10,12 +11,13 @@ use crate::walk_dirs::shared_level::SharedLevel;
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ops::Range;
 
-/// The longest path of a level at which names are split off. A tree of 100,000 levels has paths of megabytes. To copy one for
-/// every directory would take time quadratic in the depth.
+/// The longest path of a level at which names are split off. A tree of 100,000 levels has paths of
+/// megabytes. To copy one for every directory would take time quadratic in the depth.
 const MAX_PATH: usize = 4096;
 
 impl<S: Clone> Part<S> {
-    /// Splits off a part for each thread that waits. If the walk is over, abandons all that is pending.
+    /// Splits off a part for each thread that waits. If the walk is over, abandons all that is
+    /// pending.
     #[cold]
     pub(crate) fn split(&mut self, workers: &Workers<'_, Self>) {
         while !workers.queue.is_over() {
@@ -25,14 +27,15 @@ impl<S: Clone> Part<S> {
         self.clear();
     }
 
-    /// Splits off an equal part for one of the `threads` that wait: of the roots, or of the directories pending at the shallowest
-    /// open level. Splits off a single directory only if others are pending.
+    /// Splits off an equal part for one of the `threads` that wait: of the roots, or of the
+    /// directories pending at the shallowest open level. Splits off a single directory only if
+    /// others are pending.
     fn split_off(&mut self, threads: usize) -> Option<Self> {
         if threads == 0 {
             return None;
         }
-        // In a deep tree whose levels were split off one by one, to look at each of them again for every directory would take
-        // time quadratic in the depth.
+        // In a deep tree whose levels were split off one by one, to look at each of them again for
+        // every directory would take time quadratic in the depth.
         let shallowest = self.pending_from(self.subdirs.pending.unsplit_start);
         self.subdirs.pending.unsplit_start = match &shallowest {
             Some((index, _)) => self.cursor.levels()[*index].remaining.names_start,
@@ -48,14 +51,15 @@ impl<S: Clone> Part<S> {
         self.split_off_names(shallowest?, threads)
     }
 
-    /// Splits off a part of the names at the `shallowest` level that has some, or else at the shallowest open one. Duplicates the
-    /// level's descriptor.
+    /// Splits off a part of the names at the `shallowest` level that has some, or else at the
+    /// shallowest open one. Duplicates the level's descriptor.
     fn split_off_names(
         &mut self,
         shallowest: (usize, Range<usize>),
         threads: usize,
     ) -> Option<Self> {
-        // The shallowest level has the largest subtrees. If it is closed, there is no descriptor to duplicate.
+        // The shallowest level has the largest subtrees. If it is closed, there is no descriptor to
+        // duplicate.
         let levels = self.cursor.levels();
         let is_closed = levels[shallowest.0].open_dir().is_none();
         let (index, names) = if is_closed {
@@ -67,12 +71,13 @@ impl<S: Clone> Part<S> {
         let level = &levels[index];
         let dir = level.open_dir().filter(|_| level.bounds.path_end <= MAX_PATH)?;
         let end = self.subdirs.pending.part_end(names.clone(), threads + 1);
-        // A last name is not split off if nothing else is pending here: the two threads would pass it to and fro.
+        // A last name is not split off if nothing else is pending here: the two threads would pass
+        // it to and fro.
         if end == names.end && !is_closed && self.pending_from(end).is_none() {
             return None;
         }
-        // If this process has no permission to search the directory, no name in it can be opened. Nor does `..` lead to its
-        // parent, for the last thread there.
+        // If this process has no permission to search the directory, no name in it can be opened.
+        // Nor does `..` lead to its parent, for the last thread there.
         let search = || raw_open::path_at(dir, c".", raw_open::NOFOLLOW);
         if self.second_visits && search().is_err_and(|errno| !raw_open::lacks_descriptor(errno)) {
             if !is_closed {
@@ -88,14 +93,15 @@ impl<S: Clone> Part<S> {
         if self.second_visits {
             cursor.remaining_mut().shared = Some(self.share_levels(index)?);
         }
-        self.cursor.remaining_at_mut(index).next_start = end; // last: if `clone` panics, nothing is lost
+        // Last: if `clone` panics, nothing is lost.
+        self.cursor.remaining_at_mut(index).next_start = end;
         let mut part = Self { cursor, ..self.new_empty(root_state) };
         part.subdirs.pending = self.subdirs.pending.copy(names.start..end);
         Some(part)
     }
 
-    /// Returns the shallowest level with pending names at or after the offset `start`, and their range. Skips levels without names,
-    /// of which a chain with second visits has many.
+    /// Returns the shallowest level with pending names at or after the offset `start`, and their
+    /// range. Skips levels without names, of which a chain with second visits has many.
     fn pending_from(&self, mut start: usize) -> Option<(usize, Range<usize>)> {
         let levels = self.cursor.levels();
         let pending_end = self.subdirs.pending.len();
@@ -113,8 +119,8 @@ impl<S: Clone> Part<S> {
 
     /// Makes the level at `index`, and all above it, levels that several threads walk.
     fn share_levels(&mut self, index: usize) -> Option<Arc<SharedLevel<S>>> {
-        // The levels above a shared one are shared, too. A level must be shared before anything below it is split off, because
-        // the other thread may finish that at once.
+        // The levels above a shared one are shared, too. A level must be shared before anything
+        // below it is split off, because the other thread may finish that at once.
         let first_unshared = self.cursor.levels()[..=index]
             .partition_point(|level| level.remaining.shared.is_some());
         for index in first_unshared..=index {
@@ -149,8 +155,8 @@ mod tests {
         longest: usize,
     }
 
-    /// Walks a comb, which has `levels` levels with a directory beside each, and below it a chain of as many. In the chain, splits
-    /// off all parts that it can.
+    /// Walks a comb, which has `levels` levels with a directory beside each, and below it a chain
+    /// of as many. In the chain, splits off all parts that it can.
     fn split_comb(
         levels: usize,
         name: &str,

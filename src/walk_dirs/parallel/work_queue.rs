@@ -1,8 +1,8 @@
-//! `WorkQueue`: the parts that busy threads split off for idle ones, and the end of the walk when all threads are idle. The queue
-//! does not know what a part is.
+//! `WorkQueue`: the parts that busy threads split off for idle ones, and the end of the walk when
+//! all threads are idle. The queue does not know what a part is.
 //!
-//! A thread is started for a part if no idle thread can take it. No more threads are being started than are busy: while new ones
-//! wait for a core, the threads that have one take the parts.
+//! A thread is started for a part if no idle thread can take it. No more threads are being started
+//! than are busy: while new ones wait for a core, the threads that have one take the parts.
 //!
 //! A busy thread looks at a number, and takes the lock only to push.
 
@@ -13,8 +13,8 @@ use std::panic::AssertUnwindSafe;
 
 /// The queue of parts of type `W`.
 pub(crate) struct WorkQueue<W> {
-    /// The number of additional parts that threads would pop, idle ones or new ones; 1 if the walk is over. It is a hint: the
-    /// exact numbers are under the lock.
+    /// The number of additional parts that threads would pop, idle ones or new ones; 1 if the walk
+    /// is over. It is a hint: the exact numbers are under the lock.
     wanted: AtomicUsize,
     /// Whether the walk is over. It changes only under the lock, and is read without.
     is_over: AtomicBool,
@@ -82,8 +82,8 @@ impl<W> WorkQueue<W> {
         }
     }
 
-    /// Returns the number of parts that a busy thread should [`push`](Self::push). It is not 0 if [the walk is
-    /// over](Self::is_over).
+    /// Returns the number of parts that a busy thread should [`push`](Self::push). It is not 0 if
+    /// [the walk is over](Self::is_over).
     #[inline]
     pub(crate) fn wanted(&self) -> usize {
         self.wanted.load(Relaxed)
@@ -99,14 +99,16 @@ impl<W> WorkQueue<W> {
         // Even if the walk is over: then no thread pops the part, and it is dropped with the queue.
         state.parts.push(part);
         self.update_wanted(&state);
-        // An idle thread that was woken for an earlier part, and does not run yet, is still counted as idle.
+        // An idle thread that was woken for an earlier part, and does not run yet, is still counted
+        // as idle.
         if state.idle >= state.parts.len() {
             self.changed.notify_one();
         }
         state.claim_thread()
     }
 
-    /// Makes a busy thread idle, and waits for a part. Returns `None` once all threads are idle, or after [`stop`](Self::stop).
+    /// Makes a busy thread idle, and waits for a part. Returns `None` once all threads are idle, or
+    /// after [`stop`](Self::stop).
     pub(crate) fn pop(&self) -> Option<W> {
         let mut state = self.lock();
         state.busy -= 1;
@@ -266,7 +268,8 @@ mod tests {
         });
     }
 
-    /// Each of two idle threads wakes for a part, though the first may not run yet when the second part is pushed.
+    /// Each of two idle threads wakes for a part, though the first may not run yet when the second
+    /// part is pushed.
     #[test]
     fn queue_wants_a_part_for_each_idle_thread() {
         let (queue, both) = (queue_for(3), Barrier::new(2));

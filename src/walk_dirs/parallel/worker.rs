@@ -1,5 +1,5 @@
-//! `Worker`: walks the parts of one thread of `WalkDirs::run_parallel`. It does not know how a part is split off, nor when a thread
-//! starts.
+//! `Worker`: walks the parts of one thread of `WalkDirs::run_parallel`. It does not know how a part
+//! is split off, nor when a thread starts.
 
 use super::work_queue::Workers;
 use crate::cursor::skip_errors;
@@ -20,7 +20,8 @@ pub struct Worker<'scope, S = ()> {
     pub(super) buffer: Buffer,
     pub(super) workers: Workers<'scope, Part<S>>,
     pub(super) index: usize,
-    /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away again would.
+    /// Makes the worker not `Send`. To make it `Send` later breaks no program; to take `Send` away
+    /// again would.
     pub(super) on_its_thread: PhantomData<*const ()>,
 }
 
@@ -87,8 +88,8 @@ impl<S: Clone + Send> Worker<'_, S> {
         self.index
     }
 
-    /// Opens the next directory as a sequential walk does, and shares the work with the other threads: splits off a part for each
-    /// thread that waits, and takes a part of theirs once nothing is pending here.
+    /// Opens the next directory, in the same way as [`Part::advance`]. Splits off a part for each
+    /// thread that waits, and takes a part of another thread once nothing is pending here.
     #[inline(always)]
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
