@@ -129,50 +129,41 @@ impl EntryState {
 }
 
 /// A cell that collects, for the entry yielded last, the outcomes of queries and the request of the
-/// caller. The two are kept apart, so a query does not depend on a request before it.
-///
-/// It is atomic only because an [`Entry`](crate::Entry) is `Sync`.
+/// caller. It is atomic only because an [`Entry`](crate::Entry) is `Sync`.
 #[derive(Debug, Default)]
-pub(crate) struct EntryUpdates {
-    request: AtomicU8,
-    outcome: AtomicU8,
-}
+pub(crate) struct EntryUpdates(AtomicU8);
 
 impl EntryUpdates {
-    #[inline]
     pub(crate) fn set_request(&self, request: Request) {
-        self.request.store(request.0, Relaxed);
+        self.merge(EntryState::from_request(request));
     }
 
     /// Sets the outcome of a query: the type, or `None` for an error, which keeps the type of an
     /// earlier query.
     pub(crate) fn set_outcome(&self, file_type: Option<FileType>) {
-        let outcome = match file_type {
-            Some(file_type) => {
-                EntryState::QUERIED.0 | EntryState::from_type(file_type).unwrap_or_default().0
-            }
-            None => EntryState::QUERY_FAILED.0 | self.outcome.load(Relaxed),
-        };
-        self.outcome.store(outcome, Relaxed);
+        self.merge(match file_type.map(EntryState::from_type) {
+            Some(state) => EntryState(EntryState::QUERIED.0 | state.unwrap_or_default().0),
+            None => EntryState::QUERY_FAILED,
+        });
     }
 
-    #[inline]
-    fn get(&self) -> EntryState {
-        EntryState(self.request.load(Relaxed) | self.outcome.load(Relaxed))
+    fn merge(&self, updates: EntryState) {
+        // In one step: another thread may query the entry at the same time.
+        let merge = |bits| Some(EntryState(bits).merge(updates).0);
+        let _ = self.0.fetch_update(Relaxed, Relaxed, merge);
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.get().is_empty()
+        self.0.load(Relaxed) == 0
     }
 
     /// Removes and returns the updates.
     #[inline]
     pub(crate) fn take(&self) -> EntryState {
-        let updates = self.get();
+        let updates = EntryState(self.0.load(Relaxed));
         if !updates.is_empty() {
-            self.request.store(0, Relaxed);
-            self.outcome.store(0, Relaxed);
+            self.0.store(0, Relaxed);
         }
         updates
     }
