@@ -1,5 +1,6 @@
-//! If `Clone` or `Drop` of the caller's state panics, nothing hangs, and a caller who catches the panic loses no directory and gets
-//! none twice.
+//! Panics of `Clone` and `Drop` of the caller's state.
+//!
+//! Nothing hangs, and a caller that catches the panic loses no directory and gets none twice.
 
 use crate::support::machine::Watchdog;
 use crate::support::tree::{self, Tree};
@@ -12,52 +13,54 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-/// After so many clones it panics once.
-#[derive(Debug)]
-struct Fuse(Arc<AtomicUsize>);
+/// Counters of clones and of drops. A panic without a message comes when a counter reaches 0, once.
+pub struct Fuses(Arc<[AtomicUsize; 2]>);
 
 const BLOWN: &str = "on purpose";
 
-impl Fuse {
-    fn new(clones: usize) -> Self {
-        Self(Arc::new(AtomicUsize::new(clones + 1)))
+impl Fuses {
+    /// A counter that begins at 0 never panics.
+    pub fn new(counters: [usize; 2]) -> Self {
+        Self(Arc::new(counters.map(AtomicUsize::new)))
     }
-}
 
-impl Clone for Fuse {
-    fn clone(&self) -> Self {
-        if self.0.fetch_sub(1, SeqCst) == 1 {
-            resume_unwind(Box::new(BLOWN)); // without a message
-        }
-        Self(Arc::clone(&self.0))
-    }
-}
-
-/// After so many drops it panics once.
-#[derive(Clone)]
-struct Bomb(Arc<AtomicUsize>);
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        if self.0.fetch_sub(1, SeqCst) == 1 && !thread::panicking() {
+    fn burn(&self, index: usize) {
+        if self.0[index].fetch_sub(1, SeqCst) == 1 && !thread::panicking() {
             resume_unwind(Box::new(BLOWN));
         }
     }
 }
 
-fn is_blown(panic: &dyn Any) -> bool {
+impl Clone for Fuses {
+    fn clone(&self) -> Self {
+        self.burn(0);
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Fuses {
+    fn drop(&mut self) {
+        self.burn(1);
+    }
+}
+
+pub fn is_blown(panic: &dyn Any) -> bool {
     panic.downcast_ref() == Some(&BLOWN)
 }
 
-fn ways() -> impl Iterator<Item = WalkDirsOptions> {
+fn options() -> impl Iterator<Item = WalkDirsOptions> {
     let options = |second_visits| WalkDirs::options().second_visits(second_visits);
     [false, true]
         .into_iter()
         .flat_map(move |is| [4, 32].map(|max_open| options(is).max_open(max_open)))
 }
 
-/// The rest of a walk. Each panic is caught.
-fn rest<S>(walk: &mut impl Next<S>) -> Vec<(PathBuf, bool)> {
+fn begin(options: &WalkDirsOptions, tree: &Tree, counters: [usize; 2]) -> WalkDirs<Fuses> {
+    options.clone().with_state(Fuses::new(counters)).open(tree.path()).unwrap()
+}
+
+/// Returns the remaining visits of a walk, and catches each panic.
+fn rest(walk: &mut impl Next<Fuses>) -> Vec<(PathBuf, bool)> {
     let mut visits = Vec::new();
     loop {
         let next = catch_unwind(AssertUnwindSafe(|| {
@@ -69,7 +72,7 @@ fn rest<S>(walk: &mut impl Next<S>) -> Vec<(PathBuf, bool)> {
         match next {
             Ok(Some(visit)) => visits.push(visit),
             Ok(None) => return visits,
-            Err(panic) => assert!(is_blown(&*panic)),
+            Err(panic) => assert!(is_blown(&*panic), "another panic"),
         }
     }
 }
@@ -79,38 +82,23 @@ fn sorted(mut visits: Vec<(PathBuf, bool)>) -> Vec<(PathBuf, bool)> {
     visits
 }
 
-/// What a walk lends if no clone panics.
-fn all(options: &WalkDirsOptions, tree: &Tree) -> Vec<(PathBuf, bool)> {
-    sorted(rest(
-        &mut options.clone().with_state(Fuse::new(usize::MAX - 1)).open(tree.path()).unwrap(),
-    ))
-}
-
+/// A panic of a clone that is caught loses no directory, on one thread and on several. A panic that
+/// is not caught ends all threads.
 #[test]
-fn no_directory_is_lost_if_it_is_caught() {
-    let tree = Tree::new(|at| tree::comb(at, 12));
-    for options in ways() {
-        let expected = all(&options, &tree);
-        assert!(expected.len() >= 37);
-        for clones in 0..expected.len() {
-            let mut walk = options.clone().with_state(Fuse::new(clones)).open(tree.path()).unwrap();
-            assert_eq!(sorted(rest(&mut walk)), expected, "{options:?}, {clones} clones");
-        }
-    }
-}
-
-/// The panic comes in one of the threads.
-#[test]
-fn threads_end_and_lose_nothing_if_it_is_caught() {
+fn panic_of_clone_loses_no_directory() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::comb(at, 12));
-    for options in ways() {
-        let expected = all(&options, &tree);
-        for clones in 0..40 {
+    for options in options() {
+        let expected = sorted(rest(&mut begin(&options, &tree, [0; 2])));
+        assert!(expected.len() >= 37, "{} visits", expected.len());
+        for clones in 1..=expected.len() {
+            let what = format!("{options:?}, clone {clones}");
+            let visits = sorted(rest(&mut begin(&options, &tree, [clones, 0])));
+            assert_eq!(visits, expected, "{what}");
             for catches in [false, true] {
-                let fuse = Fuse::new(clones);
-                let left_of_fuse = Arc::clone(&fuse.0);
-                let walk = options.clone().with_state(fuse).open(tree.path()).unwrap();
+                let fuses = Fuses::new([clones, 0]);
+                let counters = Arc::clone(&fuses.0);
+                let walk = options.clone().with_state(fuses).open(tree.path()).unwrap();
                 let parallel = AssertUnwindSafe(|| {
                     walk.run_parallel(4, |worker| {
                         if catches {
@@ -120,19 +108,12 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
                         vec![]
                     })
                 });
-                let what = format!("{options:?}, {clones} clones, caught {catches}");
                 match catch_unwind(parallel) {
-                    Ok(parts) if catches => {
-                        assert_eq!(
-                            sorted(parts.into_iter().flatten().collect()),
-                            expected,
-                            "{what}"
-                        );
-                    }
-                    // Fewer clones were made.
+                    Ok(parts) if catches => assert_eq!(sorted(parts.concat()), expected, "{what}"),
                     Ok(_) => {
-                        let left = left_of_fuse.load(SeqCst);
-                        assert!((1..=clones + 1).contains(&left), "{what}: {left} left");
+                        // The walk made fewer clones.
+                        let left = counters[0].load(SeqCst);
+                        assert!((1..=clones).contains(&left), "{what}: {left} left");
                     }
                     Err(panic) => assert!(is_blown(&*panic) && !catches, "{what}"),
                 }
@@ -141,27 +122,18 @@ fn threads_end_and_lose_nothing_if_it_is_caught() {
     }
 }
 
+/// A panic of a destructor causes no visit to come twice.
 #[test]
-fn second_visits_come_once_if_a_destructor_panics() {
+fn panic_of_drop_repeats_no_visit() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::comb(at, 12));
     let options = WalkDirs::options().second_visits(true).max_open(4);
-    let expected = all(&options, &tree);
+    let expected = sorted(rest(&mut begin(&options, &tree, [0; 2])));
     for drops in 1..200 {
-        let walk = options
-            .clone()
-            .with_state(Bomb(Arc::new(AtomicUsize::new(drops))))
-            .open(tree.path())
-            .unwrap();
+        let walk = begin(&options, &tree, [0, drops]);
         match catch_unwind(AssertUnwindSafe(|| walk.run_parallel(4, |worker| rest(worker)))) {
-            Ok(parts) => {
-                assert_eq!(
-                    sorted(parts.into_iter().flatten().collect()),
-                    expected,
-                    "{drops} drops"
-                );
-            }
-            Err(panic) => assert!(is_blown(&*panic)),
+            Ok(parts) => assert_eq!(sorted(parts.concat()), expected, "drop {drops}"),
+            Err(panic) => assert!(is_blown(&*panic), "drop {drops}: another panic"),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Symbolic links that the caller follows with `Entry::follow` and `Dir::follow_name`, against `std` and `find -L`. The walk comes
 //! back from there.
 
-use crate::fixture::{has_gnu, run};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::process;
 use crate::support::tree::{self, Random, Tree};
@@ -12,12 +11,9 @@ use crate::visits::{
 };
 use crate::walk_dirs_bounds::leave_room;
 use lendir::WalkDirs;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const WAYS: [Way; 7] = [
     PLAIN,
@@ -94,12 +90,20 @@ pub fn made(seed: u64) -> (Tree, PathBuf) {
 
 #[test]
 fn links_lead_where_std_says() {
+    let _watchdog = Watchdog::new(300);
     let (mut loops, mut deepest) = (0, 0);
     for seed in 0..seeds() {
         let (_tree, root) = made(seed);
         for way in WAYS {
             let expected = followed_by_std(way, &root);
             assert_eq!(followed(way, &root), expected, "seed {seed}, {way:?}");
+            for threads in [2, 8] {
+                let walk = way.options().open(&root).unwrap();
+                let parts = walk.run_parallel(threads, |worker| walked(worker, |_| plan(way)));
+                let visits = in_one_order(parts.into_iter().flatten());
+                let expected = in_one_order(expected.clone());
+                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
+            }
             let is_loop =
                 |visit: &&Visit| visit.what == What::Error(libc::ELOOP) && visit.path.exists();
             loops += expected.iter().filter(is_loop).count();
@@ -107,38 +111,6 @@ fn links_lead_where_std_says() {
         }
     }
     assert!(loops > 50 && deepest > 5, "{loops} loops, {deepest} levels");
-}
-
-#[test]
-fn links_are_followed_by_several_threads() {
-    let _watchdog = Watchdog::new(300);
-    for seed in 0..seeds() / 3 {
-        let (_tree, root) = made(seed);
-        for way in WAYS {
-            let expected = in_one_order(followed_by_std(way, &root));
-            for threads in [2, 8] {
-                let walk = way.options().open(&root).unwrap();
-                let parts = walk.run_parallel(threads, |worker| walked(worker, |_| plan(way)));
-                let visits = in_one_order(parts.into_iter().flatten());
-                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
-            }
-        }
-    }
-}
-
-#[test]
-fn links_lead_where_find_says() {
-    if !has_gnu("find", "follow::links_lead_where_find_says") {
-        return;
-    }
-    for seed in 0..seeds() {
-        let (_tree, root) = made(seed);
-        let found = run(Command::new("find").arg("-L").arg(&root).args(["-type", "d", "-print0"]));
-        let paths = found.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        let mut found: Vec<_> = paths.map(|path| Path::new(OsStr::from_bytes(path))).collect();
-        found.sort_unstable_by_key(|path| path.as_os_str());
-        assert_eq!(directories(&followed(PLAIN, &root)), found, "seed {seed}");
-    }
 }
 
 /// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.

@@ -2,6 +2,7 @@
 //! rights that are missing, and a tree that changes meanwhile. It does not know what is lent. It checks what holds of every `WalkDirs`
 //! and every `Walk`. `LENDIR_SEED=7` runs one case.
 
+use crate::clone_panics::{Fuses, is_blown};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::scan::errno;
@@ -12,7 +13,6 @@ use lendir::{Dir, Error, FileType, Listing, Order, StatxFlags, Walk, WalkDirs};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, RenameFlags, fstat, renameat_with};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -74,37 +74,13 @@ impl Case {
     }
 }
 
-/// What a walk carries down. It panics once, without a message.
+/// The state of a walk, which can panic.
+#[derive(Clone)]
 struct State {
-    fuses: Arc<[AtomicUsize; 2]>,
+    _fuses: Fuses,
     /// The first visit of this directory or, before that, of the one above.
     visit: Option<usize>,
     is_below_link: bool,
-}
-
-const BLOWN: &str = "on purpose";
-
-fn burn(fuse: &AtomicUsize) {
-    if fuse.fetch_sub(1, SeqCst) == 1 && !thread::panicking() {
-        resume_unwind(Box::new(BLOWN));
-    }
-}
-
-fn is_blown(panic: &dyn Any) -> bool {
-    panic.downcast_ref() == Some(&BLOWN)
-}
-
-impl Clone for State {
-    fn clone(&self) -> Self {
-        burn(&self.fuses[0]);
-        Self { fuses: Arc::clone(&self.fuses), ..*self }
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        burn(&self.fuses[1]);
-    }
 }
 
 /// Device and inode number.
@@ -480,11 +456,7 @@ fn walk(case: &Case, place: &Place, log: &Mutex<Log>) -> bool {
         .max_open(case.max_open)
         .second_visits(case.second_visits)
         .same_mount(case.same_mount);
-    let state = State {
-        fuses: Arc::new(case.panics_at.map(AtomicUsize::new)),
-        visit: None,
-        is_below_link: false,
-    };
+    let state = State { _fuses: Fuses::new(case.panics_at), visit: None, is_below_link: false };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut walk = options.with_state(state).open(&place.root).unwrap();
         match case.threads {

@@ -248,51 +248,39 @@ fn chain_of_names_that_cannot_be_opened(at: &Path, depth: usize) {
     });
 }
 
-/// Walks it with second visits. `test` is the one that calls this.
-fn check_names_that_cannot_be_opened(test: &str, threads: usize) {
+/// A walk queries the identity of a level a bounded number of times, however many names below the
+/// level cannot be opened, on one thread and on several.
+#[test]
+fn names_that_fail_to_open_cost_no_queries() {
+    const TEST: &str = "unreadable::names_that_fail_to_open_cost_no_queries";
     const LEVELS: usize = 200;
-    let calls = total(test, "statx", || {
+    const THREADS: [usize; 2] = [1, 8];
+    let calls = total(TEST, "statx", || {
         as_nobody(|| {
-            let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));
-            let parts = WalkDirs::options()
-                .second_visits(true)
-                .open(tree.path())
-                .unwrap()
-                .run_parallel(threads, |worker| {
+            for threads in THREADS {
+                let tree = Tree::new(|at| chain_of_names_that_cannot_be_opened(at, LEVELS));
+                let walk = WalkDirs::options().second_visits(true).open(tree.path()).unwrap();
+                let parts = walk.run_parallel(threads, |worker| {
                     let (mut visits, mut errors) = (0, 0);
                     while let Some(dir) =
                         worker.next_ok(|error| errors += usize::from(errno(&error) == libc::EACCES))
                     {
                         visits += 1;
                         if dir.name() == b"u" {
-                            thread::sleep(Duration::from_micros(500)); // the others begin to wait
+                            // The other threads begin to wait meanwhile.
+                            thread::sleep(Duration::from_micros(500));
                         }
                     }
                     [visits, errors]
                 });
-            let sum = |index| parts.iter().map(|part: &[usize; 2]| part[index]).sum::<usize>();
-            assert_eq!([sum(0), sum(1)], [2 * (2 * LEVELS + 1), 8 * LEVELS]);
+                let sum = |index| parts.iter().map(|part: &[usize; 2]| part[index]).sum::<usize>();
+                assert_eq!([sum(0), sum(1)], [2 * (2 * LEVELS + 1), 8 * LEVELS]);
+            }
         });
     });
-    // To close a level or to share it, and to come back to it.
-    let most = 6 * LEVELS;
-    assert!(
-        calls.is_none_or(|calls| calls <= most),
-        "{threads} threads: {calls:?} `statx`, not {most}"
-    );
-}
-
-#[test]
-fn names_that_cannot_be_opened_cost_the_way_back_nothing() {
-    const TEST: &str = "unreadable::names_that_cannot_be_opened_cost_the_way_back_nothing";
-    check_names_that_cannot_be_opened(TEST, 1);
-}
-
-#[test]
-fn names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing() {
-    const TEST: &str =
-        "unreadable::names_that_cannot_be_opened_cost_the_way_back_of_several_threads_nothing";
-    check_names_that_cannot_be_opened(TEST, 8);
+    // To close or share a level, and to reopen it.
+    let most = 6 * LEVELS * THREADS.len();
+    assert!(calls.is_none_or(|calls| calls <= most), "{calls:?} `statx`, not {most}");
 }
 
 /// It hides nothing that is below it already.

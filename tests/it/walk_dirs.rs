@@ -3,7 +3,7 @@
 use crate::support::machine::runs_long;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Prune, by_std, directories, walk, walked};
+use crate::visits::{Plan, Prune, by_std, directories, in_one_order, walk, walked};
 use lendir::{Buffer, Dir, Entries, Entry, FileType, Listing, Order, WalkDirs};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
@@ -31,7 +31,7 @@ fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
 
 /// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
 /// from the documentation, applied to what `std` reads.
-fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
+fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan + Sync) {
     for second_visits in [false, true] {
         let expected = by_std(tree.path(), second_visits, &plan);
         for max_open in BOUNDS {
@@ -46,6 +46,13 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan) {
                 );
                 assert_eq!(visits, expected, "{what}, {how}");
             }
+        }
+        let expected = in_one_order(expected);
+        for threads in [2, 8] {
+            let walk = walk(tree.path(), 4, second_visits);
+            let parts = walk.run_parallel(threads, |worker| walked(worker, &plan));
+            let visits = in_one_order(parts.into_iter().flatten());
+            assert_eq!(visits, expected, "{what}, {threads} threads, {second_visits}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use crate::visits::{Plan, Visit, What, by_std, in_one_order, walk, walked};
 use lendir::{Error, OFlags, Order, WalkDirs};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat, openat};
 use std::fs::{self, File, Permissions, set_permissions};
@@ -86,6 +86,13 @@ fn forbidden_directories_have_the_errors_of_std() {
                         );
                         assert_eq!(visits, expected, "{plan:?}, {what}");
                     }
+                }
+                let expected = in_one_order(expected);
+                for threads in [2, 8] {
+                    let walk = walk(tree.path(), 4, second_visits);
+                    let parts = walk.run_parallel(threads, |worker| walked(worker, |_| plan));
+                    let visits = in_one_order(parts.into_iter().flatten());
+                    assert_eq!(visits, expected, "{plan:?}, {threads} threads, {second_visits}");
                 }
             }
         }

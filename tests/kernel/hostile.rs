@@ -1,7 +1,6 @@
 //! A misbehaving file system, and what `lendir` and `std::fs::read_dir` deliver of it. `scenarios` lists the misbehaviours,
-//! `endless` tests endless directories, and `requests` counts what readers request of a server.
+//! `requests` counts what readers request of a server.
 
-pub mod endless;
 mod requests;
 mod scenarios;
 

@@ -5,7 +5,6 @@
 mod answers;
 mod changes;
 mod copy_up;
-mod endless;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod faults;
 mod hostile;

@@ -1,10 +1,9 @@
 //! Together the threads lend what one lends, in its order, and all of them work.
 
-use super::{STOP_READING, TIGHT, WAYS, in_one_order, path_of, paths_left, paths_of};
+use super::{STOP_READING, TIGHT, WAYS, path_of, paths_left, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::tree::{self, Tree};
 use crate::support::way::PLAIN;
-use crate::visits::{Plan, by_std, walked};
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -31,25 +30,6 @@ fn threads_lend_together_what_one_lends() {
                 for threads in [1, 2, 3, 64] {
                     way.check(&tree, &expected, threads);
                 }
-            }
-        }
-    }
-}
-
-/// Directories half read, never read, left and sorted; entries skipped in each way.
-#[test]
-fn any_mix_of_calls_does_what_each_of_them_says() {
-    let _watchdog = Watchdog::new(600);
-    let tree = Tree::new(|at| tree::random(at, 2));
-    for seed in 0..if runs_long() { 300 } else { 3 } {
-        let plan = |path: &Path| Plan::any(seed, path);
-        for way in [PLAIN, TIGHT] {
-            let expected = in_one_order(by_std(tree.path(), way.second_visits, plan));
-            for threads in [2, 8] {
-                let parts =
-                    way.begin(tree.path()).run_parallel(threads, |worker| walked(worker, plan));
-                let visits = in_one_order(parts.into_iter().flatten());
-                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
             }
         }
     }

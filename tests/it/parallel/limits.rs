@@ -1,15 +1,14 @@
 //! Few descriptors, threads or cores.
 
 use super::{THREADS, TIGHT};
-use crate::support::machine::{Watchdog, runs_long};
-use crate::support::process::{self, as_nobody, in_thread};
+use crate::support::machine::runs_long;
+use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
 use crate::support::way::{PLAIN, POST};
 use crate::visits::{Plan, assert_nothing_is_lost_silently, errors, in_one_order, walked};
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
@@ -102,23 +101,5 @@ fn fewer_threads_walk_where_the_system_refuses_them() {
                 }
             }
         });
-    });
-}
-
-#[test]
-fn threads_share_one_cpu() {
-    let _watchdog = Watchdog::new(60);
-    in_thread(|| {
-        let all = sched_getaffinity(None).unwrap();
-        let mut one = CpuSet::new();
-        one.set((0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)).unwrap());
-        sched_setaffinity(None, &one).unwrap();
-        let tree = Tree::new(|at| tree::random(at, 5));
-        for way in [PLAIN, TIGHT] {
-            let expected = way.by_std(tree.path());
-            for threads in THREADS {
-                way.check(&tree, &expected, threads);
-            }
-        }
     });
 }

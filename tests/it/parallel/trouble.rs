@@ -1,56 +1,19 @@
 //! The tree changes meanwhile, or rights are missing.
 
-use super::{PathOf, THREADS, TIGHT, path_of, paths_of};
-use crate::support::machine::{self, Watchdog, runs_long};
+use super::{PathOf, THREADS, TIGHT, paths_of};
+use crate::support::machine::{self, Watchdog};
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
-use crate::support::tree::{self, Random, Tree};
-use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::What;
+use crate::support::tree::{self, Tree};
+use crate::support::way::POST;
 use lendir::{Dir, Error, Listing, WalkDirs};
-use rustix::fs::{CWD, Mode, RenameFlags, fchmod, renameat_with};
-use std::fs::{self, Permissions};
-use std::iter;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::panic::resume_unwind;
+use rustix::fs::{Mode, fchmod};
+use std::fs::{self};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
-
-/// The user nobody gets errors only for directories that it may not enter. It may not read some, and not search others, where
-/// even `..` is refused.
-#[test]
-fn errors_are_the_same_whatever_the_number_of_threads() {
-    let _watchdog = Watchdog::new(300);
-    as_nobody(|| {
-        let chmod =
-            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        let tree = Tree::new(|at| {
-            for mode in 0..8 {
-                for number in 0..4 {
-                    let dir = at.join(format!("{number}/mode-{mode}"));
-                    tree::make(&dir, &["a/b/", "c/d/", "e/", "f"]);
-                    chmod(&dir, mode << 6);
-                }
-            }
-        });
-        for way in [PLAIN, POST, TIGHT] {
-            let expected = way.by_std(tree.path());
-            assert!(
-                expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count()
-                    > 20
-            );
-            for threads in THREADS {
-                for _ in 0..if runs_long() { 100 } else { 2 } {
-                    let visits = way.run_parallel(tree.path(), threads);
-                    assert_eq!(visits, expected, "{way:?}, {threads} threads");
-                }
-            }
-        }
-    });
-}
 
 /// The thread that makes the second visit may no longer be able to read the directory.
 #[test]
@@ -79,104 +42,6 @@ fn second_visit_needs_no_permission_to_read() {
             }
         }
     });
-}
-
-/// This many directories stay where they are. In them, others are made, removed, moved, and exchanged for links.
-const PLACES: usize = 8;
-
-/// What stays comes once, with second visits once more, whatever happens around it. Nothing comes from outside.
-#[test]
-fn tree_changes_meanwhile() {
-    let _watchdog = Watchdog::new(600);
-    let outside = Tree::of(&["OUTSIDE/OUTSIDE/"]);
-    let tree = Tree::new(|at| {
-        for place in 0..PLACES {
-            tree::make(
-                at,
-                &[&format!("{place}/stays/stays/stays/"), &format!("{place}/moved-{place}/a/b/c/")],
-            );
-            symlink(outside.path(), at.join(format!("{place}/link"))).unwrap();
-        }
-    });
-    let is_over = AtomicBool::new(false);
-    let changes: usize = thread::scope(|scope| {
-        let (at, is_over) = (tree.path(), &is_over);
-        let others = [1, 2].map(|seed| scope.spawn(move || change(at, seed, is_over)));
-        let checked = scope.spawn(|| {
-            for _ in 0..if runs_long() { 300 } else { 3 } {
-                for way in [PLAIN, POST, TIGHT] {
-                    for threads in [2, 8] {
-                        check_what_stays(way, at, threads);
-                    }
-                }
-            }
-        });
-        let checked = checked.join();
-        is_over.store(true, SeqCst);
-        checked.unwrap_or_else(|panic| resume_unwind(panic));
-        others.into_iter().map(|other| other.join().unwrap()).sum()
-    });
-    assert!(changes > 100, "{changes} changes");
-}
-
-fn change(root: &Path, seed: u64, is_over: &AtomicBool) -> usize {
-    let mut random = Random(seed);
-    let mut changes = 0;
-    while !is_over.load(SeqCst) {
-        let [from, to] = [(); 2].map(|()| root.join(random.below(PLACES).to_string()));
-        let (made, moved) =
-            (from.join(format!("new-{seed}")), format!("moved-{}", random.below(PLACES)));
-        let rename = |to, flags| renameat_with(CWD, from.join(&moved), CWD, to, flags).is_ok();
-        changes += usize::from(match random.below(5) {
-            0 => fs::create_dir_all(made.join("a/b")).is_ok(),
-            1 => fs::remove_dir_all(made).is_ok(),
-            2 => rename(to.join("link"), RenameFlags::EXCHANGE),
-            _ => rename(to.join(&moved), RenameFlags::NOREPLACE),
-        });
-    }
-    changes
-}
-
-fn check_what_stays(way: Way, root: &Path, threads: usize) {
-    let stays = |path: &Path| {
-        let mut names = path.strip_prefix(root).unwrap().iter();
-        names.next().is_none_or(|name| name.len() == 1) && names.all(|name| name == "stays")
-    };
-    let parts = way.begin(root).run_parallel(threads, |worker| {
-        let mut paths = Vec::new();
-        loop {
-            match worker.next() {
-                Ok(None) => break paths,
-                Ok(Some(mut dir)) => {
-                    paths.extend(stays(dir.path()).then(|| path_of(&dir)));
-                    while let Some(entry) = dir.next().unwrap() {
-                        assert_ne!(entry.name(), b"OUTSIDE");
-                    }
-                }
-                Err(error) => {
-                    assert!(matches!(errno(&error), libc::ENOENT | libc::ENOTDIR), "{error}");
-                }
-            }
-        }
-    });
-    let mut paths: Vec<_> = parts.into_iter().flatten().collect();
-    paths.sort();
-    let all = (0..PLACES).flat_map(|place| {
-        let names = iter::once(place.to_string()).chain(iter::repeat_n("stays".to_owned(), 3));
-        names.scan(root.to_owned(), |path, name| {
-            path.push(name);
-            Some(path.clone())
-        })
-    });
-    let visits = if way.second_visits { &[false, true][..] } else { &[false] };
-    let mut expected: Vec<_> = iter::once(root.to_owned())
-        .chain(all)
-        .flat_map(|path| {
-            visits.iter().map(move |is_second_visit| (path.clone().into(), *is_second_visit))
-        })
-        .collect();
-    expected.sort();
-    assert_eq!(paths, expected, "{way:?}, {threads} threads");
 }
 
 /// Two threads have something to do in the level `L` when it is moved away, with what is in it moved elsewhere.

@@ -121,7 +121,7 @@ pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
 }
 
 fn check(way: Way, tree: &Path, staying: &[PathBuf]) {
-    for told in [way.walk_dirs(tree), way.walk(tree)] {
+    for told in [way.walk_dirs(tree), way.walk(tree), way.run_parallel(tree, 3)] {
         let mut times: BTreeMap<_, _> = staying.iter().map(|path| (path, 0)).collect();
         for entry in &told.entries {
             if let Some(times) = times.get_mut(entry) {

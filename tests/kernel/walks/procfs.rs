@@ -87,20 +87,3 @@ fn net_of_a_zombie_is_one_error_with_its_path() {
         }
     }
 }
-
-/// The directory of a process that has ended is gone, and so is what was left to do in it.
-#[test]
-fn process_that_is_reaped_midway_is_an_error() {
-    let _watchdog = machine::watchdog();
-    for way in WAYS {
-        let mut process = Process::start(Command::new("sleep").arg("1000"));
-        let mut run = way.begin(format!("/proc/{}", process.0.id()));
-        run.until("");
-        process.0.kill().unwrap();
-        process.0.wait().unwrap();
-        let told = run.finish();
-        assert_eq!(told.visited, [PathBuf::new()], "{way:?}");
-        let is_gone = |(_, errno): &(_, c_int)| [ENOENT, ESRCH].contains(errno);
-        assert!(!told.errors.is_empty() && told.errors.iter().all(is_gone), "{told:?}");
-    }
-}
