@@ -1,6 +1,7 @@
-//! When memory runs out, `Listing` returns an error, with what it read before, and never aborts.
+//! A test of a `Listing` while the allocator refuses memory.
 //!
-//! One test in a process of its own, because its allocator refuses memory to any thread. No other test belongs here.
+//! This test runs alone in its process, because its allocator refuses memory to every thread. No
+//! other test belongs here.
 
 #[allow(dead_code, reason = "`tests/kernel` uses the rest")]
 mod support;
@@ -16,7 +17,8 @@ use support::machine;
 use support::scan::{Found, ORDERS, all, listed, sorted};
 use support::scratch::Scratch;
 
-/// Refuses the allocation that `LEFT` counts down to, and all after it if `FOR_GOOD`.
+/// An allocator that refuses the allocation that `LEFT` counts down to. With `FOR_GOOD`, it also
+/// refuses each later allocation.
 struct Refusing;
 
 static LEFT: AtomicUsize = AtomicUsize::new(NEVER);
@@ -36,7 +38,8 @@ impl Refusing {
     }
 }
 
-// SAFETY: every call is forwarded unchanged to `System`, or returns null, which means that there is no memory.
+// SAFETY: every call is forwarded unchanged to `System` or returns null, which means that there is
+// no memory.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if Self::refuses() { ptr::null_mut() } else { unsafe { System.alloc(layout) } }
@@ -60,6 +63,8 @@ static ALLOCATOR: Refusing = Refusing;
 
 const COUNT: usize = 1500;
 
+/// If memory runs out, a `Listing` returns an error and keeps the entries that it read before. It
+/// never aborts, and it can be used again.
 #[test]
 fn each_refused_allocation_is_an_error() {
     let [dir, other] = [COUNT, 100].map(|count| Directory::new(count, |number| 4 + number % 60));
@@ -102,10 +107,10 @@ fn each_refused_allocation_is_an_error() {
     one_refusal_and_two_readings();
 }
 
-/// After a refusal, only a part of the listing's memory may have grown. It must still read and sort the next directories, larger
-/// or smaller.
+/// Checks that a listing still reads and sorts other directories after a refusal, when only a part
+/// of its memory may have grown.
 fn one_refusal_and_two_readings() {
-    // Many entries need many places, and long names an arena to hold them.
+    // Many entries need many places. Long names need a large arena.
     let dirs = [
         (1, 1),
         (340, 4),
@@ -122,7 +127,7 @@ fn one_refusal_and_two_readings() {
     let mut cases = 0;
     for before in [None, Some(&dirs[1]), Some(&dirs[7])] {
         for (at, first) in dirs.iter().enumerate() {
-            let neighbours = at.saturating_sub(1)..dirs.len().min(at + 2); // they are enough in the short form
+            let neighbours = at.saturating_sub(1)..dirs.len().min(at + 2); // the short form
             for second in &dirs[if machine::runs_long() { 0..dirs.len() } else { neighbours }] {
                 for number in 1.. {
                     let mut listing = Listing::with_order(order);
@@ -150,7 +155,8 @@ fn one_refusal_and_two_readings() {
     assert!(cases > 100);
 }
 
-/// The result of `work` if its allocation of this `number` is refused, and whether it made so many.
+/// Refuses the allocation of this `number` during `work`. Returns the result of `work`, and whether
+/// `work` made that allocation.
 fn refused<T>(number: usize, for_good: bool, work: impl FnOnce() -> T) -> (T, bool) {
     FOR_GOOD.store(for_good, Relaxed);
     LEFT.store(number, Relaxed);

@@ -150,8 +150,8 @@ impl Cost {
 }
 
 #[test]
-fn way_back_under_attack_costs_no_more_than_the_depth() {
-    let test = "attack_costs::way_back_under_attack_costs_no_more_than_the_depth";
+fn moved_levels_cost_linear_calls() {
+    let test = "attack_costs::moved_levels_cost_linear_calls";
     let cases = || {
         let all = ATTACKS
             .iter()

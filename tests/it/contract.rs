@@ -46,7 +46,7 @@ fn error_comes_once_until_rewind() {
 }
 
 #[test]
-fn removed_directory_ends_and_is_reported() {
+fn removed_directory_ends_without_error() {
     let parent = Scratch::new();
     let path = parent.path().join("dir");
     std::fs::create_dir(&path).unwrap();
@@ -66,7 +66,7 @@ fn removed_directory_ends_and_is_reported() {
 }
 
 #[test]
-fn seek_goes_to_just_after_the_entry_of_a_cookie() {
+fn seek_continues_after_the_entry() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
@@ -112,7 +112,7 @@ fn refused_seek_changes_nothing() {
 }
 
 #[test]
-fn iterators_on_one_descriptor_share_its_position() {
+fn iterators_share_the_descriptors_position() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let same = rustix::io::dup(&fd).unwrap();
@@ -138,7 +138,7 @@ fn iterators_on_one_descriptor_share_its_position() {
 }
 
 #[test]
-fn next_iterator_starts_after_the_last_batch_or_a_cookie() {
+fn next_iterator_starts_after_the_last_batch() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::with_capacity(Buffer::MIN_CAPACITY);
@@ -157,7 +157,7 @@ fn next_iterator_starts_after_the_last_batch_or_a_cookie() {
 }
 
 #[test]
-fn count_returns_the_number_left() {
+fn count_returns_the_remaining_entries() {
     let dir = numbered(MANY);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::new();
@@ -190,7 +190,7 @@ fn forms_of_a_name_agree() {
 }
 
 #[test]
-fn debug_shows_what_there_is() {
+fn debug_shows_names_and_paths() {
     let dir = numbered(1);
     let fd = lendir::open(dir.path()).unwrap();
     let mut buffer = Buffer::default();

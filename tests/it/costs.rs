@@ -84,7 +84,7 @@ pub const fn grown(count: usize, size: usize) -> usize {
 }
 
 #[test]
-fn buffer_is_one_allocation_of_its_capacity() {
+fn buffer_makes_one_allocation() {
     let once = |bytes| Allocated { times: 1, bytes, freed: bytes };
     assert_eq!(allocated(|| drop(Buffer::new())), once(Buffer::DEFAULT_CAPACITY));
     assert_eq!(allocated(|| drop(Buffer::with_capacity(0))), once(Buffer::MIN_CAPACITY));
@@ -123,7 +123,7 @@ fn reading_allocates_nothing() {
 }
 
 #[test]
-fn read_dir_is_two_allocations_and_reading_none() {
+fn read_dir_makes_two_allocations() {
     let made = numbered(5000);
     let mut read = 0;
     let costs = allocated(|| {
@@ -140,7 +140,7 @@ fn read_dir_is_two_allocations_and_reading_none() {
 }
 
 #[test]
-fn error_is_two_allocations_at_most() {
+fn error_makes_two_allocations_at_most() {
     let file = tempfile::tempfile().unwrap();
     let mut buffer = Buffer::new();
     let costs = [
@@ -154,7 +154,7 @@ fn error_is_two_allocations_at_most() {
 
 /// A `Listing` takes the memory that its documentation states. Once it has held as large a directory, it allocates nothing.
 #[test]
-fn listing_memory_is_bounded_and_reused() {
+fn listing_reuses_bounded_memory() {
     const NAME: usize = "IMG_20240101_000000.jpg".len();
     let directory = |count: usize| {
         let dir = Scratch::in_memory();

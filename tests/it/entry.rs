@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[test]
-fn what_it_answers_is_of_the_entry_itself() {
+fn queries_describe_the_entry_itself() {
     let made = mixed();
     symlink("x/".repeat(2047), made.path().join("long")).unwrap(); // the kernel's limit is 4095
     let mut dir = lendir::read_dir(made.path()).unwrap();
@@ -42,7 +42,7 @@ fn what_it_answers_is_of_the_entry_itself() {
 }
 
 #[test]
-fn a_listing_answers_the_same_by_the_same_names() {
+fn listed_entry_agrees_with_entry() {
     let made = mixed();
     let (mut dir, mut listing) = (lendir::read_dir(made.path()).unwrap(), Listing::new());
     dir.read_into(&mut listing).unwrap();
@@ -123,7 +123,7 @@ fn errors(entry: &Entry<'_>) -> [Error; 4] {
 }
 
 #[test]
-fn an_error_has_the_path_and_depth_of_the_entry() {
+fn error_has_path_and_depth_of_the_entry() {
     let made = Scratch::new();
     let below = made.path().join("a/b");
     fs::create_dir_all(&below).unwrap();
@@ -174,7 +174,7 @@ fn an_error_has_the_path_and_depth_of_the_entry() {
 
 /// A path answers `ENOENT`, and a name in its directory, which is open, `ESRCH`.
 #[test]
-fn what_a_process_had_is_gone_with_it() {
+fn ended_process_makes_errors_gone() {
     let mut process = Command::new("sleep").arg("60").spawn().unwrap();
     let proc = Path::new("/proc").join(process.id().to_string());
     let (mut walk, mut names) = (lendir::walk_dirs(&proc).unwrap(), 0);
@@ -207,7 +207,7 @@ fn what_a_process_had_is_gone_with_it() {
 }
 
 #[test]
-fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
+fn unsearchable_directory_fails_each_query() {
     let made = Tree::of(&["closed/file"]);
     let path = made.path().join("closed");
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
@@ -221,7 +221,7 @@ fn without_search_permission_an_entry_is_lent_but_each_call_on_it_fails() {
 }
 
 #[test]
-fn a_listed_entry_and_its_name_outlive_the_loop() {
+fn listed_entry_outlives_the_loop() {
     fn newest<'l>(
         listing: &'l Listing,
         dir: BorrowedFd<'_>,

@@ -2,12 +2,12 @@
 //! back from there.
 
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::process;
 use crate::support::tree::{self, Random, Tree};
-use crate::support::way::{PLAIN, POST, Way};
 use crate::visits::{
-    Lent, Plan, Visit, What, assert_nothing_is_lost_silently, by_std, directories, errors,
-    in_one_order, walked,
+    Requests, Visit, Visitor, What, assert_nothing_is_lost_silently, collect_visits, directories,
+    errors, expected_visits, in_one_order,
 };
 use crate::walk_dirs_bounds::leave_room;
 use lendir::WalkDirs;
@@ -15,27 +15,27 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-const WAYS: [Way; 7] = [
+const OPTIONS: [TestOptions; 7] = [
     PLAIN,
-    Way { max_open: 4, ..PLAIN },
+    TestOptions { max_open: 4, ..PLAIN },
     POST,
-    Way { is_sorted: true, ..PLAIN },
-    Way { is_sorted: true, max_open: 4, ..POST },
-    Way { max_open: 4, ..POST },
-    Way { max_depth: 3, ..POST },
+    TestOptions { is_sorted: true, ..PLAIN },
+    TestOptions { is_sorted: true, max_open: 4, ..POST },
+    TestOptions { max_open: 4, ..POST },
+    TestOptions { max_depth: 3, ..POST },
 ];
 
 /// All links are followed.
-fn plan(way: Way) -> Plan {
-    Plan { follows: true, ..way.plan() }
+fn requests(options: TestOptions) -> Requests {
+    Requests { follows: true, ..options.requests() }
 }
 
-fn followed(way: Way, root: &Path) -> Vec<Visit> {
-    walked(&mut way.options().open(root).unwrap(), |_| plan(way))
+fn follow_all(options: TestOptions, root: &Path) -> Vec<Visit> {
+    collect_visits(&mut options.build().open(root).unwrap(), |_| requests(options))
 }
 
-fn followed_by_std(way: Way, root: &Path) -> Vec<Visit> {
-    by_std(root, way.second_visits, |_| plan(way))
+fn follow_with_std(options: TestOptions, root: &Path) -> Vec<Visit> {
+    expected_visits(root, options.second_visits, |_| requests(options))
 }
 
 /// The root of the tree that is walked.
@@ -89,20 +89,21 @@ pub fn made(seed: u64) -> (Tree, PathBuf) {
 }
 
 #[test]
-fn links_lead_where_std_says() {
+fn followed_links_agree_with_std() {
     let _watchdog = Watchdog::new(300);
     let (mut loops, mut deepest) = (0, 0);
     for seed in 0..seeds() {
         let (_tree, root) = made(seed);
-        for way in WAYS {
-            let expected = followed_by_std(way, &root);
-            assert_eq!(followed(way, &root), expected, "seed {seed}, {way:?}");
+        for options in OPTIONS {
+            let expected = follow_with_std(options, &root);
+            assert_eq!(follow_all(options, &root), expected, "seed {seed}, {options:?}");
             for threads in [2, 8] {
-                let walk = way.options().open(&root).unwrap();
-                let parts = walk.run_parallel(threads, |worker| walked(worker, |_| plan(way)));
+                let walk = options.build().open(&root).unwrap();
+                let parts = walk
+                    .run_parallel(threads, |worker| collect_visits(worker, |_| requests(options)));
                 let visits = in_one_order(parts.into_iter().flatten());
                 let expected = in_one_order(expected.clone());
-                assert_eq!(visits, expected, "seed {seed}, {way:?}, {threads} threads");
+                assert_eq!(visits, expected, "seed {seed}, {options:?}, {threads} threads");
             }
             let is_loop =
                 |visit: &&Visit| visit.what == What::Error(libc::ELOOP) && visit.path.exists();
@@ -115,7 +116,7 @@ fn links_lead_where_std_says() {
 
 /// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
 #[test]
-fn link_to_another_mount_is_followed_only_if_it_may_be() {
+fn same_mount_skips_links_to_other_mounts() {
     let tree = Tree::of(&["here/"]);
     for (name, target) in [("to_here", "here"), ("to_proc", "/proc/self")] {
         symlink(target, tree.path().join(name)).unwrap();
@@ -124,17 +125,17 @@ fn link_to_another_mount_is_followed_only_if_it_may_be() {
         [(false, &["", "here", "to_here", "to_proc"][..]), (true, &["", "here", "to_here"])]
     {
         for second_visits in [false, true] {
-            let way = Way { is_on_one_mount, second_visits, max_depth: 2, ..PLAIN };
-            let visits = followed(way, tree.path());
+            let options = TestOptions { is_on_one_mount, second_visits, max_depth: 2, ..PLAIN };
+            let visits = follow_all(options, tree.path());
             let expected: Vec<_> = expected.iter().map(|name| tree.path().join(name)).collect();
-            assert_eq!(directories(&visits), expected, "{way:?}");
-            assert!(errors(&visits).is_empty(), "{way:?}: {visits:?}");
+            assert_eq!(directories(&visits), expected, "{options:?}");
+            assert!(errors(&visits).is_empty(), "{options:?}: {visits:?}");
         }
     }
 }
 
 #[test]
-fn loop_to_a_root_without_a_path_says_where_it_leads() {
+fn loop_names_a_root_without_path() {
     let tree = Tree::of(&["a/"]);
     symlink("..", tree.path().join("a/up")).unwrap();
     let mut walk = WalkDirs::options().from_fd(lendir::open(tree.path()).unwrap(), "");
@@ -147,15 +148,19 @@ fn loop_to_a_root_without_a_path_says_where_it_leads() {
 
 /// A directory that the walk reaches through a link has other ancestors than one of the same depth that it reaches directly.
 #[test]
-fn ancestors_through_a_link_are_forgotten_with_it() {
+fn walk_forgets_ancestors_with_their_link() {
     let tree = Tree::of(&["a/", "b/t/"]);
     let at = |name: &str| tree.path().join(name);
     symlink("../b/t", at("a/l")).unwrap();
     symlink("../../a", at("b/t/to_a")).unwrap();
     symlink("..", at("b/t/to_b")).unwrap();
-    for way in WAYS {
-        let way = Way { is_sorted: true, ..way };
-        assert_eq!(followed(way, tree.path()), followed_by_std(way, tree.path()), "{way:?}");
+    for options in OPTIONS {
+        let options = TestOptions { is_sorted: true, ..options };
+        assert_eq!(
+            follow_all(options, tree.path()),
+            follow_with_std(options, tree.path()),
+            "{options:?}"
+        );
     }
 }
 
@@ -171,24 +176,25 @@ pub fn nest(at: &Path, levels: usize) {
 
 /// `..` leads elsewhere from a directory that a link led to: the levels above it are found by names.
 #[test]
-fn levels_above_links_are_closed_and_found() {
+fn walk_reopens_levels_above_links() {
     const LEVELS: usize = 19; // The model opens paths, and twice as many links in one may be too many for the kernel.
     let parts = Tree::new(|at| nest(at, LEVELS));
     let root = parts.path().join("0");
-    for (way, max_open) in
-        WAYS.into_iter().flat_map(|way| [4, 5, 6, 7, 9, 12, 32].map(|max_open| (way, max_open)))
+    for (options, max_open) in OPTIONS
+        .into_iter()
+        .flat_map(|options| [4, 5, 6, 7, 9, 12, 32].map(|max_open| (options, max_open)))
     {
-        let way = Way { max_open, ..way };
-        assert_eq!(followed(way, &root), followed_by_std(way, &root), "{way:?}");
+        let options = TestOptions { max_open, ..options };
+        assert_eq!(follow_all(options, &root), follow_with_std(options, &root), "{options:?}");
     }
     let mut lost = 0;
     // Once the walk is below them all, one of the links leads elsewhere.
     let is_at = |at: &Path, level: usize| at == root.join("m/".repeat(level).trim_end_matches('/'));
-    for (way, max_open) in
-        WAYS[..6].iter().flat_map(|way| [4, 6, 9, 12].map(|max_open| (way, max_open)))
+    for (options, max_open) in
+        OPTIONS[..6].iter().flat_map(|options| [4, 6, 9, 12].map(|max_open| (options, max_open)))
     {
-        let way = Way { max_open, is_sorted: true, ..*way };
-        let expected = followed_by_std(way, &root);
+        let options = TestOptions { max_open, is_sorted: true, ..*options };
+        let expected = follow_with_std(options, &root);
         for changed in [1, 5, 10, 17] {
             let link = parts.path().join(format!("{changed}/m"));
             let target = fs::read_link(&link).unwrap();
@@ -197,17 +203,17 @@ fn levels_above_links_are_closed_and_found() {
                 symlink(target, &link).unwrap();
             };
             tree::make(parts.path(), &["twin/a/"]);
-            let (mut walk, mut lent) = (way.options().open(&root).unwrap(), Lent::default());
-            let plan = |at: &Path| {
+            let (mut walk, mut lent) = (options.build().open(&root).unwrap(), Visitor::default());
+            let requests = |at: &Path| {
                 if is_at(at, LEVELS - 1) {
                     change(&parts.path().join("twin"));
                 }
-                Plan { follows: true, ..way.plan() }
+                Requests { follows: true, ..options.requests() }
             };
-            while lent.take(&mut walk, |_| (), plan) {}
+            while lent.take(&mut walk, |_| (), requests) {}
             change(&target);
             fs::remove_dir_all(parts.path().join("twin")).unwrap();
-            let what = format!("{way:?}, changed {changed}");
+            let what = format!("{options:?}, changed {changed}");
             assert_nothing_is_lost_silently(&lent.visits, &expected, &what);
             let errors = errors(&lent.visits);
             assert!(errors.iter().all(|(_, errno)| *errno == libc::ENOENT), "{what}: {errors:?}");
@@ -225,12 +231,12 @@ fn process_with_few_descriptors_follows_links() {
     process::run("follow::process_with_few_descriptors_follows_links", 60, || {
         for seed in 0..8 {
             let (_tree, root) = made(seed);
-            for way in WAYS {
-                let expected = followed_by_std(way, &root);
-                let others = leave_room(5 + usize::from(way.second_visits));
-                let visits = followed(way, &root);
+            for options in OPTIONS {
+                let expected = follow_with_std(options, &root);
+                let others = leave_room(5 + usize::from(options.second_visits));
+                let visits = follow_all(options, &root);
                 drop(others);
-                assert_eq!(visits, expected, "seed {seed}, {way:?}");
+                assert_eq!(visits, expected, "seed {seed}, {options:?}");
             }
         }
     });

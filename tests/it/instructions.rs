@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-const TEST: &str = "one_frame_with_the_callers_loop";
+const TEST: &str = "next_shares_a_frame_with_the_callers_loop";
 /// Those of `tests/downstream/Cargo.toml`. Each builds its own dependencies, so the short form runs only the first.
 const PROFILES: [&str; 4] = ["release", "fat", "thin", "small"];
 /// The most instructions that a loop may take, as a multiple of those of `RawDir` with a caller that skips the dots.
@@ -30,7 +30,7 @@ const INLINED: [&str; 9] =
     ["next", "next_record", "find", "lend", "advance", "step", "descend", "step_to_visit", "visit"];
 
 #[test]
-fn one_frame_with_the_callers_loop() {
+fn next_shares_a_frame_with_the_callers_loop() {
     if !has_valgrind(TEST) {
         return;
     }

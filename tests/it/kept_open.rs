@@ -31,8 +31,8 @@ fn rooms() -> impl Iterator<Item = usize> {
 
 /// Under the limit of the process, a walk keeps as many descriptors as under the same `max_open`.
 #[test]
-fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
-    process::run("kept_open::walk_keeps_as_many_descriptors_as_the_process_may_have", 60, || {
+fn walk_keeps_all_available_descriptors() {
+    process::run("kept_open::walk_keeps_all_available_descriptors", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         for second_visits in [false, true] {
             let begin = |most| {
@@ -68,8 +68,8 @@ fn walk_keeps_as_many_descriptors_as_the_process_may_have() {
 
 /// The next root begins with the options of the walk, not with what the system granted before.
 #[test]
-fn next_root_keeps_as_many_descriptors_as_the_options_say() {
-    process::run("kept_open::next_root_keeps_as_many_descriptors_as_the_options_say", 60, || {
+fn next_root_restores_the_descriptor_limit() {
+    process::run("kept_open::next_root_restores_the_descriptor_limit", 60, || {
         let tree = Tree::new(|at| tree::comb(at, DEPTH));
         let before = Cell::new(0);
         let others = RefCell::new(leave_room(5));

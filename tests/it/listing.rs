@@ -58,7 +58,7 @@ fn each_order_is_as_stated() {
         };
         let mut listing = Listing::with_order(order);
         assert_eq!(listing.order(), order);
-        assert_eq!(Scan::by_listing(&mut listing, open()), scan.sorted(order), "{order:?}");
+        assert_eq!(Scan::from_listing(&mut listing, open()), scan.sorted(order), "{order:?}");
     }
 }
 

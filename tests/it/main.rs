@@ -10,7 +10,7 @@
 //!   `walk_dirs_bounds`: a deep tree, few descriptors, or the way back up; `walk_dirs_errors`: an error of a walk;
 //!   `walk`: a promise of `Walk` or `WalkEntry`, or what it costs; `unreadable`: a directory that may not be read;
 //!   `state`: what a walk carries down; `clone_panics`: a state whose clone panics;
-//! - `choices`, `follow`: what a walk enters because the caller chose it; `parallel`: a walk on several threads; `model`: what holds
+//! - `requests`, `follow`: what a walk enters because the caller requested it; `run_parallel`: a walk on several threads; `model`: what holds
 //!   of every walk, whatever the caller chooses and the tree does;
 //! - `costs`, `walk_dirs_costs`: allocations; `system_calls`, `walk_dirs_system_calls`; `instructions`: those of a user's loop;
 //! - `attack_costs`, `skip_name`: a cost of a walk that must not grow with the square of the tree; `link_costs`: the cost of
@@ -25,7 +25,6 @@
 //! `tests/kernel`.
 
 mod attack_costs;
-mod choices;
 mod clone_panics;
 mod contract;
 mod costs;
@@ -43,6 +42,7 @@ mod oracle;
 mod parallel;
 mod plain;
 mod read_dir;
+mod requests;
 mod rm;
 mod roots;
 mod skip_name;

@@ -495,8 +495,8 @@ fn check(case: &Case, place: &Place) {
 }
 
 #[test]
-fn what_holds_of_every_walk_holds_of_any() {
-    const TEST: &str = "model::what_holds_of_every_walk_holds_of_any";
+fn random_walks_keep_all_invariants() {
+    const TEST: &str = "model::random_walks_keep_all_invariants";
     process::run(TEST, if runs_long() { 1800 } else { 120 }, || {
         as_nobody(|| {
             let one = env::var("LENDIR_SEED").ok().map(|seed| seed.parse().unwrap());

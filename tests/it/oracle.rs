@@ -13,14 +13,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Sorted by name. Where the directory does not list types, it queries them.
-fn by_std(path: &Path) -> io::Result<Vec<Found>> {
+fn read_with_std(path: &Path) -> io::Result<Vec<Found>> {
     let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
-    let found =
-        entries.iter().map(|entry| Found { file_type: type_by_std(entry), ..Found::by_std(entry) });
+    let found = entries
+        .iter()
+        .map(|entry| Found { file_type: type_by_std(entry), ..Found::from_std(entry) });
     Ok(sorted(found.collect()))
 }
 
-fn by_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>> {
+fn read_with_lendir(path: &Path, capacity: usize) -> Result<Vec<Found>, Box<dyn Error>> {
     let dir = lendir::open(path)?;
     let mut buffer = Buffer::with_capacity(capacity);
     let mut entries = Entries::new(&dir, &mut buffer);
@@ -45,9 +46,9 @@ fn sorted(found: Vec<Found>) -> Vec<Found> {
 
 /// The entries that all readings of a directory find, or a difference.
 fn agree(path: &Path) -> Result<Vec<Found>, Box<dyn Error>> {
-    let expected = by_std(path)?;
+    let expected = read_with_std(path)?;
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
-        if by_lendir(path, capacity)? != expected {
+        if read_with_lendir(path, capacity)? != expected {
             return Err(format!(
                 "{}: `lendir` with {capacity} bytes differs from `std`",
                 path.display()

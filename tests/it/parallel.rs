@@ -1,51 +1,52 @@
 //! What `WalkDirs::run_parallel` promises. A new test belongs in
 //!
-//! - `lends`: together the threads lend what one lends, in its order, and all of them work;
+//! - `yields`: together the threads yield what one yields, in its order, and all of them work;
 //! - `ends`: a closure that returns early, stops or panics; `endings` has what `tests/shuttle` shares;
 //! - `trouble`: the tree changes meanwhile, or rights are missing;
 //! - `limits`: few descriptors, threads or cores.
 
 mod endings;
 mod ends;
-mod lends;
 mod limits;
 mod trouble;
+mod yields;
 
+use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::tree::Tree;
-use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Next, Visit, What, by_std, in_one_order, walked};
+use crate::visits::{Next, Visit, What, collect_visits, expected_visits, in_one_order};
 use lendir::{Dir, WalkDirs};
 use std::ffi::OsString;
 use std::path::Path;
 
 pub const THREADS: [usize; 3] = [1, 2, 8];
 
-const TIGHT: Way = Way { max_open: 4, ..POST };
+const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
 
-const WAYS: [Way; 7] = [
+const OPTIONS: [TestOptions; 7] = [
     PLAIN,
-    Way { is_sorted: true, ..PLAIN },
-    Way { is_on_one_mount: true, ..PLAIN },
-    Way { max_open: 4, ..PLAIN },
+    TestOptions { is_sorted: true, ..PLAIN },
+    TestOptions { is_on_one_mount: true, ..PLAIN },
+    TestOptions { max_open: 4, ..PLAIN },
     POST,
     TIGHT,
-    Way { is_sorted: true, is_on_one_mount: true, ..TIGHT },
+    TestOptions { is_sorted: true, is_on_one_mount: true, ..TIGHT },
 ];
 
-impl Way {
+impl TestOptions {
     fn begin(self, root: &Path) -> WalkDirs {
-        self.options().open(root).unwrap()
+        self.build().open(root).unwrap()
     }
 
     /// What all threads together must lend.
-    fn by_std(self, root: &Path) -> Vec<Visit> {
-        in_one_order(by_std(root, self.second_visits, |_| self.plan()))
+    fn expected_visits(self, root: &Path) -> Vec<Visit> {
+        in_one_order(expected_visits(root, self.second_visits, |_| self.requests()))
     }
 
     /// What they lend.
     fn run_parallel(self, root: &Path, threads: usize) -> Vec<Visit> {
-        let parts =
-            self.begin(root).run_parallel(threads, |worker| walked(worker, |_| self.plan()));
+        let parts = self
+            .begin(root)
+            .run_parallel(threads, |worker| collect_visits(worker, |_| self.requests()));
         assert!(parts.len() <= threads, "{} of {threads} threads", parts.len());
         in_one_order(parts.into_iter().flatten())
     }

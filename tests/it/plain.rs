@@ -14,7 +14,7 @@ fn paths(mut walk: WalkDirs, tree: &Tree) -> Vec<PathBuf> {
 }
 
 #[test]
-fn directory_is_read_without_its_dots() {
+fn entries_omit_dots() {
     let tree = Tree::of(&["dir/", "file", ".hidden"]);
     let dir = lendir::open(tree.path()).unwrap();
     let mut buffer = Buffer::new();
@@ -28,7 +28,7 @@ fn directory_is_read_without_its_dots() {
 }
 
 #[test]
-fn directory_is_listed_in_the_order_of_its_names() {
+fn listing_sorts_by_name() {
     let tree = Tree::of(&["b", "C", "a/"]);
     let mut listing = Listing::new();
     listing.read(lendir::open(tree.path()).unwrap()).unwrap();
@@ -37,21 +37,21 @@ fn directory_is_listed_in_the_order_of_its_names() {
 }
 
 #[test]
-fn walk_lends_a_directory_before_those_below_it() {
+fn walk_dirs_yields_parents_first() {
     let tree = Tree::of(&["a/b/c/", "a/b/file"]);
     let walk = lendir::walk_dirs(tree.path()).unwrap();
     assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b/c"].map(PathBuf::from));
 }
 
 #[test]
-fn walk_comes_back_to_a_directory_after_those_below_it() {
+fn second_visits_follow_the_subtree() {
     let tree = Tree::of(&["a/b/"]);
     let walk = WalkDirs::options().second_visits(true).open(tree.path()).unwrap();
     assert_eq!(paths(walk, &tree), ["", "a", "a/b", "a/b", "a", ""].map(PathBuf::from));
 }
 
 #[test]
-fn walk_does_not_go_below_what_is_skipped() {
+fn walk_dirs_skips_a_name() {
     let tree = Tree::of(&["a/", ".git/objects/"]);
     let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     let mut names = Vec::new();

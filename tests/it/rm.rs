@@ -5,7 +5,7 @@ use crate::fixture::{example, has_gnu, in_mount_namespace, run, run_unprivileged
 use crate::machine::{can_trace, runs_long, skip, watchdog};
 use crate::strace::Stepped;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, walked};
+use crate::visits::{Requests, Visit, collect_visits};
 use lendir::WalkDirs;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs::{self, Permissions};
@@ -18,7 +18,9 @@ use std::thread;
 /// The paths of everything below `dir`, sorted.
 fn all_below(dir: &Path) -> Vec<PathBuf> {
     let visits =
-        walked(&mut WalkDirs::options().from_fd(lendir::open(dir).unwrap(), ""), |_| Plan::ALL);
+        collect_visits(&mut WalkDirs::options().from_fd(lendir::open(dir).unwrap(), ""), |_| {
+            Requests::ALL
+        });
     let mut paths: Vec<_> = visits.iter().flat_map(Visit::entries).collect();
     paths.sort();
     paths

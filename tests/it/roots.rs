@@ -2,11 +2,11 @@
 
 use crate::parallel::THREADS;
 use crate::support::machine::Watchdog;
+use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::process;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Plan, Prune, Visit, What, by_std, in_one_order, walked};
+use crate::visits::{Requests, Skip, Visit, What, collect_visits, expected_visits, in_one_order};
 use crate::walk_dirs_bounds::leave_room;
 use lendir::{Order, WalkDirs};
 use rustix::fs::{AtFlags, fstat, statat, unlinkat};
@@ -15,10 +15,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-const TIGHT: Way = Way { max_open: 4, ..POST };
+const TIGHT: TestOptions = TestOptions { max_open: 4, ..POST };
 
 /// Roots, some of which cannot be opened, and one of which comes twice; and what the walk must answer.
-fn roots(place: &Tree, way: Way) -> (Vec<PathBuf>, Vec<Visit>) {
+fn roots(place: &Tree, options: TestOptions) -> (Vec<PathBuf>, Vec<Visit>) {
     let (mut roots, mut expected) = (Vec::new(), Vec::new());
     for (name, errno) in [
         ("comb", None),
@@ -32,7 +32,9 @@ fn roots(place: &Tree, way: Way) -> (Vec<PathBuf>, Vec<Visit>) {
     ] {
         let root = place.path().join(name);
         match errno {
-            None => expected.extend(by_std(&root, way.second_visits, |_| Plan::ALL)),
+            None => {
+                expected.extend(expected_visits(&root, options.second_visits, |_| Requests::ALL))
+            }
             Some(errno) => {
                 expected.push(Visit { path: root.clone(), depth: 0, what: What::Error(errno) });
             }
@@ -54,9 +56,13 @@ fn place() -> Tree {
 #[test]
 fn one_thread_walks_one_after_the_other() {
     let place = place();
-    for way in [PLAIN, POST, TIGHT] {
-        let (roots, expected) = roots(&place, way);
-        assert_eq!(walked(&mut way.options().open_all(&roots), |_| Plan::ALL), expected, "{way:?}");
+    for options in [PLAIN, POST, TIGHT] {
+        let (roots, expected) = roots(&place, options);
+        assert_eq!(
+            collect_visits(&mut options.build().open_all(&roots), |_| Requests::ALL),
+            expected,
+            "{options:?}"
+        );
     }
 }
 
@@ -64,28 +70,28 @@ fn one_thread_walks_one_after_the_other() {
 fn all_are_open_to_all_threads() {
     let _watchdog = Watchdog::new(60);
     let place = place();
-    for way in [PLAIN, POST, TIGHT] {
-        let (roots, expected) = roots(&place, way);
+    for options in [PLAIN, POST, TIGHT] {
+        let (roots, expected) = roots(&place, options);
         let expected = in_one_order(expected);
         for threads in THREADS {
-            let parts = way
-                .options()
+            let parts = options
+                .build()
                 .open_all(&roots)
-                .run_parallel(threads, |worker| walked(worker, |_| Plan::ALL));
+                .run_parallel(threads, |worker| collect_visits(worker, |_| Requests::ALL));
             assert_eq!(
                 in_one_order(parts.into_iter().flatten()),
                 expected,
-                "{way:?}, {threads} threads"
+                "{options:?}, {threads} threads"
             );
         }
         // The first thread leaves with some of them before the others have begun.
-        let parts = way.options().open_all(&roots).run_parallel(3, |worker| {
-            if worker.index() == 0 { vec![] } else { walked(worker, |_| Plan::ALL) }
+        let parts = options.build().open_all(&roots).run_parallel(3, |worker| {
+            if worker.index() == 0 { vec![] } else { collect_visits(worker, |_| Requests::ALL) }
         });
         assert_eq!(
             in_one_order(parts.into_iter().flatten()),
             expected,
-            "{way:?}, one thread leaves"
+            "{options:?}, one thread leaves"
         );
     }
 }
@@ -188,8 +194,7 @@ fn unreadable_root_is_lent() {
         let secret = tree.path().join("secret");
         fs::set_permissions(&secret, Permissions::from_mode(0o300)).unwrap();
         let z = tree.path().join("z");
-        for mut walk in
-            [POST.options().open(&secret).unwrap(), POST.options().open_all([&secret, &z])]
+        for mut walk in [POST.build().open(&secret).unwrap(), POST.build().open_all([&secret, &z])]
         {
             let error = walk.next().unwrap().unwrap().next().unwrap_err();
             assert_eq!((error.path(), error.depth(), errno(&error)), (&*secret, 0, libc::EACCES));
@@ -202,8 +207,8 @@ fn unreadable_root_is_lent() {
 /// The paths begin as the root was written.
 #[test]
 fn root_may_be_written_in_any_way() {
-    fn only(_seed: u64, name: &[u8]) -> Prune {
-        if matches!(name, b"etc" | b"src" | b"d") { Prune::No } else { Prune::SkipName }
+    fn only(_seed: u64, name: &[u8]) -> Skip {
+        if matches!(name, b"etc" | b"src" | b"d") { Skip::No } else { Skip::Name }
     }
     let tree = Tree::of(&["d/src/f", "d/etc/src/", "e/"]);
     symlink("d", tree.path().join("link")).unwrap();
@@ -212,10 +217,12 @@ fn root_may_be_written_in_any_way() {
     let roots = below_tree.map(|end| format!("{}{end}", tree.path().display()));
     for root in roots.iter().map(String::as_str).chain(["/", "//", ".", "./", ".."]).map(Path::new)
     {
-        let plan = Plan { prune: only, ..Plan::sorted(Order::Bytes) };
-        let expected = by_std(root, true, |_| plan);
-        let visits =
-            walked(&mut WalkDirs::options().second_visits(true).open(root).unwrap(), |_| plan);
+        let requests = Requests { skip: only, ..Requests::sorted(Order::Bytes) };
+        let expected = expected_visits(root, true, |_| requests);
+        let visits = collect_visits(
+            &mut WalkDirs::options().second_visits(true).open(root).unwrap(),
+            |_| requests,
+        );
         assert_eq!(visits, expected);
         // As `Path`s, "a//b" and "a/b" are equal.
         let bytes = |all: &[Visit]| {
@@ -231,7 +238,7 @@ fn root_may_be_written_in_any_way() {
         let expected: Vec<_> = expected.into_iter().map(relative).collect();
         let mut walk =
             WalkDirs::options().second_visits(true).from_fd(lendir::open(root).unwrap(), "");
-        assert_eq!(walked(&mut walk, |_| plan), expected);
+        assert_eq!(collect_visits(&mut walk, |_| requests), expected);
     }
 }
 
@@ -288,7 +295,7 @@ fn root_by_descriptor_is_read_from_its_beginning() {
         assert!(lendir::Entries::new(&fd, &mut buffer).next().unwrap().is_some());
         let mut walk = WalkDirs::options().from_fd(fd, "");
         look(&mut walk.next().unwrap().unwrap());
-        assert_eq!(walked(&mut walk, |_| Plan::ALL).len(), 600);
+        assert_eq!(collect_visits(&mut walk, |_| Requests::ALL).len(), 600);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::support::tree::{self, Tree};
 use lendir::{Listing, Order, WalkDirs};
 use std::path::Path;
 
-const TEST: &str = "skip_name::instructions_grow_with_the_directory_not_with_its_square";
+const TEST: &str = "skip_name::skip_name_costs_linear_instructions";
 
 #[derive(Clone, Copy, Debug)]
 enum Names {
@@ -60,7 +60,7 @@ fn skip(tree: &Path, which: Names, step: usize) {
 
 /// Some four times as many if each name is sorted and looked up, 16 times if each call looks at all names.
 #[test]
-fn instructions_grow_with_the_directory_not_with_its_square() {
+fn skip_name_costs_linear_instructions() {
     const FEW: usize = 200;
     process::part(TEST, 120, || {
         // Files and directories that alternate in the order of names.

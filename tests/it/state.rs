@@ -3,9 +3,9 @@
 
 use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::options::{PLAIN, POST, TestOptions};
 use crate::support::tree::{self, Random, Tree};
-use crate::support::way::{PLAIN, POST, Way};
-use crate::visits::{Next, Plan, Visit, by_std, directories};
+use crate::visits::{Next, Requests, Visit, directories, expected_visits};
 use lendir::{Dir, Listing, WalkDirs};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -82,8 +82,8 @@ impl Model<'_> {
     }
 }
 
-fn begin(root: &Path, way: Way) -> WalkDirs<Value> {
-    way.options().with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
+fn begin(root: &Path, options: TestOptions) -> WalkDirs<Value> {
+    options.build().with_state(Value(Cell::new(OF_THE_ROOT))).open(root).unwrap()
 }
 
 fn assert_all(mut paths: Vec<PathBuf>, expected: &[Visit]) {
@@ -98,24 +98,25 @@ fn trees() -> impl Iterator<Item = Tree> {
         .chain([Tree::new(|at| tree::comb(at, 40))])
 }
 
-const WAYS: [Way; 4] = [PLAIN, POST, Way { max_open: 4, ..PLAIN }, Way { max_open: 4, ..POST }];
+const OPTIONS: [TestOptions; 4] =
+    [PLAIN, POST, TestOptions { max_open: 4, ..PLAIN }, TestOptions { max_open: 4, ..POST }];
 
 /// Some closures return early: their directories go to the others, with their values.
 #[test]
-fn values_go_along_to_other_threads() {
+fn children_inherit_the_state() {
     let _watchdog = Watchdog::new(300);
     let mut seeds = 0..;
     for tree in trees() {
         let root = tree.path();
-        let expected = by_std(root, false, |_| Plan::ALL);
-        for way in WAYS {
+        let expected = expected_visits(root, false, |_| Requests::ALL);
+        for options in OPTIONS {
             let model = Model { root, seed: seeds.next().expect("BUG: seeds without end") };
-            assert_all(model.walk(&mut begin(root, way), usize::MAX), &expected);
+            assert_all(model.walk(&mut begin(root, options), usize::MAX), &expected);
             for threads in THREADS {
                 for leaves in [false, true] {
                     let model = Model { root, seed: seeds.next().expect("BUG: seeds without end") };
                     let stays = AtomicUsize::new(0);
-                    let parts = begin(root, way).run_parallel(threads, |worker| {
+                    let parts = begin(root, options).run_parallel(threads, |worker| {
                         let stays = !leaves || stays.fetch_add(1, Relaxed) == 0;
                         model.walk(worker, if stays { usize::MAX } else { 5 })
                     });

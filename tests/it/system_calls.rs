@@ -87,8 +87,8 @@ const CASES: [Case; 7] = [
 ];
 
 #[test]
-fn directory_takes_the_calls_that_are_stated() {
-    const TEST: &str = "system_calls::directory_takes_the_calls_that_are_stated";
+fn directory_takes_the_documented_calls() {
+    const TEST: &str = "system_calls::directory_takes_the_documented_calls";
     if !has_types(TEST, numbered(1).path()) {
         return;
     }
@@ -100,8 +100,8 @@ fn directory_takes_the_calls_that_are_stated() {
 }
 
 #[test]
-fn end_marker_saves_one_call_of_a_read_dir_that_was_rewound() {
-    const TEST: &str = "system_calls::end_marker_saves_one_call_of_a_read_dir_that_was_rewound";
+fn end_marker_saves_one_call_after_rewind() {
+    const TEST: &str = "system_calls::end_marker_saves_one_call_after_rewind";
     let Some(path) = marked(TEST) else { return };
     let parts = calls(TEST, || {
         let mut entries = lendir::read_dir(path).unwrap();

@@ -24,7 +24,7 @@ fn all_are_send_sync_unpin_and_debug() {
 }
 
 #[test]
-fn one_of_one_thread_is_unpin_and_debug() {
+fn worker_is_unpin_and_debug() {
     fn holds<T: Unpin + Debug>() {}
     check!(holds: Worker<'_>);
 }
@@ -44,7 +44,7 @@ fn iterators_are_send_and_fused() {
 
 /// Options are kept, and used for many walks. For a walk, its threads and its directories, a state need only be `Send`.
 #[test]
-fn options_are_cloned_and_states_need_not_be_shared() {
+fn options_are_clone_and_states_need_not_be_sync() {
     fn is_clone<T: Clone>() {}
     fn is_send<T: Send>() {}
     check!(is_clone: WalkOptions, WalkDirsOptions<String>);
@@ -53,14 +53,14 @@ fn options_are_cloned_and_states_need_not_be_shared() {
 
 /// `Entries` and `Dir` are not: they hold a `&mut`.
 #[test]
-fn what_holds_no_mutable_borrow_is_unwind_safe() {
+fn types_without_mutable_borrow_are_unwind_safe() {
     fn holds<T: UnwindSafe + RefUnwindSafe>() {}
     check!(holds: Buffer, Entry<'_>, Listing, Order, ReadDir, ListedEntries<'_>, ListedEntry<'_>);
     check!(holds: WalkDirs, WalkOptions, WalkDirsOptions);
 }
 
 #[test]
-fn names_are_taken_as_what_they_are_returned_as() {
+fn names_are_accepted_in_all_forms() {
     fn check(listing: &Listing, dir: &mut Dir<'_>, name: impl Name + Clone) {
         assert_eq!(listing.by_name(name.clone()).unwrap().name(), b"a");
         dir.skip_name(name.clone());

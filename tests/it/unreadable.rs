@@ -152,7 +152,7 @@ fn check((what, read, told): Case, second_visits: bool, same_mount: bool, is_lin
 }
 
 #[test]
-fn whoever_reads_it_gets_one_error() {
+fn reader_gets_one_error() {
     as_nobody(|| {
         for case in CASES {
             for second_visits in [false, true] {
@@ -168,7 +168,7 @@ fn whoever_reads_it_gets_one_error() {
 
 /// Such a directory may be searched, so the caller can enter what it names there.
 #[test]
-fn what_is_named_in_it_is_entered() {
+fn enter_descends_into_a_named_child() {
     as_nobody(|| {
         let tree = Tree::of(&["secret/below/"]);
         forbid(&tree.path().join("secret"));
@@ -195,8 +195,8 @@ fn closed_chain(at: &Path, depth: usize, mode: u32) {
 
 /// The way back from it is that of its parent.
 #[test]
-fn directory_that_may_not_be_searched_costs_the_way_back_nothing() {
-    const TEST: &str = "unreadable::directory_that_may_not_be_searched_costs_the_way_back_nothing";
+fn unsearchable_directories_cost_no_calls() {
+    const TEST: &str = "unreadable::unsearchable_directories_cost_no_calls";
     const LEVELS: usize = 60;
     let cases = || {
         [false, true].into_iter().flat_map(|post| [0o755, 0o444, 0o000].map(|mode| (post, mode)))
@@ -285,7 +285,7 @@ fn names_that_fail_to_open_cost_no_queries() {
 
 /// It hides nothing that is below it already.
 #[test]
-fn what_is_below_it_is_given_to_other_threads() {
+fn threads_share_an_unsearchable_level() {
     let _watchdog = Watchdog::new(60);
     as_nobody(|| {
         let tree = Tree::new(|at| {

@@ -5,7 +5,7 @@ mod lost;
 
 use crate::follow;
 use crate::support::machine::runs_long;
-use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, Says};
+use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, Requests};
 use crate::support::process::as_nobody;
 use crate::support::scan::ORDERS;
 use crate::support::tree::{self, Random, Tree};
@@ -18,14 +18,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// In each order, with few descriptors, and while threads read ahead, too. Returns the answers in the kernel's order.
-fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
-    let set = |answers: &[Answer]| {
-        let mut paths: Vec<OsString> =
-            answers.iter().map(|answer| answer.path.clone().into()).collect();
+fn check(root: &Path, options: EntryWalk, what: &str) -> Vec<Item> {
+    let set = |items: &[Item]| {
+        let mut paths: Vec<OsString> = items.iter().map(|item| item.path.clone().into()).collect();
         paths.sort_unstable();
         paths
     };
-    let all = way.by_std(root);
+    let all = options.expected(root);
     for order in ORDERS {
         let few: &[_] = if order == Order::Unsorted {
             &[(4, 0), (5, 0), (1000, 0), (4, 1), (4, 3)]
@@ -33,12 +32,12 @@ fn check(root: &Path, way: PreOrder, what: &str) -> Vec<Answer> {
             &[]
         };
         for (max_open, read_ahead) in few.iter().copied().chain([(32, 0), (32, 2)]) {
-            let way = PreOrder { order, max_open, read_ahead, ..way };
-            let answers = way.read(root);
-            assert_eq!(answers, way.by_std(root), "{what}, {way:?}");
+            let options = EntryWalk { order, max_open, read_ahead, ..options };
+            let items = options.read(root);
+            assert_eq!(items, options.expected(root), "{what}, {options:?}");
             // What is skipped depends on the order.
-            if !matches!(way.says, Says::Any(_)) {
-                assert_eq!(set(&answers), set(&all), "{what}, {way:?}");
+            if !matches!(options.requests, Requests::Random(_)) {
+                assert_eq!(set(&items), set(&all), "{what}, {options:?}");
             }
         }
     }
@@ -50,7 +49,7 @@ fn agrees_with_std_on_random_trees() {
     for seed in 0..if runs_long() { 50 } else { 2 } {
         let make = |at: &Path| tree::random(at, seed);
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
-        let all = check(tree.path(), PRE_ORDER, &format!("tree {seed}"));
+        let all = check(tree.path(), ENTRY_WALK, &format!("tree {seed}"));
         assert!(all.len() > 700, "{} entries", all.len());
     }
 }
@@ -58,17 +57,16 @@ fn agrees_with_std_on_random_trees() {
 #[test]
 fn maximum_depth_leaves_out_what_is_deeper_and_nothing_else() {
     let tree = Tree::new(|at| tree::random(at, 3));
-    let all = PRE_ORDER.read(tree.path());
-    let deepest = all.iter().map(|answer| answer.depth).max().unwrap();
+    let all = ENTRY_WALK.read(tree.path());
+    let deepest = all.iter().map(|item| item.depth).max().unwrap();
     assert!(deepest > 8, "{deepest}");
     for max_depth in 0..deepest + 2 {
-        let way = PreOrder { max_depth, read_ahead: max_depth % 3, ..PRE_ORDER };
-        let above: Vec<_> =
-            all.iter().filter(|answer| answer.depth <= max_depth).cloned().collect();
-        assert_eq!(way.read(tree.path()), above, "maximum depth {max_depth}");
+        let options = EntryWalk { max_depth, read_ahead: max_depth % 3, ..ENTRY_WALK };
+        let above: Vec<_> = all.iter().filter(|item| item.depth <= max_depth).cloned().collect();
+        assert_eq!(options.read(tree.path()), above, "maximum depth {max_depth}");
         // Others may change it.
         assert!(
-            (0..20).any(|_| way.read("/etc") == way.by_std("/etc")),
+            (0..20).any(|_| options.read("/etc") == options.expected("/etc")),
             "/etc, maximum depth {max_depth}"
         );
     }
@@ -82,7 +80,7 @@ fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_ent
             let tree = Tree::new(|at| tree::random(at, seed));
             let mut random = Random(seed);
             // From the deepest on: what is below one of these cannot be reached.
-            for Answer { path, .. } in PRE_ORDER.by_std(tree.path()).into_iter().rev() {
+            for Item { path, .. } in ENTRY_WALK.expected(tree.path()).into_iter().rev() {
                 if fs::symlink_metadata(&path).unwrap().is_dir() {
                     let mode = [0o100, 0o000, 0o400, 0o300]
                         .get(random.below(12))
@@ -91,16 +89,16 @@ fn directories_that_may_not_be_read_or_searched_are_errors_right_after_their_ent
                     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
                 }
             }
-            let all = check(tree.path(), PRE_ORDER, &format!("tree {seed}"));
-            errors += all.iter().filter(|answer| answer.what == Err(libc::EACCES)).count();
+            let all = check(tree.path(), ENTRY_WALK, &format!("tree {seed}"));
+            errors += all.iter().filter(|item| item.what == Err(libc::EACCES)).count();
         }
         assert!(errors > 80, "{errors} errors");
         // A directory that takes the place of the one above it, and the root.
         let tree = Tree::of(&["a/b/"]);
         for dir in ["a/b", "a", ""] {
             fs::set_permissions(tree.path().join(dir), Permissions::from_mode(0o300)).unwrap();
-            let answers = check(tree.path(), PRE_ORDER, dir);
-            assert_eq!(answers.last().unwrap().what, Err(libc::EACCES), "{dir}");
+            let items = check(tree.path(), ENTRY_WALK, dir);
+            assert_eq!(items.last().unwrap().what, Err(libc::EACCES), "{dir}");
         }
     });
 }
@@ -127,10 +125,10 @@ fn links_are_followed_where_the_caller_says_so_and_loops_are_errors_right_after_
         for max_depth in [3, usize::MAX] {
             let all = check(
                 &root,
-                PreOrder { says: Says::Follow, max_depth, ..PRE_ORDER },
+                EntryWalk { requests: Requests::Follow, max_depth, ..ENTRY_WALK },
                 &format!("tree {seed}"),
             );
-            loops += all.iter().filter(|answer| answer.what == Err(libc::ELOOP)).count();
+            loops += all.iter().filter(|item| item.what == Err(libc::ELOOP)).count();
         }
     }
     assert!(loops > 20, "{loops} loops");
@@ -148,26 +146,31 @@ fn last_word_about_an_entry_counts() {
         for root in [&random.path().join("root"), &made] {
             for max_depth in [usize::MAX, 1 + usize::try_from(seed).unwrap() % 5] {
                 let read_ahead = usize::try_from(seed).unwrap() % 3;
-                let way = PreOrder { says: Says::Any(seed), max_depth, read_ahead, ..PRE_ORDER };
-                check(root, way, "words");
+                let options = EntryWalk {
+                    requests: Requests::Random(seed),
+                    max_depth,
+                    read_ahead,
+                    ..ENTRY_WALK
+                };
+                check(root, options, "words");
                 let expected =
-                    way.by_std(root).into_iter().map(|answer| (answer.path, answer.what.err()));
+                    options.expected(root).into_iter().map(|item| (item.path, item.what.err()));
                 let expected: Vec<_> = expected.collect();
                 let of_error =
                     |error: lendir::Error| (error.path().to_owned(), error.raw_os_error());
 
                 // Inside of closures, too.
-                let said = way.begin(root).filter_map(|entry| {
-                    way.say(&entry);
+                let said = options.begin(root).filter_map(|entry| {
+                    options.request(&entry);
                     Some((entry.path().to_owned(), None))
                 });
                 let said: Vec<_> = said.map(|item| item.unwrap_or_else(of_error)).collect();
-                assert_eq!(said, expected, "filter_map, {way:?}");
-                let (mut tree, mut passed) = (way.begin(root), Vec::new());
+                assert_eq!(said, expected, "filter_map, {options:?}");
+                let (mut tree, mut passed) = (options.begin(root), Vec::new());
                 loop {
                     let step = tree.find(|entry| {
                         passed.push((entry.path().to_owned(), None));
-                        way.say(entry);
+                        options.request(entry);
                         passed.len() % 3 == 0
                     });
                     match step {
@@ -176,7 +179,7 @@ fn last_word_about_an_entry_counts() {
                         Err(error) => passed.push(of_error(error)),
                     }
                 }
-                assert_eq!(passed, expected, "find, {way:?}");
+                assert_eq!(passed, expected, "find, {options:?}");
             }
         }
     }
@@ -186,12 +189,12 @@ fn last_word_about_an_entry_counts() {
     });
     let is_dir = |path: &PathBuf| path.symlink_metadata().unwrap().is_dir();
     let expected =
-        PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).filter(is_dir);
+        ENTRY_WALK.expected(random.path()).into_iter().map(|item| item.path).filter(is_dir);
     assert_eq!(dirs.map(Result::unwrap).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     let paths = walk(random.path()).unwrap().paths().map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(
         paths,
-        PRE_ORDER.by_std(random.path()).into_iter().map(|answer| answer.path).collect::<Vec<_>>()
+        ENTRY_WALK.expected(random.path()).into_iter().map(|item| item.path).collect::<Vec<_>>()
     );
 }
 
@@ -201,14 +204,14 @@ fn roots_come_one_after_another_and_a_missing_one_is_an_error() {
     let at = |name: &str| tree.path().join(name);
     symlink("a", at("link")).unwrap();
     for (max_depth, read_ahead) in [(1, 0), (usize::MAX, 0), (usize::MAX, 2)] {
-        let way = PreOrder { max_depth, read_ahead, ..PRE_ORDER };
+        let options = EntryWalk { max_depth, read_ahead, ..ENTRY_WALK };
         let roots = ["a", "missing", "z", "a/d", "link", "z/y"].map(at);
-        let expected: Vec<_> = roots.iter().flat_map(|root| way.by_std(root)).collect();
-        assert_eq!(way.all(&mut way.options().open_all(&roots)), expected);
-        let errors: Vec<_> = expected.iter().filter_map(|answer| answer.what.err()).collect();
+        let expected: Vec<_> = roots.iter().flat_map(|root| options.expected(root)).collect();
+        assert_eq!(options.rest(&mut options.build().open_all(&roots)), expected);
+        let errors: Vec<_> = expected.iter().filter_map(|item| item.what.err()).collect();
         assert_eq!(errors, [libc::ENOENT, libc::ENOTDIR]);
     }
-    assert!(PRE_ORDER.all(&mut Walk::options().open_all::<&str>([])).is_empty());
+    assert!(ENTRY_WALK.rest(&mut Walk::options().open_all::<&str>([])).is_empty());
     for (path, errno) in [("missing", libc::ENOENT), ("a/d", libc::ENOTDIR)] {
         assert_eq!(walk(at(path)).unwrap_err().raw_os_error(), Some(errno));
     }

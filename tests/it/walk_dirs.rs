@@ -3,7 +3,9 @@
 use crate::support::machine::runs_long;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Prune, by_std, directories, in_one_order, walk, walked};
+use crate::visits::{
+    Requests, Skip, collect_visits, directories, expected_visits, in_one_order, walk,
+};
 use lendir::{Buffer, Dir, Entries, Entry, FileType, Listing, Order, WalkDirs};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
@@ -31,16 +33,16 @@ fn at_root(walk: &mut WalkDirs, mut work: impl FnMut(&Entry<'_>, &str)) {
 
 /// Directories are read, half read, never read, skipped and sorted, and entries are skipped in each way. What must come follows
 /// from the documentation, applied to what `std` reads.
-fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan + Sync) {
+fn check(tree: &Tree, what: &str, requests: impl Fn(&Path) -> Requests + Sync) {
     for second_visits in [false, true] {
-        let expected = by_std(tree.path(), second_visits, &plan);
+        let expected = expected_visits(tree.path(), second_visits, &requests);
         for max_open in BOUNDS {
             for same_mount in [false, true] {
                 let options = WalkDirs::options()
                     .same_mount(same_mount)
                     .max_open(max_open)
                     .second_visits(second_visits);
-                let visits = walked(&mut options.open(tree.path()).unwrap(), &plan);
+                let visits = collect_visits(&mut options.open(tree.path()).unwrap(), &requests);
                 let how = format!(
                     "second visits {second_visits}, {max_open} open, same mount {same_mount}"
                 );
@@ -50,7 +52,7 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan + Sync) {
         let expected = in_one_order(expected);
         for threads in [2, 8] {
             let walk = walk(tree.path(), 4, second_visits);
-            let parts = walk.run_parallel(threads, |worker| walked(worker, &plan));
+            let parts = walk.run_parallel(threads, |worker| collect_visits(worker, &requests));
             let visits = in_one_order(parts.into_iter().flatten());
             assert_eq!(visits, expected, "{what}, {threads} threads, {second_visits}");
         }
@@ -58,35 +60,38 @@ fn check(tree: &Tree, what: &str, plan: impl Fn(&Path) -> Plan + Sync) {
 }
 
 #[test]
-fn any_mix_of_calls_does_what_each_of_them_says() {
+fn mixed_calls_agree_with_the_model() {
     for seed in 0..if runs_long() { 1000 } else { 8 } {
         let make = |at: &Path| tree::random(at, seed % 8);
         let tree = if seed == 0 { Tree::on_disk(make) } else { Tree::new(make) };
-        check(&tree, &format!("plan {seed}"), |path| Plan::any(seed, path));
+        check(&tree, &format!("requests {seed}"), |path| Requests::random(seed, path));
         if seed == 0 {
-            check(&tree, "all", |_| Plan::ALL);
+            check(&tree, "all", |_| Requests::ALL);
         }
     }
 }
 
 #[test]
 fn agrees_with_std_on_system_trees() {
-    fn is_busy(_seed: u64, name: &[u8]) -> Prune {
+    fn is_busy(_seed: u64, name: &[u8]) -> Skip {
         if matches!(name, b"fd" | b"fdinfo" | b"map_files" | b"task") {
-            Prune::Skip
+            Skip::Subtree
         } else {
-            Prune::No
+            Skip::No
         }
     }
     let mut visited = 0;
     for root in ["/etc", "/sys/bus", "/sys/class", "/proc/sys", "/proc/self"].map(Path::new) {
-        for plan in [
-            Plan { prune: is_busy, ..Plan::ALL },
-            Plan { prune: is_busy, ..Plan::sorted(Order::Bytes) },
+        for requests in [
+            Requests { skip: is_busy, ..Requests::ALL },
+            Requests { skip: is_busy, ..Requests::sorted(Order::Bytes) },
         ] {
             // Other processes change them now and then.
-            let agreed = (0..20).map(|_| walked(&mut lendir::walk_dirs(root).unwrap(), |_| plan));
-            let agreed = agreed.into_iter().find(|visits| *visits == by_std(root, false, |_| plan));
+            let agreed = (0..20)
+                .map(|_| collect_visits(&mut lendir::walk_dirs(root).unwrap(), |_| requests));
+            let agreed = agreed
+                .into_iter()
+                .find(|visits| *visits == expected_visits(root, false, |_| requests));
             visited += agreed
                 .unwrap_or_else(|| panic!("{}: the walk and `std` never agree", root.display()))
                 .len();
@@ -97,7 +102,7 @@ fn agrees_with_std_on_system_trees() {
 
 /// So the caller can still change a directory whose entry it was lent.
 #[test]
-fn directory_is_opened_when_the_walk_comes_to_it() {
+fn walk_opens_a_directory_when_it_visits_it() {
     let tree = Tree::of(&["a/", "b/"]);
     for max_open in BOUNDS {
         let mut walk = walk(tree.path(), max_open, false);
@@ -110,7 +115,7 @@ fn directory_is_opened_when_the_walk_comes_to_it() {
 }
 
 #[test]
-fn directory_removed_while_it_is_open_says_so() {
+fn is_removed_reports_a_removed_directory() {
     let tree = Tree::of(&["gone/", "z/"]);
     let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     for_each(&mut walk, |dir| {
@@ -139,7 +144,7 @@ pub fn remove(walk: &mut WalkDirs) -> io::Result<()> {
 }
 
 #[test]
-fn removing_on_the_second_visit_removes_a_tree() {
+fn second_visits_remove_a_tree() {
     for max_open in [1, 32] {
         for make in [|at: &Path| tree::random(at, 7), |at: &Path| tree::comb(at, 100)] {
             let tree = Tree::new(make);
@@ -151,7 +156,7 @@ fn removing_on_the_second_visit_removes_a_tree() {
 
 /// Whoever may not mount has `/proc`.
 #[test]
-fn directory_on_another_mount_is_entered_only_if_it_may_be() {
+fn same_mount_skips_other_mounts() {
     for same_mount in [false, true] {
         let mut walk = WalkDirs::options().same_mount(same_mount).max_depth(2).open("/").unwrap();
         at_root(&mut walk, |entry, name| {
@@ -171,7 +176,7 @@ fn directory_on_another_mount_is_entered_only_if_it_may_be() {
 
 /// The descriptor of a lent directory can be read from: the walk loses nothing, whether it lends entries after that or not.
 #[test]
-fn whoever_reads_a_lent_directory_loses_nothing() {
+fn reading_the_descriptor_loses_no_directory() {
     let (tree, with_link) = (Tree::of(&["a/b/c/", "d/e/", "f"]), Tree::of(&["a/", "b/"]));
     symlink("/proc/self/fdinfo", with_link.path().join("link")).unwrap();
     let mut buffer = Buffer::new();
@@ -195,7 +200,7 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
         assert!(dir.next().unwrap().is_none());
         dir.skip_name("a");
         assert!(dir.follow_name("link"));
-        let visits = walked(&mut walk, |_| Plan::ALL);
+        let visits = collect_visits(&mut walk, |_| Requests::ALL);
         assert_eq!(directories(&visits), ["b", "link"].map(|name| with_link.path().join(name)));
         for then in thens {
             let mut walk = lendir::walk_dirs(tree.path()).unwrap();
@@ -218,7 +223,7 @@ fn whoever_reads_a_lent_directory_loses_nothing() {
 }
 
 #[test]
-fn calls_on_a_directory_are_about_that_directory() {
+fn calls_describe_the_yielded_directory() {
     let tree = Tree::of(&["a/b/", "file"]);
     let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     while let Some(mut dir) = walk.next().unwrap() {

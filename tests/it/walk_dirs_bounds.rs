@@ -5,7 +5,7 @@ use crate::strace::{Counted, most_open};
 use crate::support::machine::runs_long;
 use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, by_std, walk, walked};
+use crate::visits::{Requests, Visit, What, collect_visits, expected_visits, walk};
 use lendir::{Dir, Listing, Order, WalkDirs};
 use rustix::fs::{AtFlags, Mode, OFlags, fcntl_getfl, mkdirat, statat, symlinkat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -40,7 +40,7 @@ fn combs_far_apart(at: &Path, between: usize) {
 }
 
 #[test]
-fn any_depth_takes_little_stack_and_gives_the_same_with_few_descriptors() {
+fn deep_trees_take_little_stack() {
     let depth = if runs_long() { 100_000 } else { 2500 };
     let test = |make: fn(&Path, usize), count: usize| {
         let tree = Tree::new(|at| make(at, depth));
@@ -81,8 +81,8 @@ pub fn open_descriptors() -> usize {
 }
 
 #[test]
-fn no_more_descriptors_are_open_than_stated() {
-    process::run("walk_dirs_bounds::no_more_descriptors_are_open_than_stated", 60, || {
+fn visits_respect_max_open() {
+    process::run("walk_dirs_bounds::visits_respect_max_open", 60, || {
         let tree = Tree::new(|at| tree::bushy(at, 50));
         let before = open_descriptors();
         for second_visits in [false, true] {
@@ -141,8 +141,8 @@ fn move_aside(from: &Path, aside: &Path) -> io::Result<()> {
 
 /// Inside `next` too, where the walk comes back to closed levels: by `..`, by names, or not at all.
 #[test]
-fn no_more_descriptors_are_open_at_any_time_than_stated() {
-    const TEST: &str = "walk_dirs_bounds::no_more_descriptors_are_open_at_any_time_than_stated";
+fn system_calls_respect_max_open() {
+    const TEST: &str = "walk_dirs_bounds::system_calls_respect_max_open";
     const WITH_ROOM: usize = 9; // on the way by names to a level above a link, some are left open
     let cases = || {
         [false, true]
@@ -168,7 +168,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
             let (root, max_open) =
                 if change == 4 { (&*nested, WITH_ROOM) } else { (tree.path(), 4) };
             let mut walk = walk(root, max_open, second_visits);
-            walked(&mut walk, |at| {
+            collect_visits(&mut walk, |at| {
                 match change {
                     1 if at.ends_with("m/z") => {
                         move_aside(at.parent().unwrap(), aside.path()).unwrap();
@@ -180,7 +180,7 @@ fn no_more_descriptors_are_open_at_any_time_than_stated() {
                     }
                     _ => (),
                 }
-                Plan { follows: change >= 3, ..Plan::sorted(Order::Bytes) }
+                Requests { follows: change >= 3, ..Requests::sorted(Order::Bytes) }
             });
         }
     });
@@ -201,16 +201,17 @@ pub fn leave_room(descriptors: usize) -> Vec<File> {
 }
 
 #[test]
-fn process_with_few_descriptors_walks_all() {
-    process::run("walk_dirs_bounds::process_with_few_descriptors_walks_all", 60, || {
+fn process_with_few_descriptors_visits_all() {
+    process::run("walk_dirs_bounds::process_with_few_descriptors_visits_all", 60, || {
         let tree = Tree::new(|at| tree::bushy(at, 50));
         for second_visits in [false, true] {
-            let expected = by_std(tree.path(), second_visits, |_| Plan::ALL);
+            let expected = expected_visits(tree.path(), second_visits, |_| Requests::ALL);
             // The least: the root, the current directory, and the way back to a closed one. With second visits the root's
             // parent as well.
             for descriptors in 3..16 {
                 let _others = leave_room(descriptors + usize::from(second_visits));
-                let visits = walked(&mut walk(tree.path(), 1000, second_visits), |_| Plan::ALL);
+                let visits =
+                    collect_visits(&mut walk(tree.path(), 1000, second_visits), |_| Requests::ALL);
                 assert_eq!(
                     visits, expected,
                     "{descriptors} descriptors, second visits {second_visits}"
@@ -224,14 +225,14 @@ fn process_with_few_descriptors_walks_all() {
 #[test]
 fn process_with_too_few_descriptors_gets_errors() {
     process::run("walk_dirs_bounds::process_with_too_few_descriptors_gets_errors", 60, || {
-        let plan = |_: &Path| Plan::sorted(Order::Bytes);
+        let requests = |_: &Path| Requests::sorted(Order::Bytes);
         let tree = Tree::new(|at| tree::comb(at, 5));
-        let all = by_std(tree.path(), false, plan);
+        let all = expected_visits(tree.path(), false, requests);
         // There is room for the root, or for one directory below it too: the first three beyond that are refused.
         for (descriptors, depth) in [(1, 0), (2, 1)] {
             let _others = leave_room(descriptors);
-            let visits = walked(&mut walk(tree.path(), 1000, false), plan);
-            let mut expected = by_std(tree.path(), false, plan);
+            let visits = collect_visits(&mut walk(tree.path(), 1000, false), requests);
+            let mut expected = expected_visits(tree.path(), false, requests);
             expected.retain(|visit| visit.depth <= depth + 1);
             for refused in expected.iter_mut().filter(|visit| visit.depth > depth) {
                 refused.what = What::Error(libc::EMFILE);
@@ -245,7 +246,7 @@ fn process_with_too_few_descriptors_gets_errors() {
         assert_eq!(walk.next().unwrap_err().io_error().raw_os_error(), Some(libc::EMFILE));
         drop(others);
         assert_eq!(
-            walked(&mut walk, plan),
+            collect_visits(&mut walk, requests),
             all[2..],
             "the rest is incomplete, though there are descriptors again"
         );
@@ -255,7 +256,7 @@ fn process_with_too_few_descriptors_gets_errors() {
 /// While the walk is in a directory, the test changes it or the one above, so `..` leads elsewhere or is refused, or a level may
 /// not be read any more: the walk still finds every level above.
 #[test]
-fn way_back_is_found_if_the_directory_below_is_changed() {
+fn walk_reopens_parents_of_changed_directories() {
     type Change = fn(at: &Path, aside: &Path) -> io::Result<()>;
     fn allow(at: &Path, mode: u32) -> io::Result<()> {
         fs::set_permissions(at, Permissions::from_mode(mode))
@@ -278,13 +279,15 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
         for (second_visits, max_open) in ways {
             for (number, (ends, change)) in changes.into_iter().enumerate() {
                 let (tree, aside) = (Tree::new(|at| tree::comb(at, 40)), Tree::new(|_| ()));
-                let expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
-                let visits = walked(&mut walk(tree.path(), max_open, second_visits), |at| {
-                    if ends.iter().any(|end| at.ends_with(end)) {
-                        change(at, aside.path()).unwrap();
-                    }
-                    Plan::sorted(Order::Bytes)
-                });
+                let expected =
+                    expected_visits(tree.path(), second_visits, |_| Requests::sorted(Order::Bytes));
+                let visits =
+                    collect_visits(&mut walk(tree.path(), max_open, second_visits), |at| {
+                        if ends.iter().any(|end| at.ends_with(end)) {
+                            change(at, aside.path()).unwrap();
+                        }
+                        Requests::sorted(Order::Bytes)
+                    });
                 let what =
                     format!("change {number}, second visits {second_visits}, {max_open} open");
                 assert_eq!(visits, expected, "{what}");
@@ -295,7 +298,7 @@ fn way_back_is_found_if_the_directory_below_is_changed() {
 
 /// Its descriptor is not one with `O_PATH`.
 #[test]
-fn level_that_is_found_by_names_can_be_read() {
+fn level_reopened_by_name_is_readable() {
     let (tree, aside) = (Tree::new(|at| tree::comb(at, 20)), Tree::new(|_| ()));
     let (mut walk, mut listing, mut visits) =
         (walk(tree.path(), 1, true), Listing::with_order(Order::Bytes), 0);
@@ -320,14 +323,15 @@ fn level_that_is_found_by_names_can_be_read() {
 /// The walk goes on in a directory that was moved, under the old path. If the directory was cut off from what is below it, it is
 /// lost, with one error. A twin in its place is not taken for it.
 #[test]
-fn closed_level_that_was_moved_is_found_from_below_or_lost() {
+fn walk_reopens_or_loses_a_moved_level() {
     const DEPTH: usize = 10;
     for is_cut in [false, true] {
         for second_visits in [false, true] {
             let aside = Tree::new(|_| ());
             let tree = Tree::new(|at| tree::comb(at, DEPTH));
             let path = |levels| tree.path().join("m/".repeat(levels).trim_end_matches('/'));
-            let mut expected = by_std(tree.path(), second_visits, |_| Plan::sorted(Order::Bytes));
+            let mut expected =
+                expected_visits(tree.path(), second_visits, |_| Requests::sorted(Order::Bytes));
             if is_cut {
                 let lost =
                     expected.iter().position(|visit| visit.path == path(3).join("z")).unwrap();
@@ -340,7 +344,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                     expected[lost] = error;
                 }
             }
-            let visits = walked(&mut walk(tree.path(), 1, second_visits), |at| {
+            let visits = collect_visits(&mut walk(tree.path(), 1, second_visits), |at| {
                 if at == path(DEPTH) {
                     if is_cut {
                         fs::rename(path(4), aside.path().join("below")).unwrap();
@@ -348,7 +352,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
                     fs::rename(path(3), aside.path().join("moved")).unwrap();
                     tree::make(&path(3), &["a/", "m/", "z/", "twin/"]);
                 }
-                Plan::sorted(Order::Bytes)
+                Requests::sorted(Order::Bytes)
             });
             assert_eq!(visits, expected, "cut {is_cut}, second visits {second_visits}");
         }
@@ -357,7 +361,7 @@ fn closed_level_that_was_moved_is_found_from_below_or_lost() {
 
 /// Below a lost level, and for a root that came as a descriptor, a name alone would act in the current directory.
 #[test]
-fn name_comes_with_what_it_is_relative_to_or_not_at_all() {
+fn parent_and_name_leads_to_the_directory() {
     const DEPTH: usize = 10;
     for (is_by_path, max_open) in [(true, 4), (true, 7), (false, 4)] {
         let (tree, aside) = (Tree::new(|at| tree::comb(at, DEPTH)), Tree::new(|_| ()));

@@ -44,7 +44,7 @@ fn walk_some(walk: &mut WalkDirs, listing: &mut Listing, roots: &mut usize, most
 }
 
 #[test]
-fn walk_of_many_trees_allocates_nothing_once_warm() {
+fn warm_walk_allocates_nothing() {
     let trees = [
         Tree::new(|at| tree::comb(at, 50)),
         Tree::new(|at| tree::wide(at, 100, 8)),
@@ -77,7 +77,7 @@ fn walk_of_many_trees_allocates_nothing_once_warm() {
 }
 
 #[test]
-fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
+fn files_take_no_memory() {
     let count = if runs_long() { 100_000 } else { 5000 };
     let dir = numbered(count);
     let mut walk = lendir::walk_dirs(dir.path()).unwrap();
@@ -95,7 +95,7 @@ fn walk_allocates_nothing_for_files_but_the_name_of_one_link() {
 
 /// The names that were lent are kept, in case they do not come again, but once.
 #[test]
-fn directory_that_is_listed_again_and_again_takes_no_more_memory() {
+fn repeated_listing_takes_no_memory() {
     let tree = Tree::new(|at| tree::wide(at, 300, 8));
     let mut walk = lendir::walk_dirs(tree.path()).unwrap();
     let (mut dir, mut listing) = (walk.next().unwrap().unwrap(), Listing::new());
@@ -106,7 +106,7 @@ fn directory_that_is_listed_again_and_again_takes_no_more_memory() {
 
 /// As much as the documentation of `WalkDirs` states, doubled, because memory doubles when it grows.
 #[test]
-fn walk_takes_memory_for_what_is_left_to_do() {
+fn walk_takes_the_documented_memory() {
     const LEVELS: usize = 2000;
     const PATH: usize = grown(LEVELS * "m/".len(), 1);
     const NAMES: usize = grown(LEVELS * 3 * ("m".len() + 2), 1);

@@ -2,7 +2,7 @@
 
 use crate::support::process::as_nobody;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, by_std, in_one_order, walk, walked};
+use crate::visits::{Requests, Visit, What, collect_visits, expected_visits, in_one_order, walk};
 use lendir::{Error, OFlags, Order, WalkDirs};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, mknodat, openat};
 use std::fs::{self, File, Permissions, set_permissions};
@@ -16,17 +16,16 @@ fn chmod(path: &Path, mode: u32) {
 
 /// `from_fd` takes any descriptor. The error is that of reading it, by the caller or by the walk.
 #[test]
-fn descriptor_that_cannot_be_read_is_one_error() {
+fn unreadable_descriptor_causes_one_error() {
     let tree = Tree::of(&["file"]);
     let file = File::open(tree.path().join("file")).unwrap().into();
     let only_a_path = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
     for (root, errno) in [(file, libc::ENOTDIR), (only_a_path, libc::EBADF)] {
-        for lend in [0, 1] {
-            let visits =
-                walked(&mut WalkDirs::options().from_fd(root.try_clone().unwrap(), ""), |_| Plan {
-                    lend,
-                    ..Plan::ALL
-                });
+        for next_calls in [0, 1] {
+            let visits = collect_visits(
+                &mut WalkDirs::options().from_fd(root.try_clone().unwrap(), ""),
+                |_| Requests { next_calls, ..Requests::ALL },
+            );
             let whats = [What::First(vec![]), What::Error(errno)];
             assert_eq!(visits, whats.map(|what| Visit { path: PathBuf::new(), depth: 0, what }));
         }
@@ -55,7 +54,7 @@ fn question_mark_keeps_kind_message_and_error() {
 
 /// Directories that may not be read or searched have the errors of `std`, in the same places.
 #[test]
-fn forbidden_directories_have_the_errors_of_std() {
+fn forbidden_directories_agree_with_std() {
     as_nobody(|| {
         let tree = Tree::new(|at| tree::wide(at, 8, 1));
         let forbidden =
@@ -65,9 +64,9 @@ fn forbidden_directories_have_the_errors_of_std() {
             tree::random(&dir.join("z"), u64::from(*mode));
             chmod(dir, *mode);
         }
-        for plan in [Plan::ALL, Plan::sorted(Order::Bytes)] {
+        for requests in [Requests::ALL, Requests::sorted(Order::Bytes)] {
             for second_visits in [false, true] {
-                let expected = by_std(tree.path(), second_visits, |_| plan);
+                let expected = expected_visits(tree.path(), second_visits, |_| requests);
                 let errors =
                     expected.iter().filter(|visit| visit.what == What::Error(libc::EACCES)).count();
                 assert_eq!(
@@ -80,19 +79,23 @@ fn forbidden_directories_have_the_errors_of_std() {
                         let options =
                             WalkDirs::options().max_open(max_open).second_visits(second_visits);
                         let mut walk = options.same_mount(same_mount).open(tree.path()).unwrap();
-                        let visits = walked(&mut walk, |_| plan);
+                        let visits = collect_visits(&mut walk, |_| requests);
                         let what = format!(
                             "second visits {second_visits}, {max_open} open, same mount {same_mount}"
                         );
-                        assert_eq!(visits, expected, "{plan:?}, {what}");
+                        assert_eq!(visits, expected, "{requests:?}, {what}");
                     }
                 }
                 let expected = in_one_order(expected);
                 for threads in [2, 8] {
                     let walk = walk(tree.path(), 4, second_visits);
-                    let parts = walk.run_parallel(threads, |worker| walked(worker, |_| plan));
+                    let parts =
+                        walk.run_parallel(threads, |worker| collect_visits(worker, |_| requests));
                     let visits = in_one_order(parts.into_iter().flatten());
-                    assert_eq!(visits, expected, "{plan:?}, {threads} threads, {second_visits}");
+                    assert_eq!(
+                        visits, expected,
+                        "{requests:?}, {threads} threads, {second_visits}"
+                    );
                 }
             }
         }
@@ -100,7 +103,7 @@ fn forbidden_directories_have_the_errors_of_std() {
 }
 
 #[test]
-fn chmod_of_the_entry_lets_the_walk_in() {
+fn chmod_before_the_visit_takes_effect() {
     as_nobody(|| {
         let tree = Tree::of(&["secret/below/", "open/"]);
         chmod(&tree.path().join("secret"), 0o000);
@@ -109,7 +112,7 @@ fn chmod_of_the_entry_lets_the_walk_in() {
         while let Some(entry) = root.next().unwrap() {
             chmodat(entry.dir_fd(), entry.name_cstr(), Mode::RWXU, AtFlags::empty()).unwrap();
         }
-        let visits = walked(&mut walk, |_| Plan::ALL);
+        let visits = collect_visits(&mut walk, |_| Requests::ALL);
         assert!(visits.iter().any(|visit| visit.path.ends_with("secret/below")), "{visits:?}");
     });
 }
@@ -118,7 +121,7 @@ type Replace<'a> = &'a dyn Fn(&Path);
 
 /// The directory is moved away after it was listed and before it is entered.
 #[test]
-fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
+fn replaced_directory_causes_one_error() {
     let outside = Tree::of(&["outside/"]);
     let link = |path: &Path| symlink(outside.path(), path).unwrap();
     let dangling = |path: &Path| symlink("nowhere", path).unwrap();
@@ -140,7 +143,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
             while root.next().unwrap().is_some() {}
             fs::rename(&victim, tree.path().join("moved")).unwrap();
             replace(&victim);
-            let visits = walked(&mut walk, |_| Plan::ALL);
+            let visits = collect_visits(&mut walk, |_| Requests::ALL);
             let error = Visit { path: victim, depth: 1, what: What::Error(errno) };
             assert_eq!(visits.iter().filter(|visit| **visit == error).count(), 1);
             assert_eq!(visits.len(), if second_visits { 6 } else { 3 }, "{visits:?}");
@@ -150,7 +153,7 @@ fn replaced_directory_is_one_error_and_nothing_outside_is_lent() {
 
 /// Entries before it would come first; here there are none.
 #[test]
-fn next_ok_hands_on_the_error_of_a_directory_that_cannot_be_read() {
+fn next_ok_passes_on_a_read_error() {
     let tree = Tree::of(&["a/f"]);
     let root = openat(CWD, tree.path(), OFlags::PATH, Mode::empty()).unwrap();
     let mut walk = WalkDirs::options().from_fd(root, "root");

@@ -3,7 +3,7 @@
 use crate::fixture::{has_gnu, run};
 use crate::support::machine::runs_long;
 use crate::support::tree::{self, Tree};
-use crate::visits::{Plan, Visit, What, walked};
+use crate::visits::{Requests, Visit, What, collect_visits};
 use lendir::{Order, Walk, WalkDirs, WalkDirsOptions, WalkOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -50,10 +50,11 @@ fn deepest_level_is_that_of_find() {
                     .second_visits(second_visits)
                     .max_depth(max_depth);
                 let walk = || options.clone().open(tree.path()).unwrap();
-                let plan = if is_sorted { Plan::sorted(Order::Bytes) } else { Plan::ALL };
-                let paths = paths(&walked(&mut walk(), |_| plan));
+                let requests =
+                    if is_sorted { Requests::sorted(Order::Bytes) } else { Requests::ALL };
+                let paths = paths(&collect_visits(&mut walk(), |_| requests));
                 assert_eq!(paths, found, "max_depth {max_depth}, seed {seed}");
-                let parts = walk().run_parallel(3, |worker| walked(worker, |_| plan));
+                let parts = walk().run_parallel(3, |worker| collect_visits(worker, |_| requests));
                 let together = self::paths(&parts.concat());
                 assert_eq!(together, paths, "max_depth {max_depth}, on 3 threads, seed {seed}");
             }

@@ -48,9 +48,8 @@ fn reads_on_disk(test: &str) -> Option<usize> {
 }
 
 #[test]
-fn directory_takes_three_calls_or_four_without_an_end_marker() {
-    const TEST: &str =
-        "walk_dirs_system_calls::directory_takes_three_calls_or_four_without_an_end_marker";
+fn directory_takes_three_or_four_calls() {
+    const TEST: &str = "walk_dirs_system_calls::directory_takes_three_or_four_calls";
     const WITHOUT: &str = "/proc/sys/net/ipv4";
     let Some(with) = marked(TEST) else { return };
     let options = [
@@ -88,8 +87,8 @@ fn directory_takes_three_calls_or_four_without_an_end_marker() {
 
 /// No call queries an entry. The walk reads what the caller does not, and begins again where the caller stopped midway.
 #[test]
-fn unread_directory_is_read_once() {
-    const TEST: &str = "walk_dirs_system_calls::unread_directory_is_read_once";
+fn walk_reads_unread_directories_once() {
+    const TEST: &str = "walk_dirs_system_calls::walk_reads_unread_directories_once";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let looks: [fn(&mut Dir<'_>); 4] = [
         read_all,
@@ -121,9 +120,8 @@ fn unread_directory_is_read_once() {
 }
 
 #[test]
-fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
-    const TEST: &str =
-        "walk_dirs_system_calls::directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped";
+fn skipped_directory_takes_no_call() {
+    const TEST: &str = "walk_dirs_system_calls::skipped_directory_takes_no_call";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let expected =
         [("close", 4), ("fstatfs", 1), ("getdents64", reads), ("openat", 1), ("openat2", 3)];
@@ -142,8 +140,8 @@ fn directory_takes_two_calls_if_it_is_left_and_none_if_it_is_skipped() {
 }
 
 #[test]
-fn directory_that_may_not_be_read_takes_three_calls() {
-    const TEST: &str = "walk_dirs_system_calls::directory_that_may_not_be_read_takes_three_calls";
+fn unreadable_directory_takes_three_calls() {
+    const TEST: &str = "walk_dirs_system_calls::unreadable_directory_takes_three_calls";
     // The root is closed, too.
     let expected = [("close", 4), ("openat", 3), ("openat2", 3)];
     check(TEST, &expected, || {
@@ -164,8 +162,8 @@ fn directory_that_may_not_be_read_takes_three_calls() {
 
 /// The walk does not read the rest of a directory at the deepest level, because it enters nothing there.
 #[test]
-fn rest_of_the_deepest_directories_is_not_read() {
-    const TEST: &str = "walk_dirs_system_calls::rest_of_the_deepest_directories_is_not_read";
+fn walk_does_not_finish_the_deepest_directories() {
+    const TEST: &str = "walk_dirs_system_calls::walk_does_not_finish_the_deepest_directories";
     let Some(reads) = reads_on_disk(TEST) else { return };
     // Only the root is read again.
     let expected = [
@@ -186,8 +184,8 @@ fn rest_of_the_deepest_directories_is_not_read() {
 }
 
 #[test]
-fn links_cost_nothing_unless_they_are_followed() {
-    const TEST: &str = "walk_dirs_system_calls::links_cost_nothing_unless_they_are_followed";
+fn unfollowed_links_take_no_call() {
+    const TEST: &str = "walk_dirs_system_calls::unfollowed_links_take_no_call";
     let Some(reads) = reads_on_disk(TEST) else { return };
     let expected =
         [("close", 5), ("fstatfs", 1), ("getdents64", 5 * reads), ("openat", 1), ("openat2", 4)];
@@ -239,14 +237,14 @@ fn assert_closed_levels(
 }
 
 #[test]
-fn level_that_is_closed_early_takes_five_calls_more() {
-    const TEST: &str = "level_that_is_closed_early_takes_five_calls_more";
+fn closing_a_level_early_takes_five_calls() {
+    const TEST: &str = "closing_a_level_early_takes_five_calls";
     assert_closed_levels(TEST, |at| tree::comb(at, 40), 4, 32, [0, 0]);
 }
 
 #[test]
-fn way_back_takes_one_call_for_each_path_full_of_dots() {
-    const TEST: &str = "way_back_takes_one_call_for_each_path_full_of_dots";
+fn reopening_takes_one_call_per_full_path() {
+    const TEST: &str = "reopening_takes_one_call_per_full_path";
     let make = |at: &Path| {
         let levels = [(tree::COMB, 6), (tree::CHAIN, 4096 / "../".len()), (tree::COMB, 6)];
         tree::nest(at, levels.into_iter().flat_map(|(names, count)| iter::repeat_n(names, count)));

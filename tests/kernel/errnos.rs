@@ -1,4 +1,4 @@
-//! The errors with which tests make calls fail.
+//! The errors with which tests make system calls fail.
 
 use libc::{
     EACCES, EAGAIN, EBADF, EINTR, EINVAL, EIO, ELOOP, ENOENT, ENOMEM, ENOSYS, ENOTDIR, EOVERFLOW,

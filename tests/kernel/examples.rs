@@ -1,4 +1,4 @@
-//! The examples, as programs, where directories list no types: of the same tree, each says and does what it does elsewhere.
+//! The examples, run as programs on a file system whose directories list no types.
 
 use crate::file_systems::FileSystem;
 use crate::mounted::{Mounted, Part};
@@ -14,7 +14,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// One after another, in the same tree.
+/// The commands, which run one after another in the same tree.
 const RUNS: [&[&str]; 14] = [
     &["count"],
     &["sorted", "a/b"],
@@ -32,8 +32,10 @@ const RUNS: [&[&str]; 14] = [
     &["count"],
 ];
 
+/// On a file system whose directories list no types, each example prints and removes the same as on
+/// one whose directories list them.
 #[test]
-fn tell_and_remove_the_same_where_directories_list_no_types() {
+fn examples_need_no_listed_types() {
     let _watchdog = machine::watchdog();
     let outcomes = |system: &str| FileSystem::named(system).mounted(fill, outcomes);
     let compared = outcomes("ext4").and_then(|typed| Ok((typed, outcomes("ext4 ^filetype")?)));
@@ -46,7 +48,7 @@ fn tell_and_remove_the_same_where_directories_list_no_types() {
     machine::skip_unless("examples without types", compared);
 }
 
-/// In the directory `tree`, which belongs to nobody, as all in it does.
+/// Makes the directory `tree`, which belongs to `nobody` with all its contents.
 fn fill(at: &Path, _: Part) {
     let tree = &at.join("tree");
     fs::create_dir(tree).unwrap();
@@ -66,14 +68,17 @@ fn fill(at: &Path, _: Part) {
     });
 }
 
-/// What each of the [`RUNS`] prints, its errors, and its exit status. Lines are sorted: each file system has an order of its own.
+/// Returns the output, the errors and the exit status of each of the [`RUNS`]. Lines are sorted,
+/// because the order depends on the file system.
 fn outcomes(mounted: &Mounted) -> Vec<(Vec<String>, Vec<String>, Option<i32>)> {
     let tree = mounted.at.join("tree");
     let entry_has_type =
         lendir::read_dir(&tree).unwrap().next().unwrap().unwrap().d_type() != FileType::Unknown;
     assert_eq!(entry_has_type, mounted.system.has_types);
-    // Not everybody can reach the programs where cargo built them. If this process wrote the copies, one that another test forks
-    // meanwhile would have them open, and a program that is open for writing does not start.
+    // The user `nobody` may not be able to enter the directory where cargo built the programs, so
+    // they are copied. `cp` writes the copies, because a program that is open for writing does not
+    // start. A process that another test forks meanwhile would inherit a descriptor for writing
+    // from this process.
     let here = mounted.at.parent().expect("BUG: it is mounted at /");
     let programs = RUNS
         .map(|run| example(run[0]).get_program().to_owned())

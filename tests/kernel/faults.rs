@@ -1,4 +1,4 @@
-//! Every error on every system call: what came before is delivered, the error comes once and unchanged, and then nothing more.
+//! Errors of each system call of a single reader.
 
 use crate::support::machine;
 use crate::support::process;
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
-/// A directory of some ten batches at the smallest buffer.
+/// A directory of about ten batches at the smallest capacity of a buffer.
 struct Crowd<'a> {
     path: &'a Path,
     /// The entries of each `getdents64` by rustix, except the last call, which finds none.
@@ -59,7 +59,7 @@ impl<'a> Crowd<'a> {
         Scan { found: self.batches.concat(), end: End::Complete }
     }
 
-    /// The scan of it when the `call`th `getdents64` fails with `errno`.
+    /// Returns the expected scan if the `getdents64` of this number fails with `errno`.
     fn until(&self, call: u32, errno: c_int) -> Scan {
         let end = match errno {
             EINTR => return self.all(),
@@ -70,9 +70,11 @@ impl<'a> Crowd<'a> {
     }
 }
 
+/// If `getdents64` fails, `Entries` yield what was read before, then the error once, and then
+/// nothing more. A rewind starts again.
 #[test]
-fn failed_getdents64_comes_once_after_what_came_before() {
-    const TEST: &str = "faults::failed_getdents64_comes_once_after_what_came_before";
+fn entries_report_each_failed_read_once() {
+    const TEST: &str = "faults::entries_report_each_failed_read_once";
     trapped(TEST, &[SYS_getdents64], |scratch| {
         let crowd = Crowd::new(scratch);
         let dir = crowd.open();
@@ -116,10 +118,11 @@ fn failed_getdents64_comes_once_after_what_came_before() {
     });
 }
 
-/// A `Listing` chooses its own batches, as large as its memory allows.
+/// If `getdents64` fails, a `Listing` keeps the entries that it read before. Its batches are as
+/// large as its memory allows.
 #[test]
-fn failed_getdents64_leaves_a_listing_of_what_came_before() {
-    const TEST: &str = "faults::failed_getdents64_leaves_a_listing_of_what_came_before";
+fn listing_keeps_entries_before_a_failed_read() {
+    const TEST: &str = "faults::listing_keeps_entries_before_a_failed_read";
     trapped(TEST, &[SYS_getdents64], |scratch| {
         let crowd = Crowd::new(scratch);
         let dir = crowd.open();
@@ -135,7 +138,7 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
         assert!(calls > 2, "only {calls} calls");
         for fault in Fault::sweep(SYS_getdents64, calls) {
             fault.set();
-            let listed = Scan::by_listing(&mut listing, rewound());
+            let listed = Scan::from_listing(&mut listing, rewound());
             let mut expected = crowd.all();
             let mut expected_calls = calls + fault.interruptions();
             if fault.errno != EINTR {
@@ -152,7 +155,7 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
             );
             assert_eq!(trap::made(), expected_calls, "{fault}");
             trap::count(SYS_getdents64);
-            let listed = Scan::by_listing(&mut listing, rewound());
+            let listed = Scan::from_listing(&mut listing, rewound());
             assert_eq!(
                 listed,
                 crowd.all().sorted(Order::Bytes),
@@ -163,7 +166,8 @@ fn failed_getdents64_leaves_a_listing_of_what_came_before() {
     });
 }
 
-/// In the middle of a batch, at the end, and after an error.
+/// If `lseek` fails, `Entries` stay where they are: in the middle of a batch, at the end, and after
+/// an error.
 #[test]
 fn failed_seek_keeps_position() {
     trapped("faults::failed_seek_keeps_position", &[SYS_lseek, SYS_getdents64], |scratch| {
@@ -202,12 +206,12 @@ fn failed_seek_keeps_position() {
     });
 }
 
-/// A directory whose first batch is empty has no dots, or its descriptor stands at the end. Where it cannot be rewound, it is
-/// empty, as for `std`.
+/// If the first batch is empty and `lseek` fails, the directory is empty, as for `std`. The first
+/// batch is empty if the directory has no dots or the descriptor is at the end.
 #[test]
-fn what_cannot_be_rewound_at_its_end_is_empty() {
+fn failed_rewind_leaves_an_empty_listing() {
     trapped(
-        "faults::what_cannot_be_rewound_at_its_end_is_empty",
+        "faults::failed_rewind_leaves_an_empty_listing",
         &[SYS_lseek, SYS_getdents64],
         |scratch| {
             let crowd = Crowd::new(scratch);
@@ -230,7 +234,7 @@ fn what_cannot_be_rewound_at_its_end_is_empty() {
                 }
                 lendir::read_dir(crowd.path).unwrap().read_into(&mut listing).unwrap();
                 assert_eq!((listing.len(), trap::made()), (0, 2), "{fault}");
-                // Of one that came from outside, nobody knows what comes before.
+                // A `ReadDir` from the caller's descriptor may have begun anywhere.
                 let mut from_outside = ReadDir::from(crowd.open());
                 for _ in 0..2 {
                     assert_eq!(
@@ -249,7 +253,8 @@ fn what_cannot_be_rewound_at_its_end_is_empty() {
 
 type Operation<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
-/// An operation of one call returns the exact error of that call, and does not affect the next operation.
+/// An operation of one call returns the exact error of that call and does not affect the next
+/// operation.
 #[test]
 fn other_failed_calls_return_their_error() {
     const TEST: &str = "faults::other_failed_calls_return_their_error";
@@ -278,7 +283,8 @@ fn other_failed_calls_return_their_error() {
             .find(|entry| entry.name() == b"root")
             .unwrap()
             .expect("/proc/self has no `root`");
-        entry.statx(StatxFlags::INO).unwrap(); // if the first one fails, rustix asks whether there is a `statx` at all
+        // If the first one fails, rustix checks whether the kernel has `statx`.
+        entry.statx(StatxFlags::INO).unwrap();
         let mut table: [(&str, c_long, Operation<'_>); 11] = [
             ("open", SYS_openat, &mut || lendir::open(path).map(drop)),
             ("openat", SYS_openat, &mut || lendir::openat(&parent, name).map(drop)),
@@ -323,7 +329,7 @@ fn rewound<'a>(dir: &'a OwnedFd, buffer: &'a mut Buffer) -> Entries<'a> {
     entries
 }
 
-/// Runs `part` of `test` in a process of its own, with a trap for `calls`, and gives it an empty directory.
+/// Runs `part` of `test` in a process of its own, with a trap for `calls` and an empty directory.
 pub fn trapped(test: &str, calls: &[c_long], part: impl FnOnce(&Path)) {
     process::run(test, 60, || {
         let scratch = Scratch::in_memory();

@@ -1,9 +1,11 @@
-//! The file systems that tests run on. To add one, add a line to [`FILE_SYSTEMS`]: the `suite` runs on it then.
+//! The file systems that tests run on. To add a file system, add a line to [`FILE_SYSTEMS`]: the
+//! `suite` then runs on it.
 //!
-//! A line has the name for tables, the origin of the entries, the cookie of the last entry if it means the end, and the shell
-//! commands that mount the file system at `at`. They run in an empty directory with `at`, and with `source`, another directory to
-//! mount; they may make an `image` there. A server keeps running as the last command. The programs that they need belong to the
-//! packages in `.ci/packages`; without them, the tests say SKIPPED.
+//! A line has a name for tables, the origin of the entries, the cookie of the last entry if that
+//! cookie means the end, and the shell commands that mount the file system at `at`. The commands
+//! run in an empty directory with the directories `at` and `source`, and they may make an `image`
+//! there. A server keeps running as the last command. The programs for the commands belong to the
+//! packages in `.ci/packages`. Without them, the tests print SKIPPED.
 
 use Contents::{Kernel, Merged, Packed, Written};
 use std::fs;
@@ -28,8 +30,9 @@ pub static FILE_SYSTEMS: [FileSystem; 16] = [
     line("devtmpfs",        DEV,     MAX_SINCE_6_14, "mount -t devtmpfs none at"),
 ];
 
-/// Only for directories that change while a walk has them closed. Here the device, inode number or birth time of a directory may
-/// depend on its layer; mergerfs makes up inode numbers.
+/// File systems only for directories that change while a walk has closed them. The device, inode
+/// number or birth time of a directory may depend on its layer here, and mergerfs makes up inode
+/// numbers.
 #[rustfmt::skip]
 pub static LAYERED: [FileSystem; 7] = [
     line("overlay, on ext4",         Merged,  NO_MARKER, "mkdir disk; mkfs.ext4 -q image 256M; mount -o loop image disk; mkdir disk/up disk/work; cp -a source disk; mount -t overlay -o lowerdir=disk/source,upperdir=disk/up,workdir=disk/work o at"),
@@ -50,16 +53,18 @@ const SYS: Contents = kernel(&["class/tty", "class/net/lo", "devices/system/cpu"
 const CGROUP: Contents = kernel(&["."], true);
 const DEV: Contents = kernel(&[], true);
 
-/// Where the entries of a file system come from.
+/// The origin of the entries of a file system.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
-    /// It is empty at first and can be written.
+    /// The file system is empty at first and can be written.
     Written,
-    /// It is made from the directory `source`, and is read-only.
+    /// The file system is made from the directory `source` and is read-only.
     Packed,
-    /// It can be written. Half of its entries come from the directory `source`, the other half from the layer above.
+    /// The file system can be written. Half of its entries come from the directory `source`, the
+    /// other half from the layer above.
     Merged,
-    /// The kernel makes the entries, for the whole machine. The directories `still` do not change while a test runs.
+    /// The kernel makes the entries for the whole machine. The directories `still` do not change
+    /// while a test runs.
     Kernel { still: &'static [&'static str], takes_directories: bool },
 }
 
@@ -67,19 +72,20 @@ const fn kernel(still: &'static [&'static str], takes_directories: bool) -> Cont
     Kernel { still, takes_directories }
 }
 
-/// The cookie of the last entry, if it means the end, and the first version of Linux that has it.
+/// The cookie of the last entry if that cookie means the end, and the first version of Linux that
+/// has it.
 type Marker = Option<(u64, (u32, u32))>;
 
 const NO_MARKER: Marker = None;
 const MAX: Marker = Some((i32::MAX as u64, (0, 0)));
 const MAX_SINCE_6_14: Marker = Some((i32::MAX as u64, (6, 14)));
-/// The marker of ext2, ext3 and ext4 for a process of this width.
+/// The end marker of ext2, ext3 and ext4 for a process of this width.
 const HASHED: Marker = Some((
     if cfg!(target_pointer_width = "32") { i32::MAX as u64 } else { i64::MAX as u64 },
     (0, 0),
 ));
 
-/// A file system and how to mount it; [`mounted`](Self::mounted) does.
+/// A file system, which [`mounted`](Self::mounted) mounts.
 pub struct FileSystem {
     pub name: &'static str,
     pub contents: Contents,
@@ -111,7 +117,7 @@ impl FileSystem {
             .expect("BUG: no line has this name")
     }
 
-    /// The cookie of the last entry, if it means the end on this kernel.
+    /// Returns the cookie of the last entry if that cookie means the end on this kernel.
     pub fn end_cookie(&self) -> Option<u64> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let mut release = release

@@ -1,5 +1,6 @@
-//! A FUSE server that misbehaves as a test tells it to. It speaks the protocol of `/dev/fuse` directly, because the libraries
-//! reject an odd `d_type`, chosen cookies and a NUL in a name.
+//! A FUSE server that misbehaves in the way that a test chooses. It speaks the protocol of
+//! `/dev/fuse` directly, because the libraries reject an odd `d_type`, chosen cookies, and a NUL in
+//! a name.
 
 mod session;
 
@@ -22,21 +23,22 @@ pub use crate::support::fuse::{GETATTR, OPENDIR};
 /// A directory of the server. Its entries may differ from the nodes that their names lead to.
 #[derive(Clone)]
 pub struct Directory {
-    /// The answer at each place, from 0 on.
+    /// Returns the answer at each place, from 0 on.
     pub answers: Arc<dyn Fn(u64) -> Answer + Send + Sync>,
-    /// The cookie for each place. `None` makes it the number of the next place, and the server reads from the requested offset.
-    /// Otherwise the server ignores offsets: it sends an open directory once, from the beginning to the end by its own count.
+    /// Returns the cookie for each place. With `None`, the cookie is the number of the next place,
+    /// and the server reads from the requested offset. Otherwise the server ignores offsets and
+    /// sends an open directory once, from beginning to end.
     pub cookie: Option<fn(u64) -> u64>,
     pub batch: Batch,
-    /// The node that a name leads to, or an error. Each lookup asks again, so a tree can be endless.
+    /// Returns the node that a name leads to, or an error.
     pub lookup: Arc<Lookup>,
-    /// An operation on it, [`OPENDIR`] or [`GETATTR`], that ends with an error.
+    /// An operation that fails with this error: [`OPENDIR`] or [`GETATTR`].
     pub refuses: Option<(u32, c_int)>,
-    /// Whether the kernel refuses to seek in it.
+    /// Whether the kernel refuses to seek in the directory.
     pub is_nonseekable: bool,
-    /// Whether it has another inode number at each request.
+    /// Whether the directory has another inode number at each request.
     pub is_shifty: bool,
-    /// Whether it has another birth time at each request. Other directories have none.
+    /// Whether the directory has another birth time at each request. Other directories have none.
     pub is_reborn: bool,
 }
 
@@ -48,15 +50,15 @@ pub enum Node {
     File,
 }
 
-/// What the server answers at one place of a directory.
+/// The answer of the server at one place of a directory.
 #[derive(Clone, Debug)]
 pub enum Answer {
     Record(Record),
-    /// An error, each time it is asked for.
+    /// An error, at each request.
     Error(c_int),
     /// `EINTR`, once.
     Interruption,
-    /// No answer, once, until a signal comes, which the server itself sends.
+    /// No answer until a signal comes, once. The server itself sends the signal.
     Hang,
     End,
 }
@@ -68,7 +70,7 @@ pub struct Record {
     pub d_type: u8,
 }
 
-/// How many records go into one answer.
+/// The number of records in one answer.
 #[derive(Clone, Copy, Debug)]
 pub enum Batch {
     Full,
@@ -76,7 +78,7 @@ pub enum Batch {
 }
 
 impl Directory {
-    /// A directory with nothing but files in it.
+    /// Returns a directory that contains only files.
     pub fn of_files(answers: impl Fn(u64) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             answers: Arc::new(answers),
@@ -90,7 +92,7 @@ impl Directory {
         }
     }
 
-    /// A directory with `directories` in it, named by their numbers. It lists nothing.
+    /// Returns a directory that contains `directories`, named by their numbers, and lists nothing.
     fn of(directories: Vec<Self>) -> Self {
         let lookup = move |name: &[u8]| {
             let number = std::str::from_utf8(name).ok().and_then(|name| name.parse::<usize>().ok());
@@ -102,7 +104,8 @@ impl Directory {
     }
 }
 
-/// The mounted file system: a root with the given directories, named by their numbers. Unmounted when dropped.
+/// A mounted file system: a root with the given directories, named by their numbers. It is
+/// unmounted when this value is dropped.
 pub struct Server {
     point: Scratch,
     reads: Arc<AtomicU64>,
@@ -110,7 +113,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Mounts it. The caller must have made a mount namespace.
+    /// Mounts the file system. The caller must have made a mount namespace.
     pub fn mount(directories: Vec<Directory>) -> io::Result<Self> {
         let point = Scratch::new();
         let reads = Arc::default();
@@ -131,7 +134,7 @@ impl Server {
         self.point.path().join(directory.to_string())
     }
 
-    /// How many READDIR requests have come.
+    /// Returns the number of `READDIR` requests so far.
     pub fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
     }
@@ -147,10 +150,12 @@ impl Drop for Server {
     }
 }
 
-/// Mounts `point` from a thread with a descriptor table of its own: when the process is killed, the server's end closes
-/// with this thread, and a reader that waits for an answer is let go. In a shared table each would wait for the other.
+/// Mounts `point` from a thread with a descriptor table of its own. When the process is killed, the
+/// server's end then closes with this thread, and a waiting reader returns. In a shared table, each
+/// would wait for the other.
 fn connect(point: &Path) -> io::Result<File> {
-    // SAFETY: this thread uses no descriptor that it shared before, and shares none that it opens from here on.
+    // SAFETY: this thread uses no descriptor that it shared before, and shares none that it opens
+    // from here on.
     unsafe { unshare_unsafe(UnshareFlags::FILES)? };
     let device = File::options().read(true).write(true).open("/dev/fuse")?;
     let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());

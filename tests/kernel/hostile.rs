@@ -1,5 +1,5 @@
-//! A misbehaving file system, and what `lendir` and `std::fs::read_dir` deliver of it. `scenarios` lists the misbehaviours,
-//! `requests` counts what readers request of a server.
+//! Reading a directory of a misbehaving file system with `lendir` and with `std::fs::read_dir`.
+//! `scenarios` lists the misbehaviours, and `requests` counts the requests of readers to a server.
 
 mod requests;
 mod scenarios;
@@ -18,6 +18,8 @@ use std::path::Path;
 
 pub use scenarios::dots;
 
+/// For each misbehaviour of a server, `Entries`, `seek`, `Listing` and `std` yield the stated
+/// entries and end as stated.
 #[test]
 fn every_scenario_ends_as_stated() {
     served("hostile::every_scenario_ends_as_stated", 120, || {
@@ -44,7 +46,7 @@ fn every_scenario_ends_as_stated() {
                 check_listings(scenario, &mut listings, &path, &case);
                 if cfg!(target_env = "gnu") {
                     assert_eq!(
-                        Scan::by_std(&path),
+                        Scan::from_std(&path),
                         scenario.expected(scenario.std).bare(),
                         "{case}, std"
                     );
@@ -54,7 +56,7 @@ fn every_scenario_ends_as_stated() {
     });
 }
 
-/// By `Entries`, with the smallest and a large buffer.
+/// Checks `Entries` with the smallest and with a large buffer.
 fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) {
     let expected = scenario.expected(scenario.lendir);
     for capacity in [Buffer::MIN_CAPACITY, 1 << 20] {
@@ -73,7 +75,7 @@ fn check_entries(scenario: &Scenario, server: &Server, path: &Path, case: &str) 
     }
 }
 
-/// By `Listing`s, each of them reused for every scenario.
+/// Checks `Listing`s, each of which is reused for all scenarios.
 fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: &Path, case: &str) {
     let expected = scenario.expected(scenario.lendir);
     for (order, listing) in &mut *listings {
@@ -85,11 +87,11 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
             expected
         };
         let expected = expected.sorted(*order);
-        assert_eq!(Scan::by_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
-        // Wherever the dots came, it stands at its end.
+        assert_eq!(Scan::from_listing(listing, &dir), expected, "{case}, a listing by {order:?}");
+        // The descriptor is at the end now, wherever the dots came.
         if scenario.cookie.is_none() && matches!(scenario.lendir, Outcome::All) {
             assert_eq!(
-                Scan::by_listing(listing, &dir),
+                Scan::from_listing(listing, &dir),
                 expected,
                 "{case}, a second listing by {order:?}"
             );
@@ -97,7 +99,7 @@ fn check_listings(scenario: &Scenario, listings: &mut [(Order, Listing)], path: 
     }
 }
 
-/// `seek` asks for any cookie; the kernel refuses negative numbers.
+/// Checks `seek` with each cookie. The kernel refuses negative numbers.
 fn check_seek(scenario: &Scenario, path: &Path, case: &str) {
     let dir = lendir::open(path).unwrap();
     let mut buffer = Buffer::new();
@@ -117,10 +119,11 @@ fn check_seek(scenario: &Scenario, path: &Path, case: &str) {
     }
 }
 
-/// Without dots, an empty first batch is the end, and to make sure takes an `lseek`, which this server refuses.
+/// A directory that refuses `lseek` is read once. Without dots, an empty first batch is taken for
+/// the end, because only an `lseek` could tell.
 #[test]
-fn nonseekable_directory_is_read_once_and_may_be_empty() {
-    served("hostile::nonseekable_directory_is_read_once_and_may_be_empty", 60, || {
+fn nonseekable_directory_is_read_once() {
+    served("hostile::nonseekable_directory_is_read_once", 60, || {
         let directory = |files: Vec<Answer>| {
             let directory = when("no dots", files).directory(Batch::Full);
             Directory { is_nonseekable: true, ..directory }
@@ -133,7 +136,7 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
             let fd = lendir::open(&path).unwrap();
             listing.read(&fd).unwrap();
             assert_eq!(listing.len(), entries);
-            listing.read(&fd).unwrap(); // it stands at its end
+            listing.read(&fd).unwrap(); // the descriptor is at the end
             assert_eq!(listing.len(), 0);
 
             let mut dir = lendir::read_dir(&path).unwrap();
@@ -162,11 +165,12 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
                     );
                     count
                 },
-                |_, _| 0, // which leaves it to the walk
+                |_, _| 0, // the walk reads the directory
                 |dir, _| u64::from(dir.next().unwrap().is_some()),
                 |dir, listing| {
                     let is_lent = dir.next().unwrap().is_some();
-                    assert_eq!(dir.read_into(listing).is_err(), is_lent); // and the walk does not tell it again
+                    // the walk does not report the error again
+                    assert_eq!(dir.read_into(listing).is_err(), is_lent);
                     u64::from(is_lent)
                 },
             ];
@@ -176,7 +180,7 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
                 if number < 3 {
                     assert_eq!(count, entries as u64, "way {number}");
                 }
-                // What was fetched and not lent cannot be read again.
+                // Entries that were read and not yielded cannot be read again.
                 let rest = walk.next().map(|dir| dir.is_none()).map_err(|error| errno(&error));
                 assert_eq!(
                     rest,
@@ -191,14 +195,15 @@ fn nonseekable_directory_is_read_once_and_may_be_empty() {
 
 pub const LONG_NAMES: &str = "a kernel whose FUSE takes names over 1024 bytes";
 
-/// Whether names of 4095 bytes reach a reader at all.
+/// Returns `true` if names of 4095 bytes reach a reader at all.
 pub fn long_names_pass() -> bool {
     let scenario = when("a long name", long_names(4095).map(|name| file(&name)).collect());
     let server = Server::mount(vec![scenario.directory(Batch::Full)]).unwrap();
     fs::read_dir(server.path(0)).unwrap().next().unwrap().is_ok()
 }
 
-/// `d_type` is the type that the server sends. If that is unknown, `file_type` queries it, as `std` does.
+/// `d_type` returns the type that the server sends. If that type is unknown, `file_type` queries
+/// it, as `std` does.
 #[test]
 fn types_are_passed_on_or_resolved() {
     served("hostile::types_are_passed_on_or_resolved", 60, || {
@@ -231,8 +236,8 @@ fn types_are_passed_on_or_resolved() {
 
 /// Runs `part` of `test` in a process of its own, where it may mount a server.
 ///
-/// The server is in the same process as its reader, so it can interrupt the reader. No other test runs there, so the process can
-/// be killed if a reader hangs.
+/// The server is in the same process as its reader, so the server can interrupt the reader. No
+/// other test runs there, so the process can be killed if a reader hangs.
 pub fn served(test: &str, seconds: u64, part: impl FnOnce() + Send) {
     process::run(test, seconds, || {
         signals::catch();

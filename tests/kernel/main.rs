@@ -1,19 +1,23 @@
-//! Tests that mount, inject faults or serve a hostile file system. They say SKIPPED where they lack root or a program of
-//! `.ci/packages`. Each module is a topic; a new test belongs in
+//! Tests that mount, inject faults or serve a hostile file system. They print SKIPPED if they lack
+//! root or a program of `.ci/packages`.
 //!
-//! - `suite`: a case that every file system must pass, alone, while signals come, or while others change it;
-//! - `faults`: a system call that ends with an error;
-//! - `hostile`: a server that answers with whatever it likes;
+//! Each module is a topic:
+//!
+//! - `suite`: a case that every file system must pass, alone, during signals, or during changes;
+//! - `faults`: a system call that fails;
+//! - `hostile`: a server that sends any answer;
 //! - `examples`: the examples, as programs, where directories list no types;
-//! - `procfs`: processes that come and go, or belong to others;
-//! - `walks`: a walk in any of these conditions; `walk::walk`: a `Walk`.
+//! - `procfs`: processes that start and end, or belong to other users;
+//! - `walks`: a walk under any of these conditions; `walks::walk`: a `Walk`.
 //!
-//! A new file system is a line of `file_systems`.
+//! A new file system is a line of `file_systems`. A test that any machine can run belongs in
+//! `tests/it`.
 //!
-//! Support: `mounted` mounts file systems in a namespace of one test, `fuse` is the hostile server, `trap` makes system calls
-//! fail, `errnos` has their errors, `signals` interrupts them, and `support` is shared with the other test binaries. All tests run
-//! as threads of one process: whatever changes the whole process, or counts its descriptors or its memory, goes into another one
-//! by `support::process`. A test that any machine can run belongs in `tests/it`.
+//! Support: `mounted` mounts file systems in a namespace of one test, `fuse` is the hostile server,
+//! `trap` makes system calls fail, `errnos` lists errors, and `signals` interrupts calls. All test
+//! binaries share `support`. All tests run as threads of one process. A test that changes the whole
+//! process, or counts its descriptors or its memory, must run in another process: see
+//! `support::process`.
 
 mod errnos;
 mod examples;

@@ -1,4 +1,4 @@
-//! Mounting. Each mount lives as long as its test, in a mount namespace of its own, so no other test sees it.
+//! Mounts that last as long as their test, in a mount namespace that no other test sees.
 
 use crate::file_systems::{Contents, FileSystem};
 use crate::support::process::{Process, in_thread};
@@ -20,7 +20,7 @@ pub struct Mounted {
     _server: Process,
 }
 
-/// Which of the entries belong in the directory that is being filled.
+/// The part of the entries that belong in the directory that is being filled.
 #[derive(Clone, Copy)]
 pub enum Part {
     All,
@@ -39,8 +39,8 @@ impl Part {
 }
 
 impl FileSystem {
-    /// Mounts it, lets `fill` make the entries, and runs `test`, all in a thread of its own. Nothing is left afterwards. An error
-    /// says what this machine lacks.
+    /// Mounts the file system, makes the entries with `fill`, and runs `test`, all in a thread of
+    /// its own. Nothing remains afterwards. An error names what this machine lacks.
     pub fn mounted<T: Send>(
         &'static self,
         fill: impl Fn(&Path, Part) + Sync + Send,
@@ -66,9 +66,9 @@ impl FileSystem {
     }
 }
 
-/// Runs `test` in a thread with a mount namespace of its own, and gives it an empty directory, a tmpfs. Threads and processes that
-/// it starts are in the namespace too. However the process ends, mounts, images and loop devices do not outlive it. An error says
-/// what this machine lacks.
+/// Runs `test` in a thread with a mount namespace of its own and an empty directory, a tmpfs.
+/// Threads and processes that `test` starts are in the namespace, too. However the process ends,
+/// mounts, images and loop devices do not outlive it. An error names what this machine lacks.
 pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result<T, String> {
     let scratch = Scratch::new();
     in_thread(|| {
@@ -84,7 +84,8 @@ pub fn in_own_namespace<T: Send>(test: impl FnOnce(&Path) -> T + Send) -> Result
     })
 }
 
-/// Runs a script that mounts something at `at`, and returns its shell, which is then the server or has ended.
+/// Runs a script that mounts something at `at`. Returns the shell, which is the server by then or
+/// has ended.
 fn run_script(script: &str, scratch: &Path) -> Result<Process, String> {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("/bin/sh");

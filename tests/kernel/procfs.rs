@@ -1,4 +1,4 @@
-//! `/proc`: processes that come and go while it is read, and what other users may see.
+//! `/proc` while processes start and end, and what other users may see of it.
 
 use crate::file_systems::{FILE_SYSTEMS, HIDING_PROC};
 use crate::support::machine;
@@ -40,13 +40,13 @@ impl Process {
         lendir::open(format!("/proc/{}/{dir}", self.id())).unwrap()
     }
 
-    /// Kills it, and waits until it is a zombie.
+    /// Kills the process and waits until it is a zombie.
     fn kill(&mut self) {
         self.0.kill().unwrap();
         self.wait_for_zombie();
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     pub fn wait_for_zombie(&self) {
         let pid = WaitId::Pid(Pid::from_child(&self.0));
         waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
@@ -57,7 +57,7 @@ impl Process {
     }
 }
 
-/// Two shells that fork all the time.
+/// Starts two shells that fork all the time.
 pub fn fork_storm() -> [Process; 2] {
     [(); 2].map(|()| Process::start(Command::new("sh").args(["-c", "while :; do (:) & (:); done"])))
 }
@@ -103,7 +103,7 @@ fn living_processes_come_once_while_others_fork() {
 
 const CROWD: usize = 600;
 
-/// Many threads and many descriptors: more than one batch of the smallest buffer.
+/// Starts many threads and opens many descriptors: more than one batch of the smallest buffer.
 fn be_a_crowd() {
     let _descriptors: Vec<_> = (0..CROWD).map(|_| File::open("/dev/null").unwrap()).collect();
     let sleep = || thread::sleep(Duration::from_secs(1000));
@@ -115,14 +115,14 @@ fn be_a_crowd() {
     }
 }
 
-/// The directory of a zombie lends the entries that were already fetched, then ends normally. Once the zombie is reaped, `removed`
-/// is true.
+/// The directory of a zombie yields the entries of the last batch and ends without an error. Once
+/// the zombie is reaped, `is_removed` returns `true`.
 #[test]
-fn directories_of_a_process_that_ends_midway() {
+fn directory_of_an_ended_process_ends() {
     let _watchdog = machine::watchdog();
     for is_reaped in [false, true] {
         for dir in ["task", "fd"] {
-            let mut crowd = Process::crowd("procfs::directories_of_a_process_that_ends_midway");
+            let mut crowd = Process::crowd("procfs::directory_of_an_ended_process_ends");
             let dir = crowd.open(dir);
             let mut buffer = Buffer::with_capacity(0);
             let mut entries = Entries::new(&dir, &mut buffer);
@@ -143,7 +143,7 @@ fn directories_of_a_process_that_ends_midway() {
 }
 
 #[test]
-fn map_files_are_refused_while_reading() {
+fn refused_map_files_report_one_error() {
     let _watchdog = machine::watchdog();
     if !geteuid().is_root() {
         return machine::skip("map_files", "root, to open them and then read them as nobody");
@@ -193,7 +193,7 @@ fn hidepid_hides_the_processes_of_others() {
                     .expect_err("the process is not hidden");
                 assert_eq!(errno(&error), ENOENT);
             });
-            // Root sees all of them through the same mount.
+            // Root sees all processes through the same mount.
             let proc = lendir::open(&mounted.at).unwrap();
             let mut buffer = Buffer::new();
             assert!(pids(&mut Entries::new(&proc, &mut buffer)).starts_with(&[1]));

@@ -1,16 +1,17 @@
-//! Signals that only interrupt a system call: one to a chosen thread, or a storm of them to this one.
+//! Signals that only interrupt a system call: one to a chosen thread, or a storm of them to this
+//! thread.
 
 use std::cell::Cell;
 use std::{mem, process, ptr};
 
-/// The whole process has one handler for it, but each signal goes to one thread.
+/// The signal. The whole process has one handler for it, but each signal goes to one thread.
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
 thread_local! {
     static RECEIVED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many signals this thread has received.
+/// Returns the number of signals that this thread has received.
 pub fn received() -> u64 {
     RECEIVED.get()
 }
@@ -19,11 +20,13 @@ extern "C" fn count(_: libc::c_int) {
     RECEIVED.set(RECEIVED.get() + 1);
 }
 
-/// From now on a signal interrupts the system call of its thread, instead of ending the process.
+/// Installs the handler, so a signal interrupts the system call of its thread instead of ending the
+/// process.
 pub fn catch() {
     // SAFETY:
     // - zeros are a valid `sigaction`, and the call only reads it;
-    // - `count` is async-signal-safe: it touches nothing but a thread-local without initialization or destructor.
+    // - `count` is async-signal-safe: it touches nothing but a thread-local without initialization
+    //   or destructor.
     let answer = unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = count as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -38,7 +41,7 @@ pub fn interrupt(thread: u32) {
     unsafe { libc::syscall(libc::SYS_tgkill, process::id(), thread, SIGNAL) };
 }
 
-/// A timer that interrupts the thread that began it, every 300 µs until it is dropped.
+/// A timer that interrupts the thread that started it, every 300 µs until it is dropped.
 pub struct Storm(libc::timer_t);
 
 impl Storm {
@@ -47,7 +50,8 @@ impl Storm {
         let every = libc::timespec { tv_sec: 0, tv_nsec: 300_000 };
         let spec = libc::itimerspec { it_interval: every, it_value: every };
         let mut timer = ptr::null_mut();
-        // SAFETY: zeros are a valid `sigevent`; the calls only read `event` and `spec`, and write to `timer`.
+        // SAFETY: zeros are a valid `sigevent`; the calls only read `event` and `spec`, and write
+        // to `timer`.
         let answers = unsafe {
             let mut event: libc::sigevent = mem::zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;

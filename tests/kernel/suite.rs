@@ -1,5 +1,5 @@
-//! One suite of cases on every file system, and the table of results. `file_systems` lists the file systems, `contents` fills them;
-//! the other modules hold the cases.
+//! Cases that run on every file system, and the table of results. `file_systems` lists the file
+//! systems, `contents` fills them, and the other modules hold the cases.
 
 pub mod churn;
 mod contents;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-/// A case, which runs on every file system that has what it asks for.
+/// A case, which runs on every file system that has what the case requires.
 struct Case {
     name: &'static str,
     asks: Asks,
@@ -26,49 +26,37 @@ struct Case {
 enum Asks {
     /// Directories that do not change.
     Reading,
-    /// Our contents.
+    /// Directories that the tests made.
     OurContents,
-    /// Our contents, and that they can be changed.
+    /// Directories that the tests made and can change.
     Changing,
     /// Directories that can be removed.
     Removing,
 }
 
 const CASES: [Case; 18] = [
-    case("all types", Asks::OurContents, reading::types_are_told_or_resolved),
-    case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_come_back_once),
+    case("all types", Asks::OurContents, reading::types_are_listed_or_queried),
+    case("all names, 0 to 20,000 entries", Asks::OurContents, reading::names_are_yielded_once),
     case("beside `std`", Asks::Reading, reading::std_reads_the_same),
     case("sorted", Asks::Reading, reading::listing_is_sorted),
     case(
         "sorted, from the middle",
         Asks::Reading,
-        reading::listing_begins_where_the_descriptor_stands,
+        reading::listing_starts_at_the_descriptors_position,
     ),
-    case(
-        "buffers, marker",
-        Asks::Reading,
-        reading::every_buffer_reads_the_same_and_so_does_a_marker,
-    ),
-    case(
-        "seek, rewind",
-        Asks::Reading,
-        reading::seek_resumes_after_each_cookie_and_rewind_begins_again,
-    ),
-    case("walk beside `std`", Asks::Reading, walks::walks_tell_what_std_tells),
+    case("buffers, marker", Asks::Reading, reading::buffers_and_end_marker_change_nothing),
+    case("seek, rewind", Asks::Reading, reading::seek_continues_after_each_cookie),
+    case("walk beside `std`", Asks::Reading, walks::walks_agree_with_std),
     case("walk, half read", Asks::Reading, walks::half_read_directories_hide_nothing),
     case("walk, half removed", Asks::Removing, removing::half_removed_directories_hide_nothing),
     case("one call less with a marker", Asks::Removing, removing::end_marker_saves_the_last_call),
-    case("removed", Asks::Removing, removing::removed_directory_says_so),
-    case("signals", Asks::OurContents, churn::scans_are_complete_despite_signals),
-    case("churn", Asks::Changing, churn::what_stays_comes_once_beside_churn),
-    case(
-        "emptied midway",
-        Asks::Changing,
-        churn::only_tmpfs_begins_again_when_all_the_rest_is_removed,
-    ),
-    case("walk, signals", Asks::OurContents, walks::walks_are_complete_despite_signals),
-    case("walk, churn", Asks::Changing, walks::what_stays_is_told_once_while_others_come_and_go),
-    case("walk, `rm -r`", Asks::Changing, walks::tree_is_removed_while_others_add_remove_and_swap),
+    case("removed", Asks::Removing, removing::is_removed_reports_a_removed_directory),
+    case("signals", Asks::OurContents, churn::signals_lose_no_entry),
+    case("churn", Asks::Changing, churn::churn_repeats_no_remaining_entry),
+    case("emptied midway", Asks::Changing, churn::only_tmpfs_repeats_an_entry),
+    case("walk, signals", Asks::OurContents, walks::signals_lose_nothing_of_a_walk),
+    case("walk, churn", Asks::Changing, walks::churn_repeats_no_entry_of_a_walk),
+    case("walk, `rm -r`", Asks::Changing, walks::tree_is_removed_despite_churn),
 ];
 
 const fn case(name: &'static str, asks: Asks, run: fn(&Mounted)) -> Case {

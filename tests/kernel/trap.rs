@@ -1,7 +1,9 @@
-//! A trap for the system calls of one thread: chosen calls fail with a chosen error, all others go through.
+//! A trap for the system calls of one thread: chosen calls fail with a chosen error, and all others
+//! go through.
 //!
-//! It is in the kernel (seccomp), because `lendir` makes its system calls without the C library. A thread cannot remove it, and
-//! the whole process has one handler for it, so a test that sets it runs in a process of its own.
+//! The trap is in the kernel (seccomp), because `lendir` makes its system calls without the C
+//! library. A thread cannot remove the trap, and the whole process has one handler for it. So a
+//! test that sets the trap must run in a process of its own.
 
 use crate::errnos::{ERRNOS, name_of};
 use libc::{EINTR, c_int, c_long, c_ulong, c_void, siginfo_t, sock_filter, sock_fprog, ucontext_t};
@@ -10,10 +12,10 @@ use std::fmt;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many times in a row a call is interrupted.
+/// The number of interruptions of a call in a row.
 const BURST: u32 = 100;
 
-/// Which calls of a kind fail.
+/// The calls of a kind that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     First,
@@ -22,7 +24,7 @@ pub enum At {
     Every,
 }
 
-/// An error at some of the `calls` that an operation makes of a kind.
+/// An error at some of the `calls` of one kind that an operation makes.
 #[derive(Clone, Copy)]
 pub struct Fault {
     pub errno: c_int,
@@ -32,13 +34,13 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Each error at the first, the second, the last and every one of `calls`.
+    /// Returns each error at the first, the second, the last and every one of `calls`.
     pub fn sweep(call: c_long, calls: u32) -> impl Iterator<Item = Self> {
         let ats = [At::First, At::Second, At::Last, At::Every];
         ERRNOS.into_iter().flat_map(move |(_, errno)| ats.map(|at| Self { errno, at, call, calls }))
     }
 
-    /// The number of the first call that fails.
+    /// Returns the number of the first call that fails.
     pub fn first(self) -> u32 {
         match self.at {
             At::First | At::Every => 1,
@@ -47,12 +49,13 @@ impl Fault {
         }
     }
 
-    /// Whether the caller sees the call of this number fail. It never sees `EINTR`, after which the call is repeated.
+    /// Returns `true` if the caller sees the call of this number fail. The caller never sees
+    /// `EINTR`, because the call is repeated.
     pub fn is_seen_at(self, number: u32) -> bool {
         self.errno != EINTR && (self.at == At::Every || number == self.first())
     }
 
-    /// How many calls are interrupted, in addition to those that go through.
+    /// Returns the number of interrupted calls.
     pub fn interruptions(self) -> u32 {
         match (self.errno, self.at) {
             (EINTR, At::Every) => BURST * self.calls,
@@ -61,7 +64,7 @@ impl Fault {
         }
     }
 
-    /// From now on these calls fail. An interruption comes in a burst.
+    /// Makes these calls fail from now on. An interruption comes in a burst.
     pub fn set(self) {
         let first = self.first();
         fail(self.call, self.errno, move |number| match (self.errno, self.at) {
@@ -78,7 +81,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The sixth argument of the calls that the trap itself makes; those it traps take five at most.
+/// The sixth argument of the calls that the trap itself makes. Trapped calls take at most five
+/// arguments.
 const OWN: u32 = u32::from_ne_bytes(*b"trap");
 
 struct Plan {
@@ -91,11 +95,12 @@ struct Plan {
     refused: Option<(c_long, c_int)>,
 }
 
-/// The signal handler locks it too. That cannot deadlock: the signal comes from a trapped system call of this thread, and the
-/// thread makes none of these while it holds the lock.
+/// The current plan. The signal handler locks it, too. That cannot deadlock: the signal comes from
+/// a trapped system call of this thread, and the thread makes no such call while it holds the lock.
 static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
 
-/// From now on `call` fails with `errno` if `fails` returns true for its number. The first call is number 1.
+/// Makes `call` fail with `errno` from now on if `fails` returns `true` for its number. The first
+/// call is number 1.
 pub fn fail(call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'static) {
     *plan() = Some(Plan {
         call,
@@ -107,26 +112,26 @@ pub fn fail(call: c_long, errno: c_int, fails: impl Fn(u32) -> bool + Send + 'st
     });
 }
 
-/// From now on every call goes through, and each `call` is counted.
+/// Lets every call go through from now on, and counts each `call`.
 pub fn count(call: c_long) {
     fail(call, 0, |_| false);
 }
 
-/// In addition, `getdents64` returns no types.
+/// Makes `getdents64` return no types, in addition.
 pub fn hide_types() {
     if let Some(plan) = plan().as_mut() {
         plan.hides_types = true;
     }
 }
 
-/// In addition, every `call` fails with `errno`.
+/// Makes every `call` fail with `errno`, in addition.
 pub fn refuse(call: c_long, errno: c_int) {
     if let Some(plan) = plan().as_mut() {
         plan.refused = Some((call, errno));
     }
 }
 
-/// How often the counted call was made, failures included.
+/// Returns how often the counted call was made, failures included.
 pub fn made() -> u32 {
     plan().as_ref().map_or(0, |plan| plan.made)
 }
@@ -135,10 +140,11 @@ fn plan() -> MutexGuard<'static, Option<Plan>> {
     PLAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While it lives, chosen calls may fail. Once it is dropped, all go through, so what a test has made can be removed.
+/// A guard. Once it is dropped, all calls go through, so the test can remove what it made.
 pub struct Trap(());
 
-/// Sets the trap for these `calls`, each of which takes five arguments at most, in this thread and those it starts.
+/// Sets the trap for these `calls` in this thread and in the threads that it starts. Each call
+/// takes at most five arguments.
 pub fn set(calls: &[c_long]) -> io::Result<Trap> {
     let step = |code: u32, jt, jf, k| sock_filter {
         code: u16::try_from(code).expect("BUG: over 16 bits"),
@@ -151,7 +157,8 @@ pub fn set(calls: &[c_long]) -> io::Result<Trap> {
         |value, yes, no| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, yes, no, value);
     let answer = |action| step(libc::BPF_RET | libc::BPF_K, 0, 0, action);
 
-    // `struct seccomp_data`: the call's number at 0, its sixth argument at 56, low half first on a little-endian machine.
+    // `struct seccomp_data`: the call's number at 0, its sixth argument at 56, low half first on a
+    // little-endian machine.
     let mut filter = vec![load(56), skip_if(OWN, 0, 1), answer(libc::SECCOMP_RET_ALLOW), load(0)];
     for &call in calls {
         filter.push(skip_if(
@@ -176,8 +183,10 @@ pub fn set(calls: &[c_long]) -> io::Result<Trap> {
     };
     set_no_new_privs(true)?;
     // SAFETY:
-    // - the calls only read `action`, `program` and the filter that it points to, all of which outlive them;
-    // - `on_trap` has the signature that SA_SIGINFO requires. It runs only in place of a system call: see `PLAN`.
+    // - the calls only read `action`, `program` and the filter that it points to, all of which
+    //   outlive them;
+    // - `on_trap` has the signature that SA_SIGINFO requires. It runs only in place of a system
+    //   call: see `PLAN`.
     let failed = unsafe {
         libc::sigaction(libc::SIGSYS, &raw const action, std::ptr::null_mut()) != 0
             || libc::prctl(
@@ -196,8 +205,8 @@ impl Drop for Trap {
 }
 
 extern "C" fn on_trap(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: with SA_SIGINFO the third argument is the context of the interrupted thread, and nothing else uses it before the
-    // return.
+    // SAFETY: with SA_SIGINFO the third argument is the context of the interrupted thread, and
+    // nothing else uses it before the return.
     let context = unsafe { &mut *context.cast::<ucontext_t>() };
     let (call, arguments) = registers(context);
     let mut plan = plan();
@@ -234,12 +243,12 @@ fn go_through(call: c_long, arguments: [c_long; 5]) -> c_long {
     }
 }
 
-/// Makes every `d_type` 0 in what `getdents64` wrote.
+/// Sets every `d_type` to 0 in the records that `getdents64` wrote.
 fn hide(records: *mut u8, len: usize) {
     let mut at = 0;
     while at < len {
-        // SAFETY: the kernel has just written `len` bytes of whole records there, to memory that its caller had to lend it.
-        // Each has its length at 16 and its type at 18.
+        // SAFETY: the kernel has just written `len` bytes of whole records to this memory. Each
+        // record has its length at 16 and its type at 18.
         unsafe {
             let record = records.add(at);
             at += usize::from(record.add(16).cast::<u16>().read_unaligned());

@@ -1,8 +1,6 @@
-//! Walks while others change the tree, calls fail, or the file system lies. This file has what they share: the ways to walk, and
-//! the result of a walk.
+//! Walks while other threads change the tree, calls fail, or the file system lies. This file has
+//! what the tests share: the options of a walk and its report.
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
-mod answers;
 mod changes;
 mod copy_up;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -16,16 +14,18 @@ mod no_atime;
 mod openat2;
 mod parallel;
 mod procfs;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] // where `trap` knows the registers
+mod queries;
 mod self_bind;
 mod swaps;
 mod twins;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod walk;
 
+use crate::support::options::{PLAIN, TestOptions};
 use crate::support::scan::errno;
 use crate::support::tree::make;
-use crate::support::visits::{Lent, Visit, What, by_std};
-use crate::support::way::{PLAIN, Way};
+use crate::support::visits::{Visit, Visitor, What, expected_visits};
 use lendir::{FileType, Order, Walk, WalkDirs};
 use libc::c_int;
 use rustix::fs::{AtFlags, unlinkat};
@@ -35,52 +35,52 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Its order is known, and it closes levels early.
-pub const SORTED: Way = Way { is_sorted: true, max_open: 4, ..PLAIN };
+/// Options with a known order, which close levels early.
+pub const SORTED: TestOptions = TestOptions { is_sorted: true, max_open: 4, ..PLAIN };
 
-pub const WAYS: [Way; 6] = [
+pub const OPTIONS: [TestOptions; 6] = [
     PLAIN,
-    Way { is_sorted: false, ..SORTED },
-    Way { is_sorted: false, second_visits: true, ..SORTED },
-    Way { is_sorted: false, is_on_one_mount: true, ..SORTED },
+    TestOptions { is_sorted: false, ..SORTED },
+    TestOptions { is_sorted: false, second_visits: true, ..SORTED },
+    TestOptions { is_sorted: false, is_on_one_mount: true, ..SORTED },
     SORTED,
-    Way { second_visits: true, is_on_one_mount: true, ..SORTED },
+    TestOptions { second_visits: true, is_on_one_mount: true, ..SORTED },
 ];
 
-impl Way {
+impl TestOptions {
     pub fn begin(self, root: impl AsRef<Path>) -> Run {
-        let walk = self.options().from_fd(lendir::open(root.as_ref()).unwrap(), "");
-        Run { walk, way: self, lent: Lent::default() }
+        let walk = self.build().from_fd(lendir::open(root.as_ref()).unwrap(), "");
+        Run { walk, options: self, visitor: Visitor::default() }
     }
 
-    pub fn walk_dirs(self, root: impl AsRef<Path>) -> Told {
+    pub fn walk_dirs(self, root: impl AsRef<Path>) -> Report {
         self.begin(root).finish()
     }
 
-    /// The same on several threads.
-    pub fn run_parallel(self, root: impl AsRef<Path>, threads: usize) -> Told {
-        Told::of(self.begin(root).run_parallel(threads).into_iter().flatten())
+    /// Returns the report of several threads.
+    pub fn run_parallel(self, root: impl AsRef<Path>, threads: usize) -> Report {
+        Report::of(self.begin(root).run_parallel(threads).into_iter().flatten())
     }
 
-    /// What a `Walk` with these options lends. It tells entries and errors.
-    pub fn walk(self, root: impl AsRef<Path>) -> Told {
+    /// Returns the report of a `Walk` with these options: entries and errors.
+    pub fn walk(self, root: impl AsRef<Path>) -> Report {
         let root = lendir::open(root.as_ref()).unwrap();
         let order = if self.is_sorted { Order::Bytes } else { Order::Unsorted };
         let options = Walk::options().max_open(self.max_open).max_depth(self.max_depth);
         let mut tree = options.same_mount(self.is_on_one_mount).order(order).from_fd(root, "");
-        let mut told = Told::default();
+        let mut report = Report::default();
         loop {
             match tree.next() {
-                Ok(None) => return told,
-                Ok(Some(entry)) => told.entries.push(entry.path().into()),
-                Err(error) => told.errors.push((error.path().into(), errno(&error))),
+                Ok(None) => return report,
+                Ok(Some(entry)) => report.entries.push(entry.path().into()),
+                Err(error) => report.errors.push((error.path().into(), errno(&error))),
             }
         }
     }
 
-    /// What it must lend, in a sorted walk in this order.
-    fn by_std(self, root: &Path) -> impl Iterator<Item = Visit> {
-        let visits = by_std(root, self.second_visits, |_| self.plan());
+    /// Returns the visits that a walk must yield. If it sorts, they come in this order.
+    fn expected_visits(self, root: &Path) -> impl Iterator<Item = Visit> {
+        let visits = expected_visits(root, self.second_visits, |_| self.requests());
         visits.into_iter().map(move |visit| Visit {
             path: visit.path.strip_prefix(root).unwrap().into(),
             ..visit
@@ -88,65 +88,66 @@ impl Way {
     }
 }
 
-/// The result of a walk: paths relative to its root, in its order.
+/// The result of a walk: paths relative to its root, in the order of the walk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Report {
     pub entries: Vec<PathBuf>,
-    /// The directories, at their first visit.
-    pub visited: Vec<PathBuf>,
-    /// The directories, at their second visit.
-    pub left: Vec<PathBuf>,
+    /// The directories at their first visits.
+    pub first_visits: Vec<PathBuf>,
+    /// The directories at their second visits.
+    pub second_visits: Vec<PathBuf>,
     pub errors: Vec<(PathBuf, c_int)>,
 }
 
-impl Told {
+impl Report {
     pub fn of(visits: impl IntoIterator<Item = Visit>) -> Self {
-        let mut told = Self::default();
+        let mut report = Self::default();
         for visit in visits {
-            told.entries.extend(visit.entries());
+            report.entries.extend(visit.entries());
             let Visit { path, depth, what } = visit;
             assert_eq!(depth, path.components().count());
             match what {
-                What::First(_) => told.visited.push(path),
-                What::Second => told.left.push(path),
-                What::Error(errno) => told.errors.push((path, errno)),
+                What::First(_) => report.first_visits.push(path),
+                What::Second => report.second_visits.push(path),
+                What::Error(errno) => report.errors.push((path, errno)),
             }
         }
-        told
+        report
     }
 
-    /// The result for the tree at `root`, by `std`.
-    pub fn by_std(root: &Path) -> io::Result<Self> {
-        let told = Self::of(PLAIN.by_std(root));
-        match told.errors.first() {
+    /// Returns the report that a walk of `root` must have, according to `std`.
+    pub fn expected(root: &Path) -> io::Result<Self> {
+        let report = Self::of(PLAIN.expected_visits(root));
+        match report.errors.first() {
             Some((_, errno)) => Err(io::Error::from_raw_os_error(*errno)),
-            None => Ok(told.sorted()),
+            None => Ok(report.sorted()),
         }
     }
 
-    /// The same in an order to compare by, without the second visits.
+    /// Sorts the report for a comparison and drops the second visits.
     pub fn sorted(mut self) -> Self {
-        // As bytes: `Path` compares name by name, which would take most of the test's time.
-        for paths in [&mut self.entries, &mut self.visited] {
+        // As bytes, because `Path` compares name by name, which would take most of the test's time.
+        for paths in [&mut self.entries, &mut self.first_visits] {
             paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         }
         self.errors.sort_unstable();
-        self.left.clear();
+        self.second_visits.clear();
         self
     }
 
-    /// The same result, if these directories were seen but not entered.
+    /// Returns the same report for a walk that yields these directories as entries but does not
+    /// enter them.
     pub fn without<Dir: AsRef<Path>>(mut self, directories: &[Dir]) -> Self {
         let is_in = |path: &Path| directories.iter().any(|dir| path.starts_with(dir));
         self.entries.retain(|path| !path.parent().is_some_and(is_in));
-        self.visited.retain(|path| !is_in(path));
+        self.first_visits.retain(|path| !is_in(path));
         self
     }
 
-    /// The same result, if this directory was lent, but could not be read.
+    /// Returns the same report for a walk that yields this directory but cannot read it.
     pub fn unread(mut self, dir: &Path) -> Self {
         self.entries.retain(|path| !path.parent().is_some_and(|parent| parent.starts_with(dir)));
-        self.visited.retain(|path| path == dir || !path.starts_with(dir));
+        self.first_visits.retain(|path| path == dir || !path.starts_with(dir));
         self
     }
 
@@ -159,67 +160,69 @@ impl Told {
         self
     }
 
-    /// This result and that of another thread.
+    /// Returns this report and the report of another thread as one.
     fn and(mut self, other: Self) -> Self {
         self.entries.extend(other.entries);
-        self.visited.extend(other.visited);
-        self.left.extend(other.left);
+        self.first_visits.extend(other.first_visits);
+        self.second_visits.extend(other.second_visits);
         self.errors.extend(other.errors);
         self
     }
 }
 
-/// A walk that is under way.
+/// A walk that has started.
 pub struct Run {
     pub walk: WalkDirs,
-    way: Way,
-    pub lent: Lent,
+    options: TestOptions,
+    pub visitor: Visitor,
 }
 
 impl Run {
-    /// Takes the next directory, with all of its entries, or an error. Returns whether there was one.
+    /// Takes the next directory with all its entries, or an error. Returns `false` at the end.
     pub fn step(&mut self) -> bool {
-        self.lent.take(&mut self.walk, |_| (), |_| self.way.plan())
+        self.visitor.take(&mut self.walk, |_| (), |_| self.options.requests())
     }
 
-    /// Goes on until `dir` has been visited.
+    /// Continues until the walk has visited `dir`.
     pub fn until(&mut self, dir: impl AsRef<Path>) {
-        while !self.lent.is_at(dir.as_ref()) {
+        while !self.visitor.is_at(dir.as_ref()) {
             assert!(self.step(), "the walk ended before it came to {}", dir.as_ref().display());
         }
     }
 
-    /// What is left of it, as several threads tell it.
+    /// Returns the remaining visits of each of several threads.
     fn run_parallel(self, threads: usize) -> Vec<Vec<Visit>> {
         self.walk.run_parallel(threads, |worker| {
-            let mut lent = Lent::default();
-            while lent.take(worker, |_| (), |_| self.way.plan()) {}
-            lent.visits
+            let mut visitor = Visitor::default();
+            while visitor.take(worker, |_| (), |_| self.options.requests()) {}
+            visitor.visits
         })
     }
 
-    /// Goes on to the end, and asks beyond it.
-    pub fn finish(mut self) -> Told {
+    /// Continues to the end. Checks that the walk has ended.
+    pub fn finish(mut self) -> Report {
         while self.step() {}
         assert!(!self.step(), "the walk goes on after its end");
-        Told::of(self.lent.visits)
+        Report::of(self.visitor.visits)
     }
 }
 
-/// Checks what each way tells, on one thread, on three, and by a `Walk`.
-fn check_ways<'t>(tree: &Path, expected: impl Fn(Way) -> &'t Told, what: &str) {
-    for way in WAYS {
-        for (told, threads) in [(way.walk_dirs(tree), 1), (way.run_parallel(tree, 3), 3)] {
-            let (told, expected) = (told.sorted(), expected(way));
-            assert_eq!(told, *expected, "{what}, {way:?}, {threads} threads");
+/// Checks the reports of one thread, of three threads, and of a `Walk`, with all options.
+fn check_ways<'t>(tree: &Path, expected: impl Fn(TestOptions) -> &'t Report, what: &str) {
+    for options in OPTIONS {
+        for (report, threads) in [(options.walk_dirs(tree), 1), (options.run_parallel(tree, 3), 3)]
+        {
+            let (report, expected) = (report.sorted(), expected(options));
+            assert_eq!(report, *expected, "{what}, {options:?}, {threads} threads");
         }
-        let expected = Told { visited: vec![], ..expected(way).clone() };
-        assert_eq!(way.walk(tree).sorted(), expected, "{what}, {way:?}, a `Walk`");
+        let expected = Report { first_visits: vec![], ..expected(options).clone() };
+        assert_eq!(options.walk(tree).sorted(), expected, "{what}, {options:?}, a `Walk`");
     }
 }
 
-/// `rm -r` on the second visits. It never leaves the tree: it removes each name from the directory that it was read from, and
-/// follows no link. It skips what others add, remove or swap meanwhile.
+/// Removes the contents of a directory on the second visits. It removes each name from the
+/// directory in which it read the name, and follows no link, so it never leaves the tree. It skips
+/// what other threads add, remove or swap meanwhile.
 pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
     let is_of_others =
         |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::NOTEMPTY);
@@ -249,13 +252,13 @@ pub fn remove_contents(root: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// The level `depth` of a [`comb`].
+/// Returns the path of the level `depth` of a [`comb`].
 pub fn level(depth: usize) -> PathBuf {
     vec!["d"; depth].into_iter().collect()
 }
 
-/// Nested directories, `depth` levels deep. Each has something left to do on the way back: after `d`, the walk comes back to each
-/// level for `z`.
+/// Makes nested directories `d`, `depth` levels deep. Each level also has a directory `z`, so the
+/// walk has to return to each level.
 pub fn comb(root: &Path, depth: usize) {
     let files: Vec<_> = (0..=depth).map(|depth| "d/".repeat(depth) + "z/file").collect();
     make(root, &files);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// No closure runs to the end of the walk, but the walk ends.
 #[test]
-fn it_ends_when_all_return_early() {
+fn walk_ends_if_all_threads_return_early() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
@@ -26,7 +26,7 @@ fn it_ends_when_all_return_early() {
 }
 
 #[test]
-fn stop_ends_it_for_all() {
+fn stop_ends_all_threads() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
@@ -37,7 +37,7 @@ fn stop_ends_it_for_all() {
 }
 
 #[test]
-fn panic_is_passed_on_when_all_have_returned() {
+fn panic_propagates_after_all_closures() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
@@ -66,7 +66,7 @@ impl Clone for Fuse {
 }
 
 #[test]
-fn state_whose_clone_panics_hangs_nothing() {
+fn panic_of_clone_does_not_hang() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();

@@ -64,14 +64,14 @@ fn begin(tree: &Tree, second_visits: bool, max_open: usize) -> WalkDirs {
     WalkDirs::options().max_open(max_open).second_visits(second_visits).open(tree.path()).unwrap()
 }
 
-const WAYS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
+const OPTIONS: [(bool, usize); 4] = [(false, 32), (false, 4), (true, 32), (true, 4)];
 
 fn any_way() -> (bool, usize) {
-    WAYS[thread_rng().gen_range(0..WAYS.len())]
+    OPTIONS[thread_rng().gen_range(0..OPTIONS.len())]
 }
 
 #[test]
-fn every_directory_comes_once_and_in_order() {
+fn threads_visit_each_directory_once_in_order() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
@@ -91,7 +91,7 @@ fn every_directory_comes_once_and_in_order() {
 
 /// More than the eight that start anyway. A thread holds its directory for a while, so the others begin.
 #[test]
-fn a_thread_starts_for_each_core() {
+fn walk_starts_a_thread_for_each_core() {
     let tree = Tree::new(|at| tree::wide(at, 40, 0));
     let most = Arc::new(AtomicUsize::new(0));
     let most_so_far = Arc::clone(&most);
@@ -117,7 +117,7 @@ fn a_thread_starts_for_each_core() {
 
 /// Each closure but one returns after some directories, which it reads in full, in part, or not at all.
 #[test]
-fn what_threads_leave_goes_to_the_others() {
+fn other_threads_take_directories_of_early_returns() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();
@@ -148,7 +148,7 @@ fn what_threads_leave_goes_to_the_others() {
 /// nor by names. The level is lost, once for all threads, but those above it still have their second visits, after everything
 /// below them.
 #[test]
-fn levels_above_a_lost_one_come_again() {
+fn levels_above_a_lost_level_have_second_visits() {
     let tree = Tree::new(make);
     let aside = Tree::new(|_| ());
     let moves = [("m/m/m/m", "below"), ("m/m/m", "level")]
@@ -200,7 +200,7 @@ fn levels_above_a_lost_one_come_again() {
 /// Another thread than that of the first visit often makes the second. It gets the value that the first visit left,
 /// with everything that was added below the directory.
 #[test]
-fn second_visit_has_the_value_of_the_first() {
+fn second_visit_has_the_state_of_the_first() {
     let tree = Tree::new(make);
     explore(2000, move || {
         let max_open = [4, 32][thread_rng().gen_range(0..2)];
@@ -250,7 +250,7 @@ fn directories_in(path: &Path) -> usize {
 
 /// Any thread may walk any root, and each root comes once.
 #[test]
-fn roots_are_shared() {
+fn threads_share_the_roots() {
     let tree = Tree::new(make);
     explore(1000, move || {
         let (second_visits, max_open) = any_way();

@@ -9,8 +9,8 @@ pub fn example(name: &str) -> Command {
     Command::new(program.unwrap_or_else(|| panic!("cargo built no example {name}: {:?}", *BUILT)))
 }
 
-/// The programs. `cargo test --test it` alone builds none, so this does: for the target, and with the flags, that the environment
-/// says, as in `CARGO_BUILD_TARGET`.
+/// The paths of the examples. `cargo test --test it` does not build the examples, so this does, for
+/// the target and with the flags that the environment names, such as `CARGO_BUILD_TARGET`.
 static BUILT: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--examples", "--package", env!("CARGO_PKG_NAME")]);

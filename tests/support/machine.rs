@@ -1,4 +1,5 @@
-//! The machine and the test run: which tests are skipped, which form of them runs, how long they may take.
+//! What depends on the machine and on the test run: which tests are skipped, whether tests run in
+//! their long forms, and how long tests may take.
 //!
 //! A skipped test prints one line, which `cargo test` does not capture.
 
@@ -15,19 +16,20 @@ pub fn skip(test: &str, missing: &str) {
     say(&format!("\nSKIPPED {test}: needs {missing}"));
 }
 
-/// Reports a test that could not run: the outcome is what this machine lacks.
+/// Reports that `test` is skipped if `outcome` is an error, which names what this machine lacks.
 pub fn skip_unless<T>(test: &str, outcome: Result<T, String>) {
     if let Err(missing) = outcome {
         skip(test, &missing);
     }
 }
 
-/// Prints past libtest, which captures only the `print` macros.
+/// Prints to standard error past libtest, which captures only the `print` macros.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Whether strace is installed and may trace; if not, reports that `test` is skipped.
+/// Returns `true` if strace is installed and has the right to trace. Otherwise, reports that `test`
+/// is skipped.
 #[allow(dead_code, reason = "`tests/it` alone traces")]
 pub fn can_trace(test: &str) -> bool {
     let can = Command::new("strace")
@@ -40,12 +42,12 @@ pub fn can_trace(test: &str) -> bool {
     can
 }
 
-/// Whether the tests run in their long forms: with `LENDIR_LONG=1` in the environment.
+/// Returns `true` if `LENDIR_LONG=1` is in the environment: the tests run in their long forms then.
 pub fn runs_long() -> bool {
     std::env::var_os("LENDIR_LONG").is_some_and(|value| value == "1")
 }
 
-/// Ends the process if it is not dropped in time, so a test that hangs fails.
+/// A timer that ends the process unless it is dropped in time, so a test that hangs fails.
 #[must_use = "dropping it stops it"]
 pub struct Watchdog {
     _running: Sender<()>,
@@ -54,7 +56,8 @@ pub struct Watchdog {
 impl Watchdog {
     pub fn new(seconds: u64) -> Self {
         let (running, stopped) = channel();
-        let test = thread::current().name().unwrap_or("a test").to_owned(); // libtest names threads by their tests
+        // libtest names threads after tests
+        let test = thread::current().name().unwrap_or("a test").to_owned();
         thread::spawn(move || {
             if stopped.recv_timeout(Duration::from_secs(seconds)) == Err(RecvTimeoutError::Timeout)
             {
@@ -66,8 +69,9 @@ impl Watchdog {
     }
 }
 
-/// Waits until another thread sets `flag`, or for `most`; then a little for what that thread does next. It sleeps: on a busy
-/// machine, a thread that yields gets its next turn after all others.
+/// Sleeps until another thread sets `flag`, or for `most`. Then sleeps a little longer, for the
+/// next step of that thread. A thread that yields instead of sleeping can wait for all other
+/// threads on a busy machine.
 pub fn wait(flag: &AtomicBool, most: Duration) {
     let begin = Instant::now();
     while begin.elapsed() < most && !flag.load(SeqCst) {
@@ -76,12 +80,13 @@ pub fn wait(flag: &AtomicBool, most: Duration) {
     thread::sleep(Duration::from_micros(200));
 }
 
-/// For a test that takes seconds in the short form and minutes in the long one.
+/// Returns a [`Watchdog`] for a test that takes seconds in the short form and minutes in the long
+/// form.
 pub fn watchdog() -> Watchdog {
     Watchdog::new(if runs_long() { 1800 } else { 300 })
 }
 
-/// Whether the file system of this directory marks the end of a directory.
+/// Returns `true` if the file system of this directory marks the end of a directory.
 pub fn is_marked(path: &Path) -> bool {
     const MARKED: [u32; 5] = [0xef53, 0x0102_1994, 0x9123_683e, 0x6265_6572, 0x6367_7270]; // ext4, tmpfs, btrfs, sysfs, cgroup2
     #[allow(

@@ -1,8 +1,10 @@
-//! Support for all test binaries. `tests/kernel` uses every item, so the compiler reports those that nobody needs.
+//! Support for all test binaries. `tests/kernel` uses every item, so the compiler reports unused
+//! items.
 
 pub mod example;
 pub mod fuse;
 pub mod machine;
+pub mod options;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod pre_order;
 pub mod process;
@@ -12,4 +14,3 @@ pub mod scratch;
 pub mod tree;
 #[allow(dead_code, reason = "`tests/it` uses the rest")]
 pub mod visits;
-pub mod way;

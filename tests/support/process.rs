@@ -10,20 +10,21 @@ use std::panic::resume_unwind;
 use std::process::{Child, Command, Stdio, exit};
 use std::thread;
 
-/// The environment variable that tells a process of which test it runs a part.
+/// The environment variable that names the test of which a process runs a part.
 const PART_OF: &str = "LENDIR_PART_OF";
-/// libtest never exits with this code. With 0 it exits even if no test has the given name.
+/// The exit code of a process that ran its part. libtest never exits with this code, but exits with
+/// 0 even if no test has the given name.
 const DONE: i32 = 42;
 
-/// Runs `part` in a new process. Fails if it fails, or takes more than `seconds`.
+/// Runs `part` in a new process. Panics if `part` fails or takes more than `seconds`.
 ///
-/// `test` is the test that calls this, named with its module. The new process runs nothing else.
+/// `test` is the name of the calling test with its module. The new process runs nothing else.
 pub fn run(test: &str, seconds: u64, part: impl FnOnce()) {
     self::part(test, seconds, part);
     finish(start(test), test);
 }
 
-/// If this process was started to run the part of `test`, runs `part` and exits.
+/// Runs `part` and exits if this process was started to run the part of `test`.
 pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
     if env::var(PART_OF).is_ok_and(|running| running == test) {
         let _watchdog = Watchdog::new(seconds);
@@ -32,7 +33,8 @@ pub fn part(test: &str, seconds: u64, part: impl FnOnce()) {
     }
 }
 
-/// Runs the [`part`] of `test` in a new process under `tracer`, a program that takes a command as its last arguments.
+/// Runs the [`part`] of `test` in a new process under `tracer`, a program that takes a command as
+/// its last arguments.
 #[allow(dead_code, reason = "`tests/it` alone traces")]
 pub fn run_under(mut tracer: Command, test: &str) {
     tracer.arg(env::current_exe().unwrap());
@@ -58,12 +60,14 @@ fn finish(mut process: Process, test: &str) {
     );
 }
 
-/// A process that is killed and reaped when this is dropped, and killed when the thread that started it ends.
+/// A process that is killed and reaped when this value is dropped, and killed when the thread that
+/// started the process ends.
 pub struct Process(pub Child);
 
 impl Process {
     pub fn start(command: &mut Command) -> Self {
-        // SAFETY: the closure runs between `fork` and `exec`. It makes one system call, which is async-signal-safe.
+        // SAFETY: the closure runs between `fork` and `exec`. It makes one system call, which is
+        // async-signal-safe.
         let command = unsafe {
             command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?))
         };
@@ -78,11 +82,11 @@ impl Drop for Process {
     }
 }
 
-/// The user and the group nobody.
+/// The user ID and the group ID of `nobody`.
 pub const NOBODY: u32 = 65534;
 
-/// Runs `test` in a thread without privileges: as nobody if this process is root's, otherwise as its user. Processes that the
-/// thread starts have no privileges either.
+/// Runs `test` in a thread without privileges: as `nobody` if this process belongs to root,
+/// otherwise as its user. Processes that the thread starts have no privileges, either.
 pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     in_thread(|| {
         if geteuid().is_root() {
@@ -96,7 +100,7 @@ pub fn as_nobody<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Runs `test` in a new thread: the changes it makes to its thread end with it.
+/// Runs `test` in a new thread, so changes to the thread end with the test.
 pub fn in_thread<T: Send>(test: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(test).join()).unwrap_or_else(|panic| resume_unwind(panic))
 }

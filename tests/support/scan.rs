@@ -1,4 +1,4 @@
-//! One reading of a directory: its entries, how it ended, and how a [`Listing`] must sort them.
+//! The result of reading one directory, and the order in which a [`Listing`] sorts entries.
 
 use lendir::{Entries, Entry, Error, FileType, ListedEntry, Listing, Order, ReadDir};
 use rustix::fd::AsFd;
@@ -15,7 +15,8 @@ pub struct Scan {
     pub end: End,
 }
 
-/// An entry. Its cookie is 0 if the reader has none, its type is unknown if the directory does not list types.
+/// An entry as a reader saw it. The cookie is 0 if the reader has none. The type is unknown if the
+/// directory lists no types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub name: Vec<u8>,
@@ -33,7 +34,7 @@ pub enum End {
 }
 
 impl Scan {
-    /// By `Entries`, to the end. Three calls beyond the end check that it is fused.
+    /// Reads `entries` to the end. Three further calls check that the iterator is fused.
     pub fn of(entries: &mut Entries<'_>) -> Self {
         let mut found = Vec::new();
         let end = loop {
@@ -55,8 +56,9 @@ impl Scan {
         Self { found, end }
     }
 
-    /// By a `Listing`, whatever it held before, from where `dir` stands.
-    pub fn by_listing(listing: &mut Listing, dir: impl AsFd) -> Self {
+    /// Reads `dir` into a `Listing` from the current position of `dir`, whatever the listing held
+    /// before.
+    pub fn from_listing(listing: &mut Listing, dir: impl AsFd) -> Self {
         let end = match listing.read(dir) {
             Err(error) => End::Error(errno(&error)),
             Ok(()) if listing.is_removed() => End::Removed,
@@ -65,12 +67,12 @@ impl Scan {
         Self { found: listed(listing), end }
     }
 
-    /// By `std::fs::read_dir`: names and inode numbers.
-    pub fn by_std(path: &Path) -> Self {
+    /// Reads the names and inode numbers with `std::fs::read_dir`.
+    pub fn from_std(path: &Path) -> Self {
         let mut found = Vec::new();
         for entry in fs::read_dir(path).unwrap() {
             match entry {
-                Ok(entry) => found.push(Found::by_std(&entry)),
+                Ok(entry) => found.push(Found::from_std(&entry)),
                 Err(error) => {
                     let errno = error.raw_os_error().expect("the error has no errno");
                     return Self { found, end: End::Error(errno) };
@@ -80,7 +82,7 @@ impl Scan {
         Self { found, end: End::Complete }
     }
 
-    /// The same scan by a reader that returns only names and inode numbers.
+    /// Returns the same scan by a reader that returns only names and inode numbers.
     pub fn bare(mut self) -> Self {
         for entry in &mut self.found {
             (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
@@ -88,7 +90,7 @@ impl Scan {
         self
     }
 
-    /// The same scan by a reader that queries the types that the directory does not list.
+    /// Returns the same scan by a reader that queries the types that the directory does not list.
     pub fn resolved(mut self, file_type: impl Fn(&Found) -> FileType) -> Self {
         for entry in self.found.iter_mut().filter(|entry| entry.file_type == FileType::Unknown) {
             entry.file_type = file_type(entry);
@@ -96,13 +98,13 @@ impl Scan {
         self
     }
 
-    /// The same scan by a `Listing` of this order.
+    /// Returns the same scan by a `Listing` of this order.
     pub fn sorted(self, order: Order) -> Self {
         Self { found: sorted(self.found, order), ..self }
     }
 }
 
-/// All entries, by a `ReadDir` that was rewound: it knows the end marker.
+/// Reads all entries from a `ReadDir` after `rewind`. Such a reader knows the end marker.
 pub fn all_again(mut dir: ReadDir) -> Vec<Found> {
     let mut found = Vec::new();
     dir.rewind().unwrap();
@@ -112,14 +114,14 @@ pub fn all_again(mut dir: ReadDir) -> Vec<Found> {
     found
 }
 
-/// All entries that are left, to an end without an error.
+/// Reads all remaining entries. Panics at an error.
 pub fn all(entries: &mut Entries<'_>) -> Vec<Found> {
     let scan = Scan::of(entries);
     assert_eq!(scan.end, End::Complete);
     scan.found
 }
 
-/// What a `Listing` holds, in its order.
+/// Returns the contents of a `Listing`, in its order.
 pub fn listed(listing: &Listing) -> Vec<Found> {
     let found: Vec<_> = listing.iter().map(Found::from).collect();
     for entry in [found.first(), found.last()].into_iter().flatten() {
@@ -133,8 +135,8 @@ pub fn listed(listing: &Listing) -> Vec<Found> {
 
 pub const ORDERS: [Order; 3] = [Order::Bytes, Order::Path, Order::Unsorted];
 
-/// The order of a `Listing`, for all tests. A `Listing` has no cookies. For [`Order::Path`], the types of `found` must be
-/// [resolved](Scan::resolved).
+/// Sorts entries as a `Listing` does: the model for all tests. A `Listing` has no cookies. For
+/// [`Order::Path`], the types of `found` must be [resolved](Scan::resolved).
 pub fn sorted(mut found: Vec<Found>, order: Order) -> Vec<Found> {
     match order {
         Order::Bytes => found.sort_by(|a, b| a.name.cmp(&b.name)),
@@ -156,7 +158,7 @@ pub fn names(found: &[Found]) -> Vec<&[u8]> {
 }
 
 impl Found {
-    pub fn by_std(entry: &DirEntry) -> Self {
+    pub fn from_std(entry: &DirEntry) -> Self {
         Self {
             name: entry.file_name().into_vec(),
             ino: entry.ino(),
@@ -165,7 +167,7 @@ impl Found {
         }
     }
 
-    /// The type as the file system has it.
+    /// Queries the type from the file system.
     pub fn true_type(&self, dir: impl AsFd) -> FileType {
         FileType::from_raw_mode(
             statat(dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW).unwrap().st_mode,
@@ -200,7 +202,8 @@ impl PartialEq<Entry<'_>> for Found {
     }
 }
 
-/// The type of an entry by `std`, which queries the file system if the directory does not list types.
+/// Returns the type of an entry according to `std`, which queries the file system if the directory
+/// lists no types.
 pub fn type_by_std(entry: &DirEntry) -> FileType {
     let file_type = entry.file_type().unwrap();
     let answers = [

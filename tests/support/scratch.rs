@@ -1,4 +1,4 @@
-//! Temporary directories, of which a test leaves nothing behind.
+//! Temporary directories that do not outlive their test.
 
 use std::env;
 use std::fs;
@@ -12,18 +12,19 @@ use tempfile::TempDir;
 pub struct Scratch(Option<TempDir>);
 
 impl Scratch {
-    /// In the directory for temporary files.
+    /// Makes one in the directory for temporary files.
     pub fn new() -> Self {
         Self::of(tempfile::tempdir().expect("cannot make a temporary directory"))
     }
 
-    /// On a tmpfs if there is one: on disk, making and removing a file takes 25 times as long.
+    /// Makes one on a tmpfs if the machine has one. On disk, making and removing a file takes 25
+    /// times as long.
     pub fn in_memory() -> Self {
         tempfile::tempdir_in("/dev/shm").map_or_else(|_| Self::for_others(), Self::of)
     }
 
-    /// In the directory for temporary files, or elsewhere if other users cannot enter it. Not all can enter `TMPDIR`:
-    /// Debian's `pam_tmpdir` makes one for each.
+    /// Makes one that other users can enter: in the directory for temporary files if possible.
+    /// Other users cannot always enter `TMPDIR`: Debian's `pam_tmpdir` makes one for each user.
     pub fn for_others() -> Self {
         let others_may_enter = |dir: &&Path| {
             let is_searchable = |dir: &Path| {

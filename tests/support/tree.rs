@@ -1,4 +1,5 @@
-//! Trees to walk. They are made relative to descriptors, because they may be deeper than the longest path that the kernel takes.
+//! Trees to walk. They are made relative to descriptors, because they may be deeper than the
+//! longest path that the kernel accepts.
 
 use super::scratch::Scratch;
 use rustix::fs::{FileType, Mode, mkdirat, mknodat, symlinkat};
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Once;
 
-/// A temporary directory that others may read, and a tree of any depth in it.
+/// A temporary directory that other users may read, with a tree of any depth in it.
 pub struct Tree(Scratch);
 
 impl Tree {
@@ -26,12 +27,13 @@ impl Tree {
         Self::at(Scratch::for_others(), make)
     }
 
-    /// On disk: `d/` is an empty directory, `d/f` a file in one.
+    /// Makes paths on disk: `d/` is an empty directory, `d/f` a file in one.
     pub fn of(paths: &[&str]) -> Self {
         Self::on_disk(|at| self::make(at, paths))
     }
 
-    /// Raises the limit of descriptors first: a few tests keep a thousand of them, and all tests run in one process.
+    /// Raises the limit of descriptors first: a few tests keep a thousand of them, and all tests
+    /// run in one process.
     fn at(dir: Scratch, make: impl FnOnce(&Path)) -> Self {
         static RAISED: Once = Once::new();
         RAISED.call_once(|| {
@@ -49,7 +51,8 @@ impl Tree {
 }
 
 impl Drop for Tree {
-    /// With `rm`: `std`, which [`Scratch`] uses, keeps a descriptor for each level.
+    /// Removes the tree with `rm`. `std`, which [`Scratch`] uses, keeps a descriptor for each
+    /// level.
     fn drop(&mut self) {
         let run = |command: &[&str]| {
             let (program, options) = command.split_first().expect("BUG: an empty command");
@@ -74,21 +77,24 @@ pub fn make(at: &Path, paths: &[impl AsRef<str>]) {
     }
 }
 
-/// Nested directories, `depth` levels deep, each named `m`.
+/// Makes nested directories named `m`, `depth` levels deep.
 pub fn chain(at: &Path, depth: usize) {
     nest(at, iter::repeat_n(CHAIN, depth));
 }
 
-/// The same, with a directory `a` and a directory `z` next to each, so a walk has to come back to each level.
+/// Makes nested directories with a directory `a` and a directory `z` beside each, so a walk has to
+/// return to each level.
 pub fn comb(at: &Path, depth: usize) {
     nest(at, iter::repeat_n(COMB, depth));
 }
 
 pub const CHAIN: &[&str] = &["m"];
-/// Most file systems list them in the order in which they were made, in that of names, or backwards: `m` is never the last.
+/// The names at each level of a [`comb`]. Most file systems list them in the order of creation, by
+/// name, or in reverse: `m` is never the last.
 pub const COMB: &[&str] = &["a", "m", "z"];
 
-/// Levels of directories with these names, each in the `m` of the level above. Returns the deepest.
+/// Makes levels of directories with these names, each level in the `m` of its parent. Returns the
+/// deepest directory.
 pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>) -> OwnedFd {
     let levels: Vec<_> = levels.into_iter().collect();
     nest_with(at, levels.len(), |dir, level| {
@@ -96,7 +102,8 @@ pub fn nest(at: &Path, levels: impl IntoIterator<Item = &'static [&'static str]>
     })
 }
 
-/// `depth` levels, each the `m` of the level above, where `make` makes it and what is beside it. Returns the deepest.
+/// Makes `depth` levels, each the `m` of its parent. `make` makes `m` and the entries beside it.
+/// Returns the deepest directory.
 pub fn nest_with(at: &Path, depth: usize, make: impl Fn(&OwnedFd, usize)) -> OwnedFd {
     let mut dir = lendir::open(at).unwrap();
     for level in 0..depth {
@@ -106,7 +113,7 @@ pub fn nest_with(at: &Path, depth: usize, make: impl Fn(&OwnedFd, usize)) -> Own
     dir
 }
 
-/// Directories side by side, named by numbers of `digits` digits.
+/// Makes directories side by side, named by numbers of `digits` digits.
 pub fn wide(at: &Path, count: usize, digits: usize) {
     let dir = lendir::open(at).unwrap();
     for number in 0..count {
@@ -114,14 +121,15 @@ pub fn wide(at: &Path, count: usize, digits: usize) {
     }
 }
 
-/// A [`comb`], and a [`random`] tree beside it.
+/// Makes a [`comb`] and a [`random`] tree beside it.
 pub fn bushy(at: &Path, depth: usize) {
     comb(at, depth);
     random(&at.join("a"), 3);
 }
 
-/// Some 500 directories up to 12 levels deep, and half as many files and links. The names have 1 to 255 bytes of any value;
-/// those in the first directory take several batches of a [`Buffer`](lendir::Buffer).
+/// Makes about 500 directories up to 12 levels deep, and half as many files and links. The names
+/// have 1 to 255 bytes of any value. The names in the first directory take several batches of a
+/// [`Buffer`](lendir::Buffer).
 pub fn random(at: &Path, seed: u64) {
     const MAX_DEPTH: usize = 12;
     let mut random = Random(seed);
@@ -130,7 +138,7 @@ pub fn random(at: &Path, seed: u64) {
     for _ in 0..600 {
         let (dir, depth) = &dirs[random.below(dirs.len())];
         let (name, depth) = (random.name(), depth + 1);
-        // A name that is taken is left out.
+        // A name that exists already is left out.
         match random.below(4) {
             0 | 1 if depth <= MAX_DEPTH => {
                 if mkdirat(dir, &*name, Mode::RWXU).is_ok() {
@@ -148,7 +156,7 @@ pub fn random(at: &Path, seed: u64) {
 pub struct Random(pub u64);
 
 impl Random {
-    /// Others for each value.
+    /// Seeds the numbers with the hash of a value.
     pub fn of(value: &impl Hash) -> Self {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);

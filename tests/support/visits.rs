@@ -1,4 +1,4 @@
-//! What a walk lends, and what it must lend according to `std::fs::read_dir`: one model for all tests.
+//! What a [`WalkDirs`] yields, and a model of it over `std::fs::read_dir` for all tests.
 
 use super::scan::{self, Found, ORDERS, errno, sorted, type_by_std};
 use super::tree::Random;
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A walk, or one of its threads.
+/// A walk or one of its threads.
 pub trait Next<S = ()> {
     fn next_dir(&mut self) -> Result<Option<Dir<'_, S>>, Error>;
 }
@@ -29,7 +29,7 @@ impl<S: Clone + Send> Next<S> for Worker<'_, S> {
     }
 }
 
-/// One answer of [`WalkDirs::next`], or an error of [`Dir::next`].
+/// One result of [`WalkDirs::next`], or an error of [`Dir::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub path: PathBuf,
@@ -39,78 +39,78 @@ pub struct Visit {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A directory, with the names and inode numbers of the entries that it lent.
+    /// A directory, with the names and inode numbers of the entries that it yielded.
     First(Vec<Found>),
-    /// The same directory once more, after everything below it.
+    /// The second visit of a directory, after the visits of its subtree.
     Second,
-    /// `ELOOP` for a link that leads back, too: see [`check_loop`].
+    /// The number of an error. `ELOOP` also stands for a link that leads back: see [`check_loop`].
     Error(i32),
 }
 
-/// What a test does with one directory.
+/// What the caller does with one directory.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// How many entries it asks for one by one.
-    pub lend: usize,
-    /// Whether it then reads the whole directory into a `Listing`.
-    pub read: Option<Order>,
-    /// At which of these entries it calls [`Dir::skip_subdirs`].
-    pub leave: Option<usize>,
-    /// What it does with an entry.
-    pub prune: fn(u64, &[u8]) -> Prune,
+pub struct Requests {
+    /// The number of entries to read one by one.
+    pub next_calls: usize,
+    /// The order of the `Listing` into which the caller then reads the whole directory, if any.
+    pub listing: Option<Order>,
+    /// The number of entries before the call of [`Dir::skip_subdirs`], if any.
+    pub skip_subdirs_at: Option<usize>,
+    /// The request for an entry.
+    pub skip: fn(u64, &[u8]) -> Skip,
     pub seed: u64,
-    /// Whether it follows all links.
+    /// Whether the caller follows all links.
     pub follows: bool,
     /// The option of the walk.
     pub max_depth: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prune {
+pub enum Skip {
     No,
-    Skip,
-    SkipName,
-    /// Both, twice.
+    Subtree,
+    Name,
+    /// Both requests, twice.
     Both,
 }
 
-impl Plan {
-    /// Reads all entries, and skips none.
+impl Requests {
+    /// Reads all entries and skips none.
     pub const ALL: Self = Self {
-        lend: usize::MAX,
-        read: None,
-        leave: None,
-        prune: |_, _| Prune::No,
+        next_calls: usize::MAX,
+        listing: None,
+        skip_subdirs_at: None,
+        skip: |_, _| Skip::No,
         seed: 0,
         follows: false,
         max_depth: usize::MAX,
     };
 
-    /// Reads all entries, and follows the links.
+    /// Reads all entries and follows all links.
     pub const FOLLOW: Self = Self { follows: true, ..Self::ALL };
 
     pub fn sorted(order: Order) -> Self {
-        Self { lend: 0, read: Some(order), ..Self::ALL }
+        Self { next_calls: 0, listing: Some(order), ..Self::ALL }
     }
 
-    /// A random plan, which depends only on the seed and the path.
-    pub fn any(seed: u64, path: &Path) -> Self {
+    /// Returns random requests, which depend only on the seed and the path.
+    pub fn random(seed: u64, path: &Path) -> Self {
         let mut random = Random::of(&(seed, path));
         let seed = random.0;
-        let lend = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
-        let read = (random.below(4) == 0).then(|| ORDERS[random.below(ORDERS.len())]);
-        let leave = (random.below(12) == 0).then(|| random.below(3));
-        Self { lend, read, leave, prune: Prune::any, seed, ..Self::ALL }
+        let next_calls = [0, 1, random.below(20), random.below(400), usize::MAX][random.below(5)];
+        let listing = (random.below(4) == 0).then(|| ORDERS[random.below(ORDERS.len())]);
+        let skip_subdirs_at = (random.below(12) == 0).then(|| random.below(3));
+        Self { next_calls, listing, skip_subdirs_at, skip: Skip::random, seed, ..Self::ALL }
     }
 
-    fn prune(&self, name: &[u8]) -> Prune {
-        (self.prune)(self.seed, name)
+    fn skip(&self, name: &[u8]) -> Skip {
+        (self.skip)(self.seed, name)
     }
 }
 
-impl Prune {
-    fn any(seed: u64, name: &[u8]) -> Self {
-        [Self::Skip, Self::SkipName, Self::Both]
+impl Skip {
+    fn random(seed: u64, name: &[u8]) -> Self {
+        [Self::Subtree, Self::Name, Self::Both]
             .get(Random::of(&(seed, name)).below(12))
             .copied()
             .unwrap_or(Self::No)
@@ -121,15 +121,17 @@ pub fn walk(root: &Path, max_open: usize, second_visits: bool) -> WalkDirs {
     WalkDirs::options().max_open(max_open).second_visits(second_visits).open(root).unwrap()
 }
 
-/// All that is left of `walk`, with each directory treated by the plan for its path.
-pub fn walked(walk: &mut impl Next, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
-    let (mut lent, mut inos) = (Lent::default(), HashMap::new());
-    while lent.take(walk, |dir| check(dir, &mut inos), &plan) {}
-    assert!(walk.next_dir().unwrap().is_none(), "the walk goes on after its end");
-    lent.visits
+/// Returns the remaining visits of `walk`. `requests` returns what the caller does in the directory
+/// of a path.
+pub fn collect_visits(walk: &mut impl Next, requests: impl Fn(&Path) -> Requests) -> Vec<Visit> {
+    let (mut visitor, mut inos) = (Visitor::default(), HashMap::new());
+    while visitor.take(walk, |dir| check(dir, &mut inos), &requests) {}
+    assert!(walk.next_dir().unwrap().is_none(), "the walk continues after its end");
+    visitor.visits
 }
 
-/// Checks that `dir` is what its path says, and that its parent is the one that was lent. `inos` has those.
+/// Checks that `dir` is the directory at its path, and that its parent is the one that was yielded.
+/// `inos` holds the inode numbers of the yielded directories.
 fn check(dir: &Dir<'_>, inos: &mut HashMap<PathBuf, u64>) {
     assert_eq!(dir.is_link(), dir.depth() > 0 && dir.path().is_symlink(), "{dir:?}");
     if !dir.is_second_visit() {
@@ -147,21 +149,21 @@ fn check(dir: &Dir<'_>, inos: &mut HashMap<PathBuf, u64>) {
     }
 }
 
-/// What a walk has lent so far.
+/// A caller of a walk that keeps all visits.
 #[derive(Default)]
-pub struct Lent {
+pub struct Visitor {
     pub visits: Vec<Visit>,
     listing: Listing,
     errors: usize,
 }
 
-impl Lent {
-    /// Takes the next answer of a walk. Returns whether there was one.
+impl Visitor {
+    /// Takes the next visit or error of a walk. Returns `false` at the end.
     pub fn take(
         &mut self,
         walk: &mut impl Next,
         check: impl FnOnce(&Dir<'_>),
-        plan: impl FnOnce(&Path) -> Plan,
+        requests: impl FnOnce(&Path) -> Requests,
     ) -> bool {
         match walk.next_dir() {
             Ok(None) => return false,
@@ -175,15 +177,15 @@ impl Lent {
                 if dir.is_second_visit() {
                     self.visits.push(second_visit(dir));
                 } else {
-                    let plan = plan(dir.path());
-                    first_visit(dir, plan, &mut self.listing, &mut self.visits);
+                    let requests = requests(dir.path());
+                    first_visit(dir, requests, &mut self.listing, &mut self.visits);
                 }
             }
         }
         true
     }
 
-    /// Whether this is the last directory that was lent for the first time.
+    /// Returns `true` if this is the directory of the last first visit.
     pub fn is_at(&self, dir: &Path) -> bool {
         let last = self.visits.iter().rev().find(|visit| matches!(visit.what, What::First(_)));
         last.is_some_and(|last| last.path == dir)
@@ -195,11 +197,16 @@ fn ino(dir: BorrowedFd<'_>) -> u64 {
 }
 
 fn second_visit(mut dir: Dir<'_>) -> Visit {
-    assert!(dir.next().unwrap().is_none(), "a second visit lends an entry");
+    assert!(dir.next().unwrap().is_none(), "a second visit yields an entry");
     Visit { path: dir.path().to_owned(), depth: dir.depth(), what: What::Second }
 }
 
-fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut Vec<Visit>) {
+fn first_visit(
+    mut dir: Dir<'_>,
+    requests: Requests,
+    listing: &mut Listing,
+    visits: &mut Vec<Visit>,
+) {
     let (path, depth) = (dir.path().to_owned(), dir.depth());
     if depth > 0 {
         assert_eq!(Some(OsStr::from_bytes(dir.name())), path.file_name());
@@ -207,8 +214,8 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
     assert!(dir.parent_and_name().is_none());
     let mut found = Vec::new();
     let mut error = None;
-    while found.len() < plan.lend {
-        if plan.leave == Some(found.len()) {
+    while found.len() < requests.next_calls {
+        if requests.skip_subdirs_at == Some(found.len()) {
             dir.skip_subdirs();
         }
         match dir.next() {
@@ -216,40 +223,40 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
                 dir.skip_name("no such name");
                 break;
             }
-            Err(answer) => {
-                assert!(error.replace(answer).is_none(), "{} has two errors", path.display());
+            Err(failure) => {
+                assert!(error.replace(failure).is_none(), "{} has two errors", path.display())
             }
             Ok(Some(entry)) => {
-                let lent = entry;
-                let entry = Found::from(&lent);
-                if plan.follows {
-                    lent.follow(); // whatever it is
+                let found_entry = Found::from(&entry);
+                if requests.follows {
+                    entry.follow(); // whatever its type
                 }
-                match plan.prune(&entry.name) {
-                    Prune::No => {}
-                    Prune::Skip => lent.skip_subtree(),
-                    Prune::SkipName => {
-                        dir.skip_name(&entry.name);
+                match requests.skip(&found_entry.name) {
+                    Skip::No => {}
+                    Skip::Subtree => entry.skip_subtree(),
+                    Skip::Name => {
+                        dir.skip_name(&found_entry.name);
                     }
-                    Prune::Both => {
-                        lent.skip_subtree();
-                        (0..2).for_each(|_| dir.skip_name(&entry.name));
+                    Skip::Both => {
+                        entry.skip_subtree();
+                        (0..2).for_each(|_| dir.skip_name(&found_entry.name));
                     }
                 }
-                found.push(entry);
+                found.push(found_entry);
             }
         }
     }
-    if let Some(order) = plan.read {
+    if let Some(order) = requests.listing {
         if listing.order() != order {
             *listing = Listing::with_order(order);
         }
         error = error.or(dir.read_into(listing).err());
         for entry in scan::listed(listing) {
-            if plan.follows && matches!(entry.file_type, FileType::Symlink | FileType::Unknown) {
-                assert_eq!(dir.follow_name(&entry.name), depth + 1 < plan.max_depth, "{dir:?}");
+            if requests.follows && matches!(entry.file_type, FileType::Symlink | FileType::Unknown)
+            {
+                assert_eq!(dir.follow_name(&entry.name), depth + 1 < requests.max_depth, "{dir:?}");
             }
-            if plan.prune(&entry.name) != Prune::No {
+            if requests.skip(&entry.name) != Skip::No {
                 dir.skip_name(&entry.name);
             }
             found.push(entry);
@@ -260,13 +267,13 @@ fn first_visit(mut dir: Dir<'_>, plan: Plan, listing: &mut Listing, visits: &mut
     visits.extend(error.as_ref().map(Visit::from));
 }
 
-/// What `std` reports of it.
+/// Keeps only what `std` reports of an entry.
 fn bare(entry: &mut Found) {
     (entry.file_type, entry.cookie) = (FileType::Unknown, 0);
 }
 
 impl Visit {
-    /// The paths of the entries that were lent.
+    /// Returns the paths of the yielded entries.
     pub fn entries(&self) -> impl Iterator<Item = PathBuf> {
         let found = if let What::First(found) = &self.what { &found[..] } else { &[] };
         found.iter().map(|entry| self.path.join(OsStr::from_bytes(&entry.name)))
@@ -280,7 +287,7 @@ impl From<&Error> for Visit {
     }
 }
 
-/// The error of a link that leads back, and no other, names the ancestor that it leads to.
+/// Checks that the error of a link that leads back, and no other error, names the ancestor.
 fn check_loop(error: &Error) {
     let is_loop = errno(error) == libc::ELOOP && error.path().exists();
     let ancestor =
@@ -293,10 +300,14 @@ fn id(path: &Path) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// What a walk of `root` must answer: the order of a walk, by `std`.
-pub fn by_std(root: &Path, second_visits: bool, plan: impl Fn(&Path) -> Plan) -> Vec<Visit> {
+/// Returns the visits that a walk of `root` must yield, in order, according to `std`.
+pub fn expected_visits(
+    root: &Path,
+    second_visits: bool,
+    requests: impl Fn(&Path) -> Requests,
+) -> Vec<Visit> {
     let mut visits = Vec::new();
-    below(root, 0, second_visits, &plan, &mut visits);
+    below(root, 0, second_visits, &requests, &mut visits);
     visits
 }
 
@@ -304,41 +315,47 @@ fn below(
     path: &Path,
     depth: usize,
     second_visits: bool,
-    plan_for: &impl Fn(&Path) -> Plan,
+    requests_for: &impl Fn(&Path) -> Requests,
     visits: &mut Vec<Visit>,
 ) {
     let visit = |what| Visit { path: path.to_owned(), depth, what };
     match fs::read_dir(path) {
         Err(error) => {
-            // If it exists, it is lent, and its reader gets the error.
+            // If the directory exists, it is yielded, and its reader gets the error.
             visits.extend(path.symlink_metadata().is_ok().then(|| visit(What::First(vec![]))));
             visits.push(visit(What::Error(error.raw_os_error().unwrap())));
         }
         Ok(entries) => {
-            let plan = plan_for(path);
-            let found =
-                |entry: DirEntry| Found { file_type: type_by_std(&entry), ..Found::by_std(&entry) };
+            let requests = requests_for(path);
+            let found = |entry: DirEntry| Found {
+                file_type: type_by_std(&entry),
+                ..Found::from_std(&entry)
+            };
             let mut found: Vec<_> = entries.map(|entry| found(entry.unwrap())).collect();
-            let mut lent = found[..plan.lend.min(found.len())].to_vec();
-            let is_left = plan.leave.is_some_and(|leave| leave < plan.lend && leave <= found.len());
-            let mut told = lent.len();
-            if let Some(order) = plan.read {
-                // All of it, whatever was lent before.
+            let mut yielded = found[..requests.next_calls.min(found.len())].to_vec();
+            let skips_subdirs = requests.skip_subdirs_at.is_some_and(|skip_subdirs_at| {
+                skip_subdirs_at < requests.next_calls && skip_subdirs_at <= found.len()
+            });
+            let mut requested = yielded.len();
+            if let Some(order) = requests.listing {
+                // The listing has all entries, including those that were yielded before.
                 found = sorted(found, order);
-                lent.extend_from_slice(&found);
-                told = found.len();
+                yielded.extend_from_slice(&found);
+                requested = found.len();
             }
-            lent.iter_mut().for_each(bare);
-            visits.push(visit(What::First(lent)));
-            let is_pruned = |at, name: &[u8]| is_left || at < told && plan.prune(name) != Prune::No;
+            yielded.iter_mut().for_each(bare);
+            visits.push(visit(What::First(yielded)));
+            let is_skipped = |at, name: &[u8]| {
+                skips_subdirs || at < requested && requests.skip(name) != Skip::No
+            };
             for (at, entry) in found.iter().enumerate() {
-                if is_pruned(at, &entry.name) || depth + 1 >= plan.max_depth {
+                if is_skipped(at, &entry.name) || depth + 1 >= requests.max_depth {
                     continue;
                 }
                 let child = path.join(OsStr::from_bytes(&entry.name));
                 match entry.file_type {
-                    FileType::Directory if !plan.follows => {}
-                    FileType::Directory | FileType::Symlink if plan.follows => {
+                    FileType::Directory if !requests.follows => {}
+                    FileType::Directory | FileType::Symlink if requests.follows => {
                         match is_entered(&child, depth) {
                             Ok(true) => {}
                             Ok(false) => continue,
@@ -354,18 +371,18 @@ fn below(
                     }
                     _ => continue,
                 }
-                below(&child, depth + 1, second_visits, plan_for, visits);
+                below(&child, depth + 1, second_visits, requests_for, visits);
             }
         }
     }
-    // A directory that cannot be read has one, too, unless it cannot be found.
+    // An unreadable directory has a second visit, too, unless it cannot be found.
     if second_visits && path.symlink_metadata().is_ok() {
         visits.push(visit(What::Second));
     }
 }
 
-/// Whether a directory or a link to one is at `path`, which is in a directory of this depth. Below a link, a directory may be a
-/// loop, too.
+/// Returns `true` if a directory or a link to one is at `path`, in a directory of this depth. Below
+/// a link, a directory may be a loop, too.
 pub fn is_entered(path: &Path, depth: usize) -> Result<bool, i32> {
     match fs::metadata(path) {
         Ok(target) if !target.is_dir() => Ok(false),
@@ -380,7 +397,7 @@ pub fn is_entered(path: &Path, depth: usize) -> Result<bool, i32> {
     }
 }
 
-/// By their paths, as the visits of several threads have no order.
+/// Sorts visits by path, because the visits of several threads have no order.
 pub fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
     let mut visits: Vec<_> = visits.into_iter().collect();
     visits.sort_by(|a, b| {
@@ -389,13 +406,13 @@ pub fn in_one_order(visits: impl IntoIterator<Item = Visit>) -> Vec<Visit> {
             What::Second => 1,
             What::Error(errno) => 2 + errno,
         };
-        // As bytes: `Path` compares name by name, which takes longer than the walk.
+        // As bytes, because `Path` compares name by name, which takes longer than the walk.
         (a.path.as_os_str().as_bytes(), key(a)).cmp(&(b.path.as_os_str().as_bytes(), key(b)))
     });
     visits
 }
 
-/// The paths of the first visits, sorted.
+/// Returns the paths of the first visits, sorted.
 pub fn directories(visits: &[Visit]) -> Vec<&Path> {
     let first = visits.iter().filter(|visit| matches!(visit.what, What::First(_)));
     let mut paths: Vec<_> = first.map(|visit| &*visit.path).collect();
@@ -411,9 +428,10 @@ pub fn errors(visits: &[Visit]) -> Vec<(&Path, i32)> {
     errors.collect()
 }
 
-/// Checks that nothing comes twice or from elsewhere, and that for all that is missing there is an error, its own or one above it.
+/// Checks that no visit comes twice or from elsewhere, and that each missing visit has an error:
+/// its own, or one of an ancestor.
 pub fn assert_nothing_is_lost_silently(visits: &[Visit], expected: &[Visit], what: &str) {
-    // Not as `Path`s, which are compared name by name.
+    // As bytes, because `Path` compares name by name.
     let [seen, expected] = [visits, expected].map(|visits| {
         let entries =
             visits.iter().flat_map(Visit::entries).map(|path| (path.into_os_string(), None));
@@ -431,5 +449,5 @@ pub fn assert_nothing_is_lost_silently(visits: &[Visit], expected: &[Visit], wha
     let silent: Vec<_> = missing.filter(|(path, _)| !is_told(path)).collect();
     assert!(silent.is_empty(), "{what}, errors of {failed:?}: {silent:?} lost without an error");
     let other = seen.iter().find(|visit| expected.binary_search(visit).is_err());
-    assert!(other.is_none(), "{what}: {other:?} is lent, but not in the tree");
+    assert!(other.is_none(), "{what}: {other:?} is yielded, but not in the tree");
 }

@@ -2,8 +2,8 @@
 
 use super::{STOP_READING, THREADS, TIGHT, endings, path_of, paths_left, paths_of};
 use crate::support::machine::Watchdog;
+use crate::support::options::{PLAIN, POST};
 use crate::support::tree::{self, Tree};
-use crate::support::way::{PLAIN, POST};
 use lendir::{WalkDirs, Worker};
 use std::iter;
 use std::ops::Range;
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 /// All threads but one return after some directories; one of them is the caller's, which had the root.
 #[test]
-fn directories_left_by_early_returns_go_to_the_others() {
+fn other_threads_take_directories_of_early_returns() {
     let _watchdog = Watchdog::new(300);
     let trees: [&dyn Fn(&Path); 2] = [&|at| tree::random(at, 3), &|at| tree::comb(at, 30)];
     for make in trees {
         let tree = Tree::new(make);
-        for way in [PLAIN, POST, TIGHT] {
-            let expected = paths_of(&way.by_std(tree.path()));
+        for options in [PLAIN, POST, TIGHT] {
+            let expected = paths_of(&options.expected_visits(tree.path()));
             for threads in [2, 8] {
                 for steps in [0, 1, 3, 20] {
                     for stop_reading in STOP_READING {
@@ -41,10 +41,13 @@ fn directories_left_by_early_returns_go_to_the_others() {
                             }
                             paths
                         };
-                        let parts = way.begin(tree.path()).run_parallel(threads, work);
+                        let parts = options.begin(tree.path()).run_parallel(threads, work);
                         let mut paths: Vec<_> = parts.into_iter().flatten().collect();
                         paths.sort();
-                        assert_eq!(paths, expected, "{way:?}, {threads} threads, {steps} steps");
+                        assert_eq!(
+                            paths, expected,
+                            "{options:?}, {threads} threads, {steps} steps"
+                        );
                     }
                 }
             }
@@ -54,16 +57,16 @@ fn directories_left_by_early_returns_go_to_the_others() {
 
 /// A thread that has not been started is started for what the last one leaves, so each lends what it is ready to.
 #[test]
-fn all_return_early() {
+fn threads_return_early() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::random(at, 4));
-    for way in [PLAIN, POST, TIGHT] {
+    for options in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for steps in [0, 1, 5] {
-                let parts = way.begin(tree.path()).run_parallel(threads, |worker| {
+                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
                     (0..steps).filter(|_| worker.next().unwrap().is_some()).count()
                 });
-                assert_eq!(parts, vec![steps; threads], "{way:?}");
+                assert_eq!(parts, vec![steps; threads], "{options:?}");
             }
         }
     }
@@ -71,7 +74,7 @@ fn all_return_early() {
 
 /// Whoever returns with nothing left starts nobody.
 #[test]
-fn no_thread_starts_for_nothing() {
+fn walk_starts_no_thread_without_work() {
     let parts =
         WalkDirs::options().open_all(["/missing"]).run_parallel(2, |worker| worker.next().is_err());
     assert_eq!(parts, [true]);
@@ -94,18 +97,23 @@ fn slow_down(visit: usize, begun: &AtomicUsize, ends: &Range<usize>, threads: us
 }
 
 #[test]
-fn stop_ends_the_walk_for_all_threads() {
+fn stop_ends_all_threads() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
-    for way in [PLAIN, POST, TIGHT] {
+    for options in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for stop_at in [0, 1, ALL_HAVE_WORK] {
                 for returns in [false, true] {
                     let delay = |visit, begun: &_| {
                         slow_down(visit, begun, &(stop_at..stop_at + 1), threads);
                     };
-                    let [begun, visits] =
-                        endings::stop(way.begin(tree.path()), threads, stop_at, returns, &delay);
+                    let [begun, visits] = endings::stop(
+                        options.begin(tree.path()),
+                        threads,
+                        stop_at,
+                        returns,
+                        &delay,
+                    );
                     assert!(
                         begun == threads || begun < threads && stop_at < ALL_HAVE_WORK,
                         "{begun} of {threads} threads"
@@ -118,17 +126,17 @@ fn stop_ends_the_walk_for_all_threads() {
 }
 
 #[test]
-fn panic_is_passed_on_once_all_closures_have_ended() {
+fn panic_propagates_after_all_closures() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::wide(at, 3000, 4));
-    for way in [PLAIN, POST, TIGHT] {
+    for options in [PLAIN, POST, TIGHT] {
         for threads in THREADS {
             for panics in
                 [0..1, 1..2, ALL_HAVE_WORK..ALL_HAVE_WORK + 1, ALL_HAVE_WORK..ALL_HAVE_WORK + 5]
             {
                 let delay = |visit, begun: &_| slow_down(visit, begun, &panics, threads);
                 let [begun, visits] =
-                    endings::panic(way.begin(tree.path()), threads, panics.clone(), &delay);
+                    endings::panic(options.begin(tree.path()), threads, panics.clone(), &delay);
                 assert!(
                     begun == threads || begun < threads && panics.start < ALL_HAVE_WORK,
                     "{begun} of {threads} threads"
@@ -141,7 +149,7 @@ fn panic_is_passed_on_once_all_closures_have_ended() {
 
 /// The caller's own first splits off a part for each of the others, if there are any.
 #[test]
-fn all_threads_panic_before_the_first_directory() {
+fn all_threads_panic_before_a_visit() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::wide(at, 100, 0));
     for threads in THREADS {
@@ -166,7 +174,7 @@ fn all_threads_panic_before_the_first_directory() {
 /// Work is split off many levels below the root, and the walk is stopped there: the chain of levels in between is
 /// dropped without recursion.
 #[test]
-fn work_is_split_off_at_any_depth() {
+fn walk_splits_work_at_any_depth() {
     const DEPTH: usize = 1900; // Beyond a path of 4096 bytes nothing is split off.
     const WIDE: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "m"];
     let _watchdog = Watchdog::new(300);

@@ -2,10 +2,12 @@
 
 use super::{THREADS, TIGHT};
 use crate::support::machine::runs_long;
+use crate::support::options::{PLAIN, POST};
 use crate::support::process::{self, as_nobody};
 use crate::support::tree::{self, Tree};
-use crate::support::way::{PLAIN, POST};
-use crate::visits::{Plan, assert_nothing_is_lost_silently, errors, in_one_order, walked};
+use crate::visits::{
+    Requests, assert_nothing_is_lost_silently, collect_visits, errors, in_one_order,
+};
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
 use lendir::{Dir, Worker};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -14,15 +16,15 @@ use std::sync::Mutex;
 
 /// A part that no thread has taken yet has a descriptor. With second visits, the root and its parent each have another one.
 #[test]
-fn no_more_descriptors_are_open_than_stated() {
-    process::run("parallel::limits::no_more_descriptors_are_open_than_stated", 120, || {
+fn threads_respect_max_open() {
+    process::run("parallel::limits::threads_respect_max_open", 120, || {
         let tree = Tree::new(|at| tree::bushy(at, 60));
         let before = open_descriptors();
-        for way in [PLAIN, POST, TIGHT] {
+        for options in [PLAIN, POST, TIGHT] {
             for threads in THREADS {
                 let most = Mutex::new(0);
                 let parallel = |until: usize, look: &(dyn Fn(Dir<'_>) + Sync)| {
-                    let walk = way.begin(tree.path());
+                    let walk = options.begin(tree.path());
                     let work = |worker: &mut Worker<'_>| {
                         (0..until).find(|_| worker.next().unwrap().map(look).is_none())
                     };
@@ -35,8 +37,8 @@ fn no_more_descriptors_are_open_than_stated() {
                 });
                 let most = most.into_inner().unwrap() - before;
                 assert!(
-                    most <= threads * (way.max_open + 1) + 2,
-                    "{way:?}, {threads} threads: {most} open"
+                    most <= threads * (options.max_open + 1) + 2,
+                    "{options:?}, {threads} threads: {most} open"
                 );
                 for until in [0, 1, 10] {
                     parallel(until, &|_| ());
@@ -59,14 +61,14 @@ fn process_with_few_descriptors_loses_nothing_silently() {
         120,
         || {
             let tree = Tree::new(|at| tree::bushy(at, 30));
-            for way in [PLAIN, POST, TIGHT] {
-                let expected = way.by_std(tree.path());
+            for options in [PLAIN, POST, TIGHT] {
+                let expected = options.expected_visits(tree.path());
                 for descriptors in [2, 3, 5, 8, 12, 40] {
                     let _others = leave_room(descriptors);
                     for _ in 0..if runs_long() { 100 } else { 1 } {
-                        let parts = way
+                        let parts = options
                             .begin(tree.path())
-                            .run_parallel(8, |worker| walked(worker, |_| Plan::ALL));
+                            .run_parallel(8, |worker| collect_visits(worker, |_| Requests::ALL));
                         let visits = parts.concat();
                         assert!(
                             errors(&visits).iter().all(|(_, errno)| *errno == libc::EMFILE),
@@ -75,7 +77,7 @@ fn process_with_few_descriptors_loses_nothing_silently() {
                         assert_nothing_is_lost_silently(
                             &visits,
                             &expected,
-                            &format!("{way:?}, {descriptors} descriptors"),
+                            &format!("{options:?}, {descriptors} descriptors"),
                         );
                     }
                 }
@@ -85,19 +87,19 @@ fn process_with_few_descriptors_loses_nothing_silently() {
 }
 
 #[test]
-fn fewer_threads_walk_where_the_system_refuses_them() {
-    process::run("parallel::limits::fewer_threads_walk_where_the_system_refuses_them", 60, || {
+fn walk_survives_refused_threads() {
+    process::run("parallel::limits::walk_survives_refused_threads", 60, || {
         let tree = Tree::new(|at| tree::comb(at, 30));
         as_nobody(|| {
             setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..getrlimit(Resource::Nproc) })
                 .unwrap();
-            for way in [PLAIN, POST] {
+            for options in [PLAIN, POST] {
                 for threads in [2, usize::MAX] {
-                    let parts = way
-                        .begin(tree.path())
-                        .run_parallel(threads, |worker| walked(worker, |_| way.plan()));
+                    let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
+                        collect_visits(worker, |_| options.requests())
+                    });
                     let [visits] = <[_; 1]>::try_from(parts).unwrap();
-                    assert_eq!(in_one_order(visits), way.by_std(tree.path()));
+                    assert_eq!(in_one_order(visits), options.expected_visits(tree.path()));
                 }
             }
         });

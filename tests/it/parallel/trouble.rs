@@ -2,10 +2,10 @@
 
 use super::{PathOf, THREADS, TIGHT, paths_of};
 use crate::support::machine::{self, Watchdog};
+use crate::support::options::POST;
 use crate::support::process::as_nobody;
 use crate::support::scan::errno;
 use crate::support::tree::{self, Tree};
-use crate::support::way::POST;
 use lendir::{Dir, Error, Listing, WalkDirs};
 use rustix::fs::{Mode, fchmod};
 use std::fs::{self};
@@ -20,10 +20,10 @@ use std::time::Duration;
 fn second_visit_needs_no_permission_to_read() {
     let _watchdog = Watchdog::new(60);
     as_nobody(|| {
-        for way in [POST, TIGHT] {
+        for options in [POST, TIGHT] {
             for threads in THREADS {
                 let tree = Tree::new(|at| tree::comb(at, 40));
-                let parts = way.begin(tree.path()).run_parallel(threads, |worker| {
+                let parts = options.begin(tree.path()).run_parallel(threads, |worker| {
                     let mut second_visits = 0;
                     while let Some(dir) = worker.next().unwrap() {
                         if dir.is_second_visit() {
@@ -37,7 +37,7 @@ fn second_visit_needs_no_permission_to_read() {
                 assert_eq!(
                     parts.into_iter().sum::<u32>(),
                     1 + 3 * 40,
-                    "{way:?}, {threads} threads"
+                    "{options:?}, {threads} threads"
                 );
             }
         }
@@ -159,10 +159,10 @@ impl Loss {
 
 /// Whoever does not find it, and whoever does.
 #[test]
-fn level_that_several_threads_lose_is_told_once_and_does_not_come_again() {
+fn threads_report_a_lost_level_once() {
     let _watchdog = Watchdog::new(60);
     for (what, loss) in LOSSES {
-        let all = paths_of(&POST.by_std(Tree::of(loss.tree).path()));
+        let all = paths_of(&POST.expected_visits(Tree::of(loss.tree).path()));
         let (visits, errors) = loss.happen();
         assert_eq!(errors, [Path::new("L")], "{what}");
         let of_lost = visits.iter().filter(|(path, _)| path == "L").collect::<Vec<_>>();
@@ -173,7 +173,7 @@ fn level_that_several_threads_lose_is_told_once_and_does_not_come_again() {
 
 /// Two threads are below `L/M`, and the second is the last there. It does not find `L` on its way up, because both were moved apart.
 #[test]
-fn level_that_the_last_thread_does_not_find_is_told_once_and_does_not_come_again() {
+fn last_thread_reports_a_lost_level_once() {
     let _watchdog = Watchdog::new(60);
     let happen = || {
         let (tree, aside) = (Tree::of(&["L/M/x/", "L/M/y/", "L/M/z/"]), Tree::of(&[]));

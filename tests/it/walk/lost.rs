@@ -1,6 +1,6 @@
 //! Levels that are closed early: the tree is the same with few descriptors, and a level that is lost meanwhile is one error.
 
-use crate::support::pre_order::{Answer, PRE_ORDER, PreOrder, errors_between, next};
+use crate::support::pre_order::{ENTRY_WALK, EntryWalk, Item, errors_between, next};
 use crate::support::process;
 use crate::support::tree::{self, Tree};
 use crate::walk_dirs_bounds::{leave_room, open_descriptors};
@@ -10,8 +10,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 use std::time::Duration;
 
-const SORTED: PreOrder = PreOrder { order: Order::Bytes, ..PRE_ORDER };
-const FEW: PreOrder = PreOrder { max_open: 4, ..SORTED };
+const SORTED: EntryWalk = EntryWalk { order: Order::Bytes, ..ENTRY_WALK };
+const FEW: EntryWalk = EntryWalk { max_open: 4, ..SORTED };
 
 /// Nested directories `m`, each after a file `a` and before a directory `y` and a file `z`.
 fn comb(levels: usize) -> Tree {
@@ -20,15 +20,12 @@ fn comb(levels: usize) -> Tree {
 }
 
 /// Reads down to the last `m` of a [`comb`].
-fn go_down(tree: &mut Walk, levels: usize) -> Vec<Answer> {
-    let mut answers = Vec::new();
-    while answers
-        .last()
-        .is_none_or(|last: &Answer| last.depth < levels || !last.path.ends_with("m"))
-    {
-        answers.push(next(tree, |_| ()).unwrap());
+fn go_down(tree: &mut Walk, levels: usize) -> Vec<Item> {
+    let mut items = Vec::new();
+    while items.last().is_none_or(|last: &Item| last.depth < levels || !last.path.ends_with("m")) {
+        items.push(next(tree, |_| ()).unwrap());
     }
-    answers
+    items
 }
 
 /// Two and three levels are moved away, in each order: nothing comes twice, and what does not come is below an error. The same if
@@ -37,15 +34,15 @@ fn go_down(tree: &mut Walk, levels: usize) -> Vec<Answer> {
 fn each_level_that_is_moved_or_removed_is_one_error() {
     const LEVELS: usize = 46;
     let mut lost = 0;
-    for way in [SORTED, FEW] {
+    for options in [SORTED, FEW] {
         for moved in
             [&[20, 10][..], &[10, 20], &[30, 20, 10], &[10, 20, 30], &[12, 11], &[45, 2], &[1]]
         {
             for then in ["nothing", "twins", "removed"] {
                 let (tree, aside) = (comb(LEVELS), Tree::new(|_| ()));
-                let all = SORTED.by_std(tree.path());
-                let mut read = way.begin(tree.path());
-                let mut answers = go_down(&mut read, LEVELS);
+                let all = SORTED.expected(tree.path());
+                let mut read = options.begin(tree.path());
+                let mut items = go_down(&mut read, LEVELS);
                 for (number, level) in moved.iter().enumerate() {
                     // What was below a level moved before is with that one.
                     let above = moved[..number].iter().rposition(|above| above < level);
@@ -64,9 +61,9 @@ fn each_level_that_is_moved_or_removed_is_one_error() {
                 if then == "removed" {
                     fs::remove_dir_all(aside.path()).unwrap();
                 }
-                answers.extend(way.all(&mut read));
+                items.extend(options.rest(&mut read));
                 let errors =
-                    errors_between(&answers, &all, false, &format!("{way:?}, {moved:?}, {then}"));
+                    errors_between(&items, &all, false, &format!("{options:?}, {moved:?}, {then}"));
                 assert!(errors.iter().all(|(_, errno)| *errno == libc::ENOENT), "{errors:?}");
                 lost += errors.len();
             }
@@ -80,20 +77,20 @@ fn each_level_that_is_moved_or_removed_is_one_error() {
 fn level_that_no_descriptor_is_left_for_is_one_error() {
     process::run("walk::lost::level_that_no_descriptor_is_left_for_is_one_error", 60, || {
         let tree = comb(12);
-        let all = SORTED.by_std(tree.path());
+        let all = SORTED.expected(tree.path());
         let errors_until = |most| {
             let mut read = FEW.begin(tree.path());
-            let (mut answers, mut others, mut errors) =
+            let (mut items, mut others, mut errors) =
                 (go_down(&mut read, 12), Vec::<File>::new(), 0);
             while errors < most {
                 others.extend(leave_room(0));
-                let Some(answer) = next(&mut read, |_| ()) else { break };
-                errors += usize::from(answer.what.is_err());
-                answers.push(answer);
+                let Some(item) = next(&mut read, |_| ()) else { break };
+                errors += usize::from(item.what.is_err());
+                items.push(item);
             }
             drop(others);
-            answers.extend(FEW.all(&mut read));
-            let errors = errors_between(&answers, &all, false, &format!("until {most} errors"));
+            items.extend(FEW.rest(&mut read));
+            let errors = errors_between(&items, &all, false, &format!("until {most} errors"));
             assert!(errors.iter().all(|(_, errno)| *errno == libc::EMFILE), "{errors:?}");
             errors.len()
         };
@@ -112,38 +109,39 @@ fn few_descriptors_give_the_same_and_no_more_are_open_than_stated() {
         60,
         || {
             let tree = comb(50);
-            let all = SORTED.by_std(tree.path());
+            let all = SORTED.expected(tree.path());
             let before = open_descriptors();
             for max_open in [0, 4, 5, 6, 13, 32, 1000] {
-                let way = PreOrder { max_open, ..SORTED };
-                let (mut read, mut answers, mut most) = (way.begin(tree.path()), Vec::new(), 0);
-                while let Some(answer) =
+                let options = EntryWalk { max_open, ..SORTED };
+                let (mut read, mut items, mut most) = (options.begin(tree.path()), Vec::new(), 0);
+                while let Some(item) =
                     next(&mut read, |_| most = most.max(open_descriptors() - before))
                 {
-                    answers.push(answer);
+                    items.push(item);
                 }
-                assert_eq!(answers, all, "{max_open} open");
+                assert_eq!(items, all, "{max_open} open");
                 // The deepest directory is empty.
                 assert_eq!(most, max_open.clamp(4, 50), "{max_open} allowed");
                 assert_eq!(open_descriptors(), before, "a descriptor was left open at the end");
-                let mut read = way.begin(tree.path());
+                let mut read = options.begin(tree.path());
                 go_down(&mut read, 20);
                 drop(read);
                 assert_eq!(open_descriptors(), before, "a descriptor was left open midway");
             }
             // A level without anything left is closed once the one below it is open.
             let chain = Tree::new(|at| tree::chain(at, 300));
-            let mut read = PRE_ORDER.begin(chain.path());
+            let mut read = ENTRY_WALK.begin(chain.path());
             while next(&mut read, |_| assert!(open_descriptors() <= before + 1)).is_some() {}
             // The least that the process needs: the root, the current directory, and the way back to a closed one.
             for (room, read_ahead) in
                 (3..16).flat_map(|room| [0, 1, 3].map(|threads| (room, threads)))
             {
-                let mut read = PreOrder { max_open: 1000, read_ahead, ..SORTED }.begin(tree.path());
+                let mut read =
+                    EntryWalk { max_open: 1000, read_ahead, ..SORTED }.begin(tree.path());
                 let others = leave_room(room - 1); // the root is open
-                let answers = SORTED.all(&mut read);
+                let items = SORTED.rest(&mut read);
                 drop(others);
-                assert_eq!(answers, all, "{room} descriptors, {read_ahead} threads");
+                assert_eq!(items, all, "{room} descriptors, {read_ahead} threads");
             }
         },
     );
@@ -162,22 +160,22 @@ fn neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead() {
             for tree in
                 [comb(50), Tree::new(|at| tree::bushy(at, 5)), Tree::new(|at| tree::chain(at, 300))]
             {
-                let all = SORTED.by_std(tree.path());
+                let all = SORTED.expected(tree.path());
                 for (read_ahead, stop) in
                     (0..36).map(|case| ([1, 3, 8][case % 3], [0, 1, 9, 40, 250, 999][case % 6]))
                 {
-                    let way = PreOrder { read_ahead, max_open: 4, ..SORTED };
+                    let options = EntryWalk { read_ahead, max_open: 4, ..SORTED };
                     let stopped = panic::catch_unwind(AssertUnwindSafe(|| {
-                        let (mut read, mut answers) = (way.begin(tree.path()), all.iter());
-                        while let Some(answer) = next(&mut read, |_| ()) {
-                            assert_eq!(Some(&answer), answers.next(), "{way:?}");
+                        let (mut read, mut items) = (options.begin(tree.path()), all.iter());
+                        while let Some(item) = next(&mut read, |_| ()) {
+                            assert_eq!(Some(&item), items.next(), "{options:?}");
                             let open = open_descriptors() - descriptors;
                             assert!(
                                 open <= 4 + 8 * read_ahead && threads() <= others + read_ahead,
-                                "{open} open, {way:?}"
+                                "{open} open, {options:?}"
                             );
                             ahead = open.max(ahead);
-                            if all.len() - answers.len() > stop {
+                            if all.len() - items.len() > stop {
                                 panic::resume_unwind(Box::new(Stopped));
                             }
                         }
@@ -186,7 +184,11 @@ fn neither_a_thread_nor_a_descriptor_is_left_of_reading_ahead() {
                         Err(panic) if !panic.is::<Stopped>() => panic::resume_unwind(panic),
                         stopped => assert_eq!(stopped.is_err(), all.len() > stop),
                     }
-                    assert_eq!(open_descriptors(), descriptors, "after {stop} entries, {way:?}");
+                    assert_eq!(
+                        open_descriptors(),
+                        descriptors,
+                        "after {stop} entries, {options:?}"
+                    );
                     // The kernel counts a thread a little longer than `join` does.
                     while threads() > others {
                         thread::yield_now();

@@ -1,4 +1,4 @@
-//! The kernel's requests, and the bytes with which the server answers.
+//! The kernel's requests and the replies of the server.
 
 use super::{Answer, Batch, Directory, Node};
 use crate::signals;
@@ -26,19 +26,19 @@ pub struct Session {
     nodes: HashMap<u64, Node>,
     /// The number of each node, by the number of its directory and its name.
     numbers: HashMap<(u64, Vec<u8>), u64>,
-    /// How often a number was made up.
+    /// The number of made-up inode numbers and birth times.
     shifts: u64,
     open: HashMap<u64, Open>,
-    /// The requests that wait to be interrupted.
+    /// The requests that wait for an interruption.
     hung: Vec<u64>,
     reads: Arc<AtomicU64>,
 }
 
 struct Open {
     directory: Directory,
-    /// The server's own count.
+    /// The server's own position.
     place: u64,
-    /// Every [`Answer::Interruption`] and [`Answer::Hang`] before this place has been given.
+    /// The place before which each [`Answer::Interruption`] and [`Answer::Hang`] was sent already.
     passed: u64,
 }
 
@@ -49,14 +49,14 @@ impl Session {
         Self { device, nodes, numbers, shifts: 0, open, hung, reads }
     }
 
-    /// Answers until the file system is unmounted.
+    /// Replies to requests until the file system is unmounted.
     pub fn serve(mut self) {
         let mut request = vec![0; 64 * 1024];
         loop {
             match self.device.read(&mut request) {
                 Ok(len) => self.answer(&request[..len]),
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return, // unmounted
-                Err(_) => {} // the request was taken back
+                Err(_) => {} // the kernel withdrew the request
             }
         }
     }
@@ -77,7 +77,7 @@ impl Session {
                 Node::Directory(Directory { refuses: Some((GETATTR, errno)), .. }) => Err(*errno),
                 _ => Ok([longs(&[0, 0]), self.attributes(node)].concat()),
             },
-            // Once it is refused, the kernel does not ask again.
+            // After one refusal, the kernel does not request it again.
             STATX => match self.known(node) {
                 Node::Directory(Directory { is_reborn: true, .. }) => Ok(self.reborn(node)),
                 _ => Err(libc::ENOSYS),
@@ -133,7 +133,7 @@ impl Session {
         self.nodes.get(&number).expect("a request about an unknown node")
     }
 
-    /// The number of the node that `name` leads to, the same one each time.
+    /// Returns the number of the node that `name` leads to, the same number each time.
     fn look_up(&mut self, directory: u64, name: &[u8]) -> Result<u64, c_int> {
         let place = (directory, name.to_vec());
         if let Some(number) = self.numbers.get(&place) {
@@ -160,7 +160,7 @@ impl Session {
             .concat()
     }
 
-    /// The answer to STATX.
+    /// Returns the reply to `STATX`.
     fn reborn(&mut self, number: u64) -> Vec<u8> {
         const ALL_WITH_BIRTH: u32 = 0xfff;
         const DIRECTORY: u16 = 0o040_755;
@@ -180,7 +180,8 @@ impl Session {
 }
 
 impl Open {
-    /// The next records, at most `size` bytes of them, or the answer at this place if it is none.
+    /// Returns the next records, at most `size` bytes of them. If the next answer is not a record,
+    /// returns that answer.
     fn read(&mut self, offset: u64, size: usize) -> Result<Vec<u8>, Answer> {
         let directory = self.directory.clone();
         let mut place = if directory.cookie.is_some() { self.place } else { offset };
@@ -219,5 +220,5 @@ impl Open {
     }
 }
 
-/// Lets the kernel request a mebibyte at once, not only 128 KiB.
+/// A flag that lets the kernel request 1 MiB at once, instead of 128 KiB.
 const MAX_PAGES: u32 = 1 << 22;

@@ -1,4 +1,4 @@
-//! What a misbehaving server answers with, and what each reader must make of it.
+//! The answers of a misbehaving server, and the result that each reader must have.
 
 use crate::errnos::ERRNOS;
 use crate::fuse::{Answer, Batch, Directory, Record};
@@ -19,7 +19,7 @@ pub struct Scenario {
 #[derive(Clone, Copy)]
 pub enum Outcome {
     All,
-    /// This many entries, and then this end.
+    /// This number of entries, followed by this end.
     First(usize, End),
 }
 
@@ -86,8 +86,9 @@ pub fn scenarios() -> Vec<Scenario> {
             .std(First(3, End::Error(EINTR))),
     ];
     for (name, errno) in ERRNOS {
-        // The middle first, because the table shows the first scenario of each name. These three stand for the ways to end: with
-        // an error, without one, and not at all.
+        // The middle comes first, because the table shows the first scenario of each name. `EIO`,
+        // `ENOENT` and `EINTR` stand for the three ways to end: with an error, without one, and not
+        // at all.
         let places: &[usize] =
             if matches!(errno, EIO | ENOENT | EINTR) { &[4, 0, 1, 2, 3, 5, 6, 7, 8] } else { &[4] };
         for &place in places {
@@ -108,7 +109,7 @@ pub fn scenarios() -> Vec<Scenario> {
     table
 }
 
-/// By default, every reader sees all entries.
+/// Returns a scenario in which every reader sees all entries.
 pub fn when(what: &str, answers: Vec<Answer>) -> Scenario {
     Scenario {
         what: what.to_owned(),
@@ -144,7 +145,7 @@ impl Scenario {
         Directory { cookie: self.cookie, batch, ..Directory::of_files(answers) }
     }
 
-    /// All entries except dots, each name up to its first NUL.
+    /// Returns all entries except dots, each name up to its first NUL.
     pub fn entries(&self) -> Vec<Found> {
         let records = self.answers.iter().zip(0..).filter_map(|(answer, place)| match answer {
             Answer::Record(record) => Some((record, place)),
@@ -191,10 +192,10 @@ pub fn dots() -> Vec<Answer> {
         .to_vec()
 }
 
-/// How many files are a crowd.
+/// The number of files in a [`crowd`].
 pub const CROWD: u64 = 60;
 
-/// More than one batch of the smallest buffer, unsorted.
+/// Returns more files than one batch of the smallest buffer holds, unsorted.
 fn crowd() -> Vec<Answer> {
     (0..CROWD).map(|number| file(&format!("file-{:0130}", number * 37 % CROWD))).collect()
 }
@@ -213,7 +214,7 @@ fn altered(alter: fn(&mut Record, usize)) -> Vec<Answer> {
     answers
 }
 
-/// Dots, three files, `answers` and the other files.
+/// Returns dots, three files, `answers` and the other files.
 fn among_answers(answers: Vec<Answer>) -> Vec<Answer> {
     let crowd = crowd();
     [dots(), crowd[..3].to_vec(), answers, crowd[3..].to_vec()].concat()
@@ -227,7 +228,8 @@ pub fn long_names(len: usize) -> impl Iterator<Item = Vec<u8>> {
     (b'a'..=b'e').map(move |byte| vec![byte; len])
 }
 
-/// glibc before 2.37 takes an entry with inode number 0 for a deleted one.
+/// Returns `true` if glibc is older than 2.37: such a glibc takes an entry with inode number 0 for
+/// a deleted one.
 fn glibc_drops_ino_0() -> bool {
     let answer = Command::new("getconf")
         .arg("GNU_LIBC_VERSION")

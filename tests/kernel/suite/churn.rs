@@ -1,8 +1,10 @@
-//! Cases that scan a directory while signals come, or while others change it: each entry that stays comes exactly once.
+//! Cases that scan a directory during signals or during changes: each remaining entry comes exactly
+//! once.
 //!
-//! There is one exception, which the last case reproduces: if all entries that the kernel has yet to return are removed between
-//! two batches, tmpfs begins again, and returns those that stay a second time. In the other cases thousands of entries stay, so
-//! this does not happen.
+//! There is one exception, which the last case reproduces. If all entries that the kernel has yet
+//! to return are removed between two batches, tmpfs starts again and returns the remaining entries
+//! a second time. Thousands of entries remain in the other cases, so the exception does not apply
+//! there.
 
 use super::contents::most;
 use crate::mounted::Mounted;
@@ -17,14 +19,14 @@ use std::time::{Duration, Instant};
 
 const CAPACITIES: [usize; 4] = [0, Buffer::DEFAULT_CAPACITY, 128 * 1024, 1024 * 1024];
 
-pub fn scans_are_complete_despite_signals(mounted: &Mounted) {
+pub fn signals_lose_no_entry(mounted: &Mounted) {
     let _storm = Storm::begin();
     let before = signals::received();
     scan_until(mounted, Duration::from_secs(if machine::runs_long() { 30 } else { 0 }));
     assert!(signals::received() > before, "no signal came");
 }
 
-pub fn what_stays_comes_once_beside_churn(mounted: &Mounted) {
+pub fn churn_repeats_no_remaining_entry(mounted: &Mounted) {
     let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 100 });
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -37,7 +39,7 @@ pub fn what_stays_comes_once_beside_churn(mounted: &Mounted) {
     });
 }
 
-/// When it is dropped, even by a panic, the scans are over.
+/// A flag that ends the scans when this value is dropped, even by a panic.
 pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -46,7 +48,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Scans the largest directory, where the entries that stay have numbers for names, at least once in every way.
+/// Scans the largest directory at least once with each reader. The names of its remaining entries
+/// are numbers.
 fn scan_until(mounted: &Mounted, duration: Duration) {
     let path = mounted.at.join(most().to_string());
     let mut buffers = CAPACITIES.map(Buffer::with_capacity);
@@ -86,10 +89,10 @@ fn scan_until(mounted: &Mounted, duration: Duration) {
     }
 }
 
-/// Makes, renames and removes entries, a few hundred at a time, until it is over.
+/// Makes, renames and removes a few hundred entries at a time until `is_over`.
 fn churn(mounted: &Mounted, is_over: &AtomicBool) {
     let dir = lendir::open(mounted.at.join(most().to_string())).unwrap();
-    // Names of several lengths, which make the file system split and merge records and blocks.
+    // Names of several lengths make the file system split and merge records and blocks.
     let name = |stem: &str, index: usize| format!("{stem}{index:0>width$}", width = index % 7 * 20);
     for round in 0_usize.. {
         let indices = || (round * 100..).take(100 + round % 300);
@@ -109,8 +112,8 @@ fn churn(mounted: &Mounted, is_over: &AtomicBool) {
     }
 }
 
-/// Reads one batch, removes everything except its first entry, and reads on.
-pub fn only_tmpfs_begins_again_when_all_the_rest_is_removed(mounted: &Mounted) {
+/// Reads one batch, removes everything except its first entry, and continues to read.
+pub fn only_tmpfs_repeats_an_entry(mounted: &Mounted) {
     const COUNT: u32 = 1500;
     let at = lendir::open(&mounted.at).unwrap();
     mkdirat(&at, "emptied", Mode::RWXU).unwrap();
@@ -118,7 +121,8 @@ pub fn only_tmpfs_begins_again_when_all_the_rest_is_removed(mounted: &Mounted) {
     for number in 0..COUNT {
         mknodat(&dir, number.to_string(), FileType::RegularFile, Mode::RUSR, 0).unwrap();
     }
-    let dir = lendir::openat(&at, "emptied").unwrap(); // btrfs lists nothing that is made after the opening
+    // btrfs lists nothing that is made after the opening
+    let dir = lendir::openat(&at, "emptied").unwrap();
     let mut buffer = Buffer::with_capacity(0);
     let mut entries = Entries::new(&dir, &mut buffer);
     let stays = entries
@@ -133,7 +137,7 @@ pub fn only_tmpfs_begins_again_when_all_the_rest_is_removed(mounted: &Mounted) {
         .iter()
         .filter(|entry| entry.name == stays.to_string().as_bytes())
         .count();
-    // A later kernel may fix it. The overlays are on top of a tmpfs.
+    // A later kernel may fix this. The overlays are on top of a tmpfs.
     let most =
         if ["tmpfs", "overlay", "overlay, merged"].contains(&mounted.system.name) { 2 } else { 1 };
     assert!((1..=most).contains(&times), "the entry that stays came {times} times");

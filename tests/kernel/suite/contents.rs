@@ -1,4 +1,5 @@
-//! What each file system holds: directories to read, a tree to walk, and directories that a case removes.
+//! The contents of each file system: directories to read, a tree to walk, and directories that a
+//! case removes.
 
 use crate::file_systems::{Contents, FileSystem};
 use crate::mounted::{Mounted, Part};
@@ -12,7 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// `types`, `names`, a directory for each of [`counts`], `tree`, and `doomed` to be removed.
+/// Makes `types`, `names`, a directory for each of [`counts`], `tree`, and `doomed`, which cases
+/// remove.
 pub fn fill(at: &Path, part: Part) {
     for (dir, names) in files() {
         let dir = at.join(dir);
@@ -30,8 +32,8 @@ pub fn fill(at: &Path, part: Part) {
     fill_doomed(&at.join("doomed"), part);
 }
 
-/// How many files are in the largest directory: several batches of any buffer but the largest. In directories without an index,
-/// the time to make them grows with the square of their number.
+/// Returns the number of files in the largest directory: several batches of any buffer but the
+/// largest. Without an index, the time to make the files grows with the square of their number.
 pub fn most() -> usize {
     if machine::runs_long() { 20_000 } else { 3000 }
 }
@@ -40,7 +42,7 @@ pub fn counts() -> [usize; 6] {
     [0, 1, 2, 16, 1024, most()]
 }
 
-/// The directories of regular files, with the names in each.
+/// Returns the directories of regular files, with the names in each.
 pub fn files() -> BTreeMap<String, BTreeSet<Vec<u8>>> {
     let numbers = |count: usize| (0..count).map(|number| number.to_string().into_bytes()).collect();
     let mut files: BTreeMap<_, _> =
@@ -75,7 +77,8 @@ fn make(dir: &Path, name: &OsStr, file_type: FileType) {
 pub const WIDTH: usize = 5;
 pub const DEPTH: usize = 3;
 
-/// A tree with `width` directories and as many files in each directory, `depth` levels deep. All names are numbers.
+/// Makes a tree with `width` directories and as many files in each directory, `depth` levels deep.
+/// All names are numbers.
 pub fn fill_tree(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize) -> bool) {
     fs::create_dir_all(dir).unwrap();
     for number in (0..width).filter(|number| is_here(*number)) {
@@ -87,11 +90,12 @@ pub fn fill_tree(dir: &Path, width: usize, depth: usize, is_here: &dyn Fn(usize)
     }
 }
 
-/// Directories to be removed. They hold only directories, so cgroup2 can have them too.
+/// Makes directories that cases remove. They contain only directories, so cgroup2 can have them,
+/// too.
 fn fill_doomed(at: &Path, part: Part) {
     for dir in ["before", "tree/a/b", "after", "saved", "midway"] {
         fs::create_dir_all(at.join(dir)).unwrap();
-        // Names long enough for three batches of the smallest buffer.
+        // The names are long enough for three batches of the smallest buffer.
         let count = if dir == "midway" { 200 } else { 0 };
         for index in (0..count).filter(|index| part.has(*index)) {
             fs::create_dir(at.join(dir).join(format!("{index:0>100}"))).unwrap();
@@ -99,7 +103,7 @@ fn fill_doomed(at: &Path, part: Part) {
     }
 }
 
-/// The path of the directories to be removed, on a file system that can have them.
+/// The path of the directories that cases remove, on a file system that can have them.
 pub struct Doomed(PathBuf);
 
 impl Doomed {
@@ -143,7 +147,7 @@ impl FileSystem {
     }
 }
 
-/// The directories that do not change while the cases run.
+/// Returns the directories that do not change while the cases run.
 pub fn still(mounted: &Mounted) -> impl Iterator<Item = PathBuf> {
     let names = match mounted.system.contents {
         Contents::Kernel { still, takes_directories } => {

@@ -18,7 +18,7 @@ fn by_name(found: Vec<Found>) -> Vec<Found> {
     scan::sorted(found, Order::Bytes)
 }
 
-/// Checks that these come next, in this order.
+/// Checks that these entries come next, in this order.
 fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     for (index, expected) in expected.iter().enumerate() {
         let entry = entries.next().unwrap();
@@ -29,7 +29,7 @@ fn assert_next(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display
     }
 }
 
-/// Checks that these come next, and nothing after them.
+/// Checks that these entries come next, and nothing after them.
 fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display) {
     assert_next(entries, expected, what);
     for _ in 0..2 {
@@ -38,7 +38,7 @@ fn assert_rest(entries: &mut Entries<'_>, expected: &[Found], what: &dyn Display
     }
 }
 
-pub fn types_are_told_or_resolved(mounted: &Mounted) {
+pub fn types_are_listed_or_queried(mounted: &Mounted) {
     let dir = lendir::open(mounted.at.join("types")).unwrap();
     let mut buffer = Buffer::new();
     let mut entries = Entries::new(&dir, &mut buffer);
@@ -59,7 +59,7 @@ pub fn types_are_told_or_resolved(mounted: &Mounted) {
     assert_eq!(seen, expected);
 }
 
-pub fn names_come_back_once(mounted: &Mounted) {
+pub fn names_are_yielded_once(mounted: &Mounted) {
     for (dir, expected) in files() {
         assert_eq!(
             names(&by_name(all(&mounted.at.join(&dir)))),
@@ -77,7 +77,7 @@ pub fn std_reads_the_same(mounted: &Mounted) {
     for dir in still(mounted) {
         let ours = all(&dir);
         let scan = Scan { found: ours.clone(), end: End::Complete };
-        assert_eq!(scan.bare(), Scan::by_std(&dir), "{}", dir.display());
+        assert_eq!(scan.bare(), Scan::from_std(&dir), "{}", dir.display());
         let opened = lendir::open(&dir).unwrap();
         for found in ours {
             assert!(
@@ -99,14 +99,15 @@ pub fn listing_is_sorted(mounted: &Mounted) {
             } else {
                 scan
             };
-            let listed = Scan::by_listing(&mut listing, &dir);
+            let listed = Scan::from_listing(&mut listing, &dir);
             assert_eq!(listed, scan.sorted(order), "{} by {order:?}", path.display());
         }
     }
 }
 
-/// From the middle it gives the rest, and from the end, where the listing before it has ended, everything.
-pub fn listing_begins_where_the_descriptor_stands(mounted: &Mounted) {
+/// A listing reads the rest if the descriptor is in the middle. It reads everything if the
+/// descriptor is at the end.
+pub fn listing_starts_at_the_descriptors_position(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         let dir = lendir::open(&path).unwrap();
@@ -117,7 +118,7 @@ pub fn listing_begins_where_the_descriptor_stands(mounted: &Mounted) {
                 let scan = Scan { found: found.to_vec(), end: End::Complete };
                 let what = format_args!("{} from entry {next} on", path.display());
                 assert_eq!(
-                    Scan::by_listing(&mut listing, &dir),
+                    Scan::from_listing(&mut listing, &dir),
                     scan.sorted(Order::Unsorted),
                     "{what}"
                 );
@@ -126,11 +127,12 @@ pub fn listing_begins_where_the_descriptor_stands(mounted: &Mounted) {
     }
 }
 
-/// From the floor up to 1 MiB.
+/// Capacities from the smallest to 1 MiB.
 const CAPACITIES: [usize; 5] = [0, 8 * 1024 + 1, Buffer::DEFAULT_CAPACITY, 64 * 1024, 1024 * 1024];
 
-/// The marker is that of the last entry and of no other.
-pub fn every_buffer_reads_the_same_and_so_does_a_marker(mounted: &Mounted) {
+/// Buffers of all sizes and the end marker yield the same entries. The marker is the cookie of the
+/// last entry and of no other.
+pub fn buffers_and_end_marker_change_nothing(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         for capacity in CAPACITIES {
@@ -167,7 +169,7 @@ fn cookies_with_dots(dir: &Path) -> Vec<u64> {
     cookies
 }
 
-pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted) {
+pub fn seek_continues_after_each_cookie(mounted: &Mounted) {
     for path in still(mounted) {
         let expected = all(&path);
         let dir = lendir::open(&path).unwrap();
@@ -183,7 +185,8 @@ pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted)
                 assert_rest(&mut entries, rest, &what);
             }
         }
-        // With a new descriptor: one that first reads at the end of an ext4 directory finds nothing after a rewind either.
+        // A new descriptor: one that first reads at the end of an ext4 directory finds nothing
+        // after a rewind, either.
         let dir = lendir::open(&path).unwrap();
         let mut entries = Entries::new(&dir, &mut buffer);
         for count in (0..=expected.len()).step_by(step(&expected)) {
@@ -202,7 +205,7 @@ pub fn seek_resumes_after_each_cookie_and_rewind_begins_again(mounted: &Mounted)
     }
 }
 
-/// If there are more entries than this, the case checks only some of them.
+/// The number of entries above which the case checks only some of them.
 const FEW: usize = 400;
 
 fn step(entries: &[Found]) -> usize {

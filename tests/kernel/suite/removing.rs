@@ -8,8 +8,8 @@ use lendir::{Buffer, Entries, FileType};
 use rustix::fs::{AtFlags, unlinkat};
 use std::fs;
 
-/// The directory is removed after its last entry is lent. An iterator that queries the kernel again notices; one that relies on a
-/// marker does not.
+/// A `ReadDir` that knows the end marker does not notice that the directory was removed after its
+/// last entry. Without a marker, the next call notices.
 pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
     let path = Doomed::path(mounted).join("saved");
     fs::create_dir(path.join("child")).unwrap();
@@ -25,7 +25,7 @@ pub fn end_marker_saves_the_last_call(mounted: &Mounted) {
 }
 
 /// A directory is removed before it is read, midway, after its end, and together with its parents.
-pub fn removed_directory_says_so(mounted: &Mounted) {
+pub fn is_removed_reports_a_removed_directory(mounted: &Mounted) {
     let doomed = Doomed::path(mounted);
     let mut buffer = Buffer::with_capacity(0);
     let path = doomed.join("before");
@@ -77,7 +77,8 @@ fn assert_gone(entries: &mut Entries<'_>) {
     }
 }
 
-/// When entries are removed, the cookies of others may change, but the walk still finds what stays.
+/// A walk finds all remaining directories, although the removal of an entry may change the cookies
+/// of other entries.
 pub fn half_removed_directories_hide_nothing(mounted: &Mounted) {
     const COUNT: usize = 60;
     for removed in [1, 10, COUNT / 2] {

@@ -1,14 +1,14 @@
-//! Cases that walk trees. Only in the last two do others change them.
+//! Cases that walk trees. In the last two cases, other threads change the trees.
 
 use super::churn::Over;
 use super::contents::{DEPTH, WIDTH, fill_tree, still};
 use crate::mounted::Mounted;
 use crate::signals::{self, Storm};
 use crate::support::machine;
+use crate::support::options::{PLAIN, TestOptions};
 use crate::support::tree::make;
-use crate::support::visits::Plan;
-use crate::support::way::{PLAIN, Way};
-use crate::walks::{Told, WAYS, remove_contents};
+use crate::support::visits::Requests;
+use crate::walks::{OPTIONS, Report, remove_contents};
 use libc::ENOENT;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::BTreeMap;
@@ -19,41 +19,45 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls `compare` with each tree and the result of `std`, and again if the tree has changed meanwhile.
+/// Calls `compare` with each tree and its expected report, and again if the tree has changed
+/// meanwhile.
 fn compare_with_std(
     mounted: &Mounted,
-    mut compare: impl FnMut(&Path, &Told) -> Result<(), String>,
+    mut compare: impl FnMut(&Path, &Report) -> Result<(), String>,
 ) {
     let trees =
         if mounted.system.is_ours() { vec![mounted.at.clone()] } else { still(mounted).collect() };
     for tree in trees {
         let mut verdict = Ok(());
         let is_settled = (0..10).any(|_| {
-            let Ok(before) = Told::by_std(&tree) else { return false };
+            let Ok(before) = Report::expected(&tree) else { return false };
             verdict = compare(&tree, &before);
-            verdict.is_ok() || Told::by_std(&tree).is_ok_and(|after| after == before)
+            verdict.is_ok() || Report::expected(&tree).is_ok_and(|after| after == before)
         });
         assert!(is_settled, "{} changed during each of ten comparisons", tree.display());
         verdict.unwrap();
     }
 }
 
-pub fn walks_tell_what_std_tells(mounted: &Mounted) {
+pub fn walks_agree_with_std(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
-        for way in WAYS {
-            if way.walk(tree).sorted().entries != expected.entries {
-                return Err(format!("a `Walk`, {way:?}, and `std` differ on {}", tree.display()));
-            }
-            let told = way.walk_dirs(tree);
-            if way.second_visits && told.left.len() != expected.visited.len() {
+        for options in OPTIONS {
+            if options.walk(tree).sorted().entries != expected.entries {
                 return Err(format!(
-                    "{way:?}: {} second visits in {}",
-                    told.left.len(),
+                    "a `Walk`, {options:?}, and `std` differ on {}",
                     tree.display()
                 ));
             }
-            if told.sorted() != *expected {
-                return Err(format!("{way:?} and `std` differ on {}", tree.display()));
+            let report = options.walk_dirs(tree);
+            if options.second_visits && report.second_visits.len() != expected.first_visits.len() {
+                return Err(format!(
+                    "{options:?}: {} second visits in {}",
+                    report.second_visits.len(),
+                    tree.display()
+                ));
+            }
+            if report.sorted() != *expected {
+                return Err(format!("{options:?} and `std` differ on {}", tree.display()));
             }
         }
         Ok(())
@@ -63,16 +67,18 @@ pub fn walks_tell_what_std_tells(mounted: &Mounted) {
 pub fn half_read_directories_hide_nothing(mounted: &Mounted) {
     compare_with_std(mounted, |tree, expected| {
         for is_on_one_mount in [false, true] {
-            let way = Way { max_open: 4, is_on_one_mount, ..PLAIN };
-            let (mut run, mut visits) = (way.begin(tree), 1..);
+            let options = TestOptions { max_open: 4, is_on_one_mount, ..PLAIN };
+            let (mut run, mut visits) = (options.begin(tree), 1..);
             // None, one, the first batch, and one more.
-            let mut plan =
-                || Plan { lend: [0, 1, 400, 1500][visits.next().unwrap_or(0) % 4], ..Plan::ALL };
-            while run.lent.take(&mut run.walk, |_| (), |_| plan()) {}
-            let told = Told::of(run.lent.visits).sorted();
-            if told.visited != expected.visited || !told.errors.is_empty() {
+            let mut requests = || Requests {
+                next_calls: [0, 1, 400, 1500][visits.next().unwrap_or(0) % 4],
+                ..Requests::ALL
+            };
+            while run.visitor.take(&mut run.walk, |_| (), |_| requests()) {}
+            let report = Report::of(run.visitor.visits).sorted();
+            if report.first_visits != expected.first_visits || !report.errors.is_empty() {
                 return Err(format!(
-                    "half read, {} has other directories or errors: {told:?}",
+                    "half read, {} has other directories or errors: {report:?}",
                     tree.display()
                 ));
             }
@@ -81,35 +87,39 @@ pub fn half_read_directories_hide_nothing(mounted: &Mounted) {
     });
 }
 
-pub fn walks_are_complete_despite_signals(mounted: &Mounted) {
+pub fn signals_lose_nothing_of_a_walk(mounted: &Mounted) {
     let tree = mounted.at.join("tree");
-    let expected = Told::by_std(&tree).unwrap();
+    let expected = Report::expected(&tree).unwrap();
     let _storm = Storm::begin();
     let before = signals::received();
     let rounds = if machine::runs_long() { 100 } else { 1 };
     for _ in 0..rounds {
-        for way in WAYS {
-            assert_eq!(way.walk_dirs(&tree).sorted(), expected, "{way:?}");
-            assert_eq!(way.walk(&tree).sorted().entries, expected.entries, "a `Walk`, {way:?}");
+        for options in OPTIONS {
+            assert_eq!(options.walk_dirs(&tree).sorted(), expected, "{options:?}");
+            assert_eq!(
+                options.walk(&tree).sorted().entries,
+                expected.entries,
+                "a `Walk`, {options:?}"
+            );
         }
     }
     assert!(signals::received() > before, "no signal came");
 }
 
-pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
+pub fn churn_repeats_no_entry_of_a_walk(mounted: &Mounted) {
     let tree = mounted.at.join("tree");
     let duration = Duration::from_millis(if machine::runs_long() { 60_000 } else { 100 });
     let is_over = AtomicBool::new(false);
-    let staying = Told::by_std(&tree).unwrap().entries;
+    let staying = Report::expected(&tree).unwrap().entries;
     thread::scope(|scope| {
         let churn = scope.spawn(|| churn(&tree, &is_over, |_| {}));
         {
             let _over = Over(&is_over);
             let until = Instant::now() + duration;
-            // Each way at least once, however slow this machine is.
+            // Each option at least once, however slow this machine is.
             loop {
-                for way in WAYS {
-                    check(way, &tree, &staying);
+                for options in OPTIONS {
+                    check(options, &tree, &staying);
                 }
                 if Instant::now() >= until || churn.is_finished() {
                     break;
@@ -120,18 +130,25 @@ pub fn what_stays_is_told_once_while_others_come_and_go(mounted: &Mounted) {
     });
 }
 
-fn check(way: Way, tree: &Path, staying: &[PathBuf]) {
-    for told in [way.walk_dirs(tree), way.walk(tree), way.run_parallel(tree, 3)] {
+fn check(options: TestOptions, tree: &Path, staying: &[PathBuf]) {
+    for report in [options.walk_dirs(tree), options.walk(tree), options.run_parallel(tree, 3)] {
         let mut times: BTreeMap<_, _> = staying.iter().map(|path| (path, 0)).collect();
-        for entry in &told.entries {
+        for entry in &report.entries {
             if let Some(times) = times.get_mut(entry) {
                 *times += 1;
             }
         }
         let wrong = times.iter().find(|(_, times)| **times != 1);
-        assert!(wrong.is_none(), "{way:?}: an entry that stays, and how often it came: {wrong:?}");
-        for (path, errno) in &told.errors {
-            assert!(*errno == ENOENT && !is_staying(path), "{way:?}: {}: {errno}", path.display());
+        assert!(
+            wrong.is_none(),
+            "{options:?}: an entry that stays, and how often it came: {wrong:?}"
+        );
+        for (path, errno) in &report.errors {
+            assert!(
+                *errno == ENOENT && !is_staying(path),
+                "{options:?}: {}: {errno}",
+                path.display()
+            );
         }
     }
 }
@@ -140,7 +157,8 @@ fn is_staying(path: &Path) -> bool {
     path.iter().all(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit))
 }
 
-/// Makes, renames and removes directories at each level until it is over, and calls `besides` at the same places.
+/// Makes, renames and removes directories at each level until `is_over`, and calls `besides` at the
+/// same places.
 fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
     for round in 0.. {
         if is_over.load(Relaxed) {
@@ -167,15 +185,16 @@ fn churn(tree: &Path, is_over: &AtomicBool, besides: impl Fn(&Path)) {
     }
 }
 
-/// A tree is removed while others add to it and swap directories for links. Nothing is removed through a link.
-pub fn tree_is_removed_while_others_add_remove_and_swap(mounted: &Mounted) {
+/// `remove_contents` removes a tree while other threads add to the tree and swap directories for
+/// links. It removes nothing through a link.
+pub fn tree_is_removed_despite_churn(mounted: &Mounted) {
     let rounds = if machine::runs_long() { 100 } else { 1 };
     let [tree, outside] = ["removed", "outside"].map(|name| mounted.at.join(name));
     for _ in 0..rounds {
         for dir in [&tree, &outside] {
             fill_tree(dir, WIDTH, DEPTH, &|_| true);
         }
-        for dir in Told::by_std(&tree).unwrap().visited {
+        for dir in Report::expected(&tree).unwrap().first_visits {
             make(&tree.join(dir), &["swapped/file"]);
         }
         remove_beside_churn(&tree, &outside);
@@ -184,7 +203,7 @@ pub fn tree_is_removed_while_others_add_remove_and_swap(mounted: &Mounted) {
 }
 
 fn remove_beside_churn(tree: &Path, outside: &Path) {
-    let all_outside = Told::by_std(outside).unwrap();
+    let all_outside = Report::expected(outside).unwrap();
     let is_over = AtomicBool::new(false);
     let swap = |at: &Path| {
         let [link, swapped] = ["link", "swapped"].map(|name| at.join(name));
@@ -202,11 +221,11 @@ fn remove_beside_churn(tree: &Path, outside: &Path) {
             churn.join().unwrap();
         }
     });
-    let left = Told::by_std(tree).unwrap();
-    // What others made may be left, and so may the directories to which they added.
-    let is_of_others = |path: &&PathBuf| !is_staying(path) || left.visited.contains(path);
+    let left = Report::expected(tree).unwrap();
+    // Entries that the other threads made may remain, and so may the directories that contain them.
+    let is_of_others = |path: &&PathBuf| !is_staying(path) || left.first_visits.contains(path);
     assert!(left.entries.iter().all(|path| is_of_others(&path)), "{:?}", left.entries);
     remove();
-    assert_eq!(Told::by_std(tree).unwrap().entries, Vec::<PathBuf>::new());
-    assert_eq!(Told::by_std(outside).unwrap(), all_outside, "something outside was removed");
+    assert_eq!(Report::expected(tree).unwrap().entries, Vec::<PathBuf>::new());
+    assert_eq!(Report::expected(outside).unwrap(), all_outside, "something outside was removed");
 }

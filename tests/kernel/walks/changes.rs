@@ -1,12 +1,12 @@
-//! Walks of trees that the test itself changes between two steps. Each outcome is known. `tests/it/walk_dirs_bounds.rs` has what
-//! needs no root: levels that are moved, and a twin in the place of one.
+//! Walks of trees that the test changes between two visits. Each result is known.
+//! `tests/it/walk_dirs_bounds.rs` has the changes that need no root.
 
-use super::{SORTED, Told, comb, level};
+use super::{Report, SORTED, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
+use crate::support::options::TestOptions;
 use crate::support::process::as_nobody;
 use crate::support::tree::make;
-use crate::support::way::Way;
 use libc::{EACCES, ENOENT, ENOTDIR, c_int};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,28 +16,28 @@ pub const DEPTH: usize = 8;
 /// One of the levels that are closed while the walk is at the deepest one.
 pub const CLOSED: usize = 3;
 
-/// The order of the directories is known.
-pub const WAYS: [Way; 4] = [
+/// Options with a known order of directories.
+pub const OPTIONS: [TestOptions; 4] = [
     SORTED,
-    Way { second_visits: true, ..SORTED },
-    Way { is_on_one_mount: true, ..SORTED },
-    Way { second_visits: true, is_on_one_mount: true, ..SORTED },
+    TestOptions { second_visits: true, ..SORTED },
+    TestOptions { is_on_one_mount: true, ..SORTED },
+    TestOptions { second_visits: true, is_on_one_mount: true, ..SORTED },
 ];
 
-/// A change, made when the walk has lent the directory `at`.
+/// A change that is made when the walk has yielded the directory `at`.
 pub struct Change {
     what: &'static str,
     at: PathBuf,
     before: fn(tree: &Path),
     make: fn(tree: &Path, beside: &Path),
-    /// The errors that it causes.
+    /// The errors that the change causes.
     errors: Vec<(PathBuf, c_int)>,
-    /// The directories that are then not entered.
+    /// The directories that are not entered after the change.
     missed: Vec<PathBuf>,
     missed_on_one_mount: Vec<PathBuf>,
 }
 
-/// A change that loses nothing.
+/// Returns a change that loses nothing.
 pub fn change(what: &'static str, make: fn(&Path, &Path)) -> Change {
     let (errors, missed, missed_on_one_mount) = (vec![], vec![], vec![]);
     Change { what, at: level(DEPTH), before: |_| (), make, errors, missed, missed_on_one_mount }
@@ -48,24 +48,25 @@ impl Change {
         Self { at, ..self }
     }
 
-    /// What is done before the walk.
+    /// Sets what is done before the walk.
     pub fn after(self, before: fn(&Path)) -> Self {
         Self { before, ..self }
     }
 
-    /// Under `same_mount`, this directory is then not entered.
+    /// Adds a directory that is not entered under `same_mount`.
     pub fn hides(self, missed: PathBuf) -> Self {
         Self { missed_on_one_mount: vec![missed], ..self }
     }
 
-    /// The walk cannot come back to these levels: one error each, and what is left to do there is lost.
+    /// Adds levels that the walk cannot reopen. Each is one error, and its pending directories are
+    /// lost.
     pub fn loses(self, depths: impl IntoIterator<Item = usize>, errno: c_int) -> Self {
         let lost: Vec<_> = depths.into_iter().map(level).collect();
         let missed = lost.iter().map(|lost| lost.join("z")).collect();
         Self { errors: lost.into_iter().map(|lost| (lost, errno)).collect(), missed, ..self }
     }
 
-    /// These directories cannot be entered: one error each.
+    /// Adds directories that cannot be entered, with one error each.
     fn refuses(self, directories: impl IntoIterator<Item = PathBuf>, errno: c_int) -> Self {
         let missed: Vec<_> = directories.into_iter().collect();
         Self { errors: missed.iter().map(|dir| (dir.clone(), errno)).collect(), missed, ..self }
@@ -85,7 +86,8 @@ fn changes() -> Vec<Change> {
                 rename(tree.join(level(depth)), beside.join(depth.to_string()));
             }
         })
-        // `..` leads to none of them now, and a name only to the first. The last two are open.
+        // `..` leads to none of the levels now, and a name only to the first. The last two are
+        // open.
         .loses(2..DEPTH - 1, ENOENT),
         change("what is below a closed level is moved out of it", |tree, beside| {
             rename(tree.join(level(CLOSED + 1)), beside.join("moved"));
@@ -135,19 +137,21 @@ fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     fs::rename(from, to).unwrap();
 }
 
+/// A walk loses only the directories that are moved, removed or replaced, and yields nothing from
+/// outside.
 #[test]
-fn whatever_is_moved_away_nothing_from_outside_is_lent() {
+fn moved_directories_lose_only_themselves() {
     let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
     machine::skip_unless("walk: changes between two steps", outcome);
 }
 
-/// On the way back up, permissions may be fewer than on the way down.
+/// A walk reopens closed levels by name if it lost the permission to use `..` meanwhile.
 #[test]
-fn levels_are_found_by_name_where_dots_are_refused() {
+fn walk_reopens_levels_by_name_if_dots_fail() {
     let outcome = in_own_namespace(|scratch| {
         as_nobody(|| {
             let changes = [
-                // Two levels above it, `..` leads through this one.
+                // Two levels above, `..` leads through this one.
                 change("a level may not be searched when all of it is done", |tree, _| {
                     allow(0o400, &tree.join(level(DEPTH - 2)));
                 })
@@ -177,32 +181,36 @@ fn allow(mode: u32, dir: &Path) {
 }
 
 pub fn check_all(changes: &[Change], scratch: &Path) {
-    let cases = changes.iter().flat_map(|change| WAYS.map(|way| (change, way)));
-    for (number, (change, way)) in cases.enumerate() {
+    let cases = changes.iter().flat_map(|change| OPTIONS.map(|options| (change, options)));
+    for (number, (change, options)) in cases.enumerate() {
         let [tree, beside] =
             ["tree", "beside"].map(|name| scratch.join(number.to_string()).join(name));
         comb(&tree, DEPTH);
-        // With the names that the walk looks for.
+        // The directories have the names that the walk looks for.
         make(&beside, &["outside/d/OUTSIDE", "outside/z/OUTSIDE", "outside/OUTSIDE"]);
         (change.before)(&tree);
-        let hidden = if way.is_on_one_mount { &change.missed_on_one_mount[..] } else { &[] };
-        let all = Told::by_std(&tree).unwrap().without(&change.missed).without(hidden);
+        let hidden = if options.is_on_one_mount { &change.missed_on_one_mount[..] } else { &[] };
+        let all = Report::expected(&tree).unwrap().without(&change.missed).without(hidden);
         let expected = all.with_errors(change.errors.clone());
-        let mut run = way.begin(&tree);
-        // What is hidden is not come to.
-        run.until(if expected.visited.contains(&change.at) { &change.at } else { Path::new("z") });
+        let mut run = options.begin(&tree);
+        // The walk does not visit a hidden directory.
+        run.until(if expected.first_visits.contains(&change.at) {
+            &change.at
+        } else {
+            Path::new("z")
+        });
         (change.make)(&tree, &beside);
-        let told = run.finish();
+        let report = run.finish();
 
-        let what = format!("{}, {way:?}", change.what);
-        assert_eq!(told.clone().sorted(), expected, "{what}");
-        if way.second_visits {
+        let what = format!("{}, {options:?}", change.what);
+        assert_eq!(report.clone().sorted(), expected, "{what}");
+        if options.second_visits {
             let is_lost = |dir: &&PathBuf| !change.errors.iter().any(|(path, _)| path == *dir);
-            let mut left = told.left;
+            let mut left = report.second_visits;
             left.sort_unstable();
             assert_eq!(
                 left.iter().collect::<Vec<_>>(),
-                expected.visited.iter().filter(is_lost).collect::<Vec<_>>(),
+                expected.first_visits.iter().filter(is_lost).collect::<Vec<_>>(),
                 "{what}"
             );
         }

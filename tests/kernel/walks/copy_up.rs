@@ -1,13 +1,13 @@
-//! Levels that change while the walk has them closed, but stay where they are. The walk recognises them, even where a change has
-//! side effects: overlayfs copies each of them up, with another birth time.
+//! Levels that change while they are closed, but stay in their place. The walk recognises them,
+//! even on overlayfs, which copies a changed directory to another layer with another birth time.
 
-use super::{Run, SORTED, Told, comb, level, remove_contents};
+use super::{Report, Run, SORTED, comb, level, remove_contents};
 use crate::file_systems::{Contents, FILE_SYSTEMS, FileSystem, LAYERED};
 use crate::mounted::{Mounted, Part};
 use crate::support::machine;
+use crate::support::options::TestOptions;
 use crate::support::tree::{chain, make};
-use crate::support::visits::Lent;
-use crate::support::way::Way;
+use crate::support::visits::Visitor;
 use libc::EXDEV;
 use rustix::fs::{AtFlags, CWD, Gid, Timespec, Timestamps, Uid, chown, utimensat};
 use std::fs::{self, Permissions};
@@ -21,7 +21,8 @@ const DEPTH: usize = 8;
 
 type Change = fn(&Path) -> io::Result<()>;
 
-/// Each is made when the walk is at the deepest level. None changes a name that the walk has yet to read.
+/// The changes that are made when the walk is at the deepest level. None changes a name that the
+/// walk has yet to read.
 const CHANGES: [(&str, Change); 5] = [
     ("a file is written at the bottom", |tree| {
         fs::write(tree.join(level(DEPTH)).join("z/file"), "contents")
@@ -58,16 +59,16 @@ fn in_each_level(tree: &Path, change: impl Fn(&Path) -> io::Result<()>) -> io::R
     (0..=DEPTH).try_for_each(|depth| change(&tree.join(level(depth))))
 }
 
-const WAYS: [Way; 2] = [SORTED, Way { second_visits: true, ..SORTED }];
+const OPTIONS: [TestOptions; 2] = [SORTED, TestOptions { second_visits: true, ..SORTED }];
 
 #[test]
-fn levels_that_change_are_known_again() {
+fn walk_recognises_changed_levels() {
     let _watchdog = machine::watchdog();
     let can_change =
         |system: &&FileSystem| matches!(system.contents, Contents::Written | Contents::Merged);
     let systems = FILE_SYSTEMS.iter().filter(can_change).chain(&LAYERED);
     let fill = |at: &Path, part: Part| {
-        for case in (0..CHANGES.len() * WAYS.len() * 2).filter(|_| part.has(0)) {
+        for case in (0..CHANGES.len() * OPTIONS.len() * 2).filter(|_| part.has(0)) {
             let tree = at.join(case.to_string());
             comb(&tree, DEPTH);
             in_each_level(&tree, |dir| fs::write(dir.join("file"), "")).unwrap();
@@ -88,35 +89,42 @@ fn levels_that_change_are_known_again() {
 fn check(mounted: &Mounted) {
     let mut trees = 0..;
     for (what, change) in CHANGES {
-        for way in WAYS {
+        for options in OPTIONS {
             for threads in [1, 2] {
                 let tree =
                     mounted.at.join(trees.next().expect("BUG: trees without end").to_string());
-                // Such servers read by path: a directory whose path changes while another thread reads it looks empty.
+                // These servers read by path: a directory whose path changes while another thread
+                // reads it seems empty.
                 if threads == 2
                     && what == "each level has another name"
                     && mounted.system.name.starts_with("FUSE")
                 {
                     continue;
                 }
-                let all = Told::by_std(&tree).unwrap();
-                let told = walk(&tree, way, threads, &|| match change(&tree) {
-                    Err(error) if error.raw_os_error() == Some(EXDEV) => {} // overlays: a directory of a lower layer
+                let all = Report::expected(&tree).unwrap();
+                let report = walk(&tree, options, threads, &|| match change(&tree) {
+                    // overlays: a directory of a lower layer
+                    Err(error) if error.raw_os_error() == Some(EXDEV) => {}
                     changed => changed.unwrap(),
                 });
-                let what = format!("{}: {what}, {way:?}, {threads} threads", mounted.system.name);
-                assert_eq!(told.clone().sorted(), all, "{what}");
-                let mut left = told.left;
+                let what =
+                    format!("{}: {what}, {options:?}, {threads} threads", mounted.system.name);
+                assert_eq!(report.clone().sorted(), all, "{what}");
+                let mut left = report.second_visits;
                 left.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-                assert_eq!(left, if way.second_visits { all.visited } else { vec![] }, "{what}");
+                assert_eq!(
+                    left,
+                    if options.second_visits { all.first_visits } else { vec![] },
+                    "{what}"
+                );
             }
         }
     }
 }
 
-/// Calls `change` when the walk is at the deepest level.
-fn walk(tree: &Path, way: Way, threads: usize, change: &(impl Fn() + Sync)) -> Told {
-    let mut run = way.begin(tree);
+/// Walks, and calls `change` when the walk is at the deepest level.
+fn walk(tree: &Path, options: TestOptions, threads: usize, change: &(impl Fn() + Sync)) -> Report {
+    let mut run = options.begin(tree);
     if threads == 1 {
         run.until(level(DEPTH));
         change();
@@ -125,18 +133,18 @@ fn walk(tree: &Path, way: Way, threads: usize, change: &(impl Fn() + Sync)) -> T
     let is_changed = AtomicBool::new(false);
     let Run { walk, .. } = run;
     let parts = walk.run_parallel(threads, |worker| {
-        let mut lent = Lent::default();
-        while lent.take(worker, |_| (), |_| way.plan()) {
-            if lent.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
+        let mut visitor = Visitor::default();
+        while visitor.take(worker, |_| (), |_| options.requests()) {
+            if visitor.is_at(&level(DEPTH)) && !is_changed.swap(true, SeqCst) {
                 change();
             }
         }
-        lent.visits
+        visitor.visits
     });
-    Told::of(parts.into_iter().flatten())
+    Report::of(parts.into_iter().flatten())
 }
 
-/// As `rm -r` does in a container with files of the image.
+/// The `rm` of a container removes files of the image.
 #[test]
 fn rm_removes_a_lower_layer() {
     let row = "walk: `rm -r` of a lower layer of an overlay";

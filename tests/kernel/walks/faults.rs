@@ -1,11 +1,11 @@
-//! Every error at every system call of a walk: it is reported once, with its path, and the rest is complete.
+//! Errors of each system call of a `WalkDirs`.
 
-use super::{Run, SORTED, Told, comb, level};
+use super::{Report, Run, SORTED, comb, level};
 use crate::errnos::ERRNOS;
 use crate::faults::trapped;
+use crate::support::options::TestOptions;
 use crate::support::tree::make;
-use crate::support::visits::{Plan, Visit, What, directories, errors, walked};
-use crate::support::way::Way;
+use crate::support::visits::{Requests, Visit, What, collect_visits, directories, errors};
 use crate::trap;
 use libc::{
     EACCES, EINTR, ELOOP, EMFILE, ENFILE, ENOENT, ENOSYS, ENOTDIR, EPERM, EXDEV, c_int, c_long,
@@ -23,28 +23,29 @@ pub const CALLS: [c_long; 5] = [OPENAT, OPENAT2, GETDENTS64, STATX, NEWFSTATAT];
 
 const DEPTH: usize = 6;
 
-/// How many times in a row a call is interrupted.
+/// The number of interruptions of a call in a row.
 const BURST: u32 = 20;
 
-/// A way to walk a [`comb`], and whether its directories list types.
+/// The options for a walk of a [`comb`], and whether its directories list types.
 struct Sweep<'a> {
     tree: &'a Path,
-    all: Told,
-    way: Way,
+    all: Report,
+    options: TestOptions,
     has_types: bool,
 }
 
+/// Each failed system call is reported once, with its path, and the rest of the walk is complete.
 #[test]
-fn each_error_of_each_call_comes_once() {
-    const TEST: &str = "walks::faults::each_error_of_each_call_comes_once";
+fn walk_dirs_reports_each_failed_call_once() {
+    const TEST: &str = "walks::faults::walk_dirs_reports_each_failed_call_once";
     trapped(TEST, &CALLS, |tree| {
         comb(tree, DEPTH);
         for number in 0..8 {
             let [second_visits, is_on_one_mount, has_types] =
                 [1, 2, 4].map(|bit| number & bit != 0);
-            let way = Way { second_visits, is_on_one_mount, ..SORTED };
-            let all = Told::by_std(tree).unwrap();
-            let sweep = Sweep { tree, all, way, has_types };
+            let options = TestOptions { second_visits, is_on_one_mount, ..SORTED };
+            let all = Report::expected(tree).unwrap();
+            let sweep = Sweep { tree, all, options, has_types };
             let also = [EMFILE, ENFILE, EPERM, EXDEV];
             for errno in ERRNOS.into_iter().map(|(_, errno)| errno).chain(also) {
                 for call in CALLS {
@@ -56,44 +57,45 @@ fn each_error_of_each_call_comes_once() {
 }
 
 impl Sweep<'_> {
-    /// Walks. Returns the result, and how often `call` was made.
+    /// Walks. Returns the report, and how often `call` was made.
     fn walk(
         &self,
         call: c_long,
         errno: c_int,
         fails: impl Fn(u32) -> bool + Send + 'static,
-    ) -> (Told, u32) {
-        let run: Run = self.way.begin(self.tree);
+    ) -> (Report, u32) {
+        let run: Run = self.options.begin(self.tree);
         trap::fail(call, errno, fails);
         if !self.has_types {
             trap::hide_types();
         }
-        let told = run.finish();
+        let report = run.finish();
         let made = trap::made();
         trap::count(call);
-        (told.sorted(), made)
+        (report.sorted(), made)
     }
 
     /// Makes each call fail in a walk of its own, then all calls in one walk.
     fn check(&self, call: c_long, errno: c_int) {
         let what =
-            format!("errno {errno} of call {call}, {:?}, types: {}", self.way, self.has_types);
-        let (told, calls) = self.walk(call, 0, |_| false);
-        assert_eq!(told, self.all, "{what}");
+            format!("errno {errno} of call {call}, {:?}, types: {}", self.options, self.has_types);
+        let (report, calls) = self.walk(call, 0, |_| false);
+        assert_eq!(report, self.all, "{what}");
         assert!(call != NEWFSTATAT || calls == 0, "{what}: the walk queries types");
 
-        // Where `statx` is refused, `fstat` answers, which knows no mounts: a level that was noted so seems to be on another one.
+        // If `statx` fails, the walk uses `fstat`, which knows no mounts. A level that was noted
+        // without `statx` seems to be on another mount.
         let is_answered = call == STATX && matches!(errno, ENOSYS | EPERM);
-        let told_errno = if is_answered { ENOENT } else { errno };
+        let reported_errno = if is_answered { ENOENT } else { errno };
         let burst = if errno == EINTR { BURST } else { 1 };
-        // What was lost, with an error and without one.
+        // The paths that were lost with an error and without one.
         let (mut failed, mut silent) = (Vec::new(), Vec::new());
         for first in 1..=calls {
-            let (told, made) =
+            let (report, made) =
                 self.walk(call, errno, move |number| (first..first + burst).contains(&number));
             assert!(made < calls + 2 * BURST, "{what}: {made} calls, not {calls}");
-            let rest = Told { errors: vec![], ..told.clone() };
-            match &told.errors[..] {
+            let rest = Report { errors: vec![], ..report.clone() };
+            match &report.errors[..] {
                 [] if rest == self.all => {}
                 [] => {
                     let lost = self.opened().into_iter().chain([PathBuf::new()]);
@@ -102,7 +104,7 @@ impl Sweep<'_> {
                     );
                 }
                 [(path, error)] => {
-                    assert_eq!(*error, told_errno, "{what}");
+                    assert_eq!(*error, reported_errno, "{what}");
                     let is_at_end = call == GETDENTS64 && rest == self.all;
                     let expected = Self::lose(self.all.clone(), call, errno, path);
                     if !is_at_end {
@@ -124,60 +126,61 @@ impl Sweep<'_> {
         for (paths, expected) in [(&mut failed, expected.failed), (&mut silent, expected.silent)] {
             paths.sort_unstable();
             if call == GETDENTS64 {
-                paths.dedup(); // there is a second call for each where there is no end marker
+                paths.dedup(); // without an end marker there is a second call for each
             }
             assert_eq!(*paths, expected, "{what}");
         }
         assert_eq!(every, expected.every, "{what}: every call fails");
     }
 
-    /// What a walk opens: everything, if it knows no types.
+    /// Returns what a walk opens: everything, if it knows no types.
     fn opened(&self) -> Vec<PathBuf> {
-        if self.has_types { self.all.visited[1..].to_vec() } else { self.all.entries.clone() }
+        if self.has_types { self.all.first_visits[1..].to_vec() } else { self.all.entries.clone() }
     }
 
-    /// The levels that the walk closes early. There is one more if files take a descriptor, unless a level is closed with its last
-    /// directory.
+    /// Returns the levels that the walk closes early. There is one more if files take a descriptor,
+    /// unless a level is closed with its last directory.
     fn closed(&self) -> Vec<PathBuf> {
-        (1..=DEPTH - 2 + usize::from(!self.has_types && self.way.second_visits))
+        (1..=DEPTH - 2 + usize::from(!self.has_types && self.options.second_visits))
             .map(level)
             .collect()
     }
 
-    /// What is left of a result if the `call` for `path` fails.
-    fn lose(told: Told, call: c_long, errno: c_int, path: &Path) -> Told {
+    /// Returns the rest of a report if the `call` for `path` fails.
+    fn lose(report: Report, call: c_long, errno: c_int, path: &Path) -> Report {
         match call {
-            GETDENTS64 => told.unread(path),
-            OPENAT | STATX => told.without(&[path.join("z")]),
-            _ if is_lent(errno) => told.unread(path),
-            _ => told.without(&[path]),
+            GETDENTS64 => report.unread(path),
+            OPENAT | STATX => report.without(&[path.join("z")]),
+            _ if is_lent(errno) => report.unread(path),
+            _ => report.without(&[path]),
         }
     }
 
-    /// Follows from the tree: the call is made once for each path, and costs that path, unless another path has cost it before.
+    /// Returns the expected failures. The call is made once for each path, and costs that path
+    /// unless another path has cost it before.
     fn expected(&self, call: c_long, errno: c_int) -> Expected {
         let paths = match call {
             OPENAT2 => self.opened(),
-            GETDENTS64 => self.all.visited.clone(),
+            GETDENTS64 => self.all.first_visits.clone(),
             OPENAT | STATX => self.closed(),
             _ => vec![],
         };
         let nothing = Expected { failed: vec![], silent: vec![], every: self.all.clone() };
         let is_silent = match (call, errno) {
-            // Repeated; or done by another call, as if it were on another mount.
+            // The call is repeated, or another call takes its place, as it would on another mount.
             (_, EINTR) | (OPENAT2, ENOSYS | EPERM) => return nothing,
-            (OPENAT2, EXDEV) if !self.way.is_on_one_mount => return nothing,
+            (OPENAT2, EXDEV) if !self.options.is_on_one_mount => return nothing,
             (STATX, ENOSYS | EPERM) => {
                 let mount = statx(CWD, self.tree, AtFlags::empty(), StatxFlags::MNT_ID).unwrap();
                 let has_mount =
                     StatxFlags::from_bits_retain(mount.stx_mask).contains(StatxFlags::MNT_ID);
-                return if has_mount && self.way.is_on_one_mount {
+                return if has_mount && self.options.is_on_one_mount {
                     Expected { failed: paths, ..nothing }
                 } else {
                     nothing
                 };
             }
-            // It is removed, on another mount, or not a directory.
+            // The directory seems removed, on another mount, or not a directory.
             (GETDENTS64, ENOENT) | (OPENAT2, EXDEV) => true,
             (OPENAT2, ENOENT | ENOTDIR | ELOOP) => !self.has_types,
             _ => false,
@@ -190,72 +193,74 @@ impl Sweep<'_> {
             }
         }
         let (failed, silent) = match (call, errno) {
-            _ if is_silent => {
-                (vec![], paths.into_iter().filter(|path| self.all.visited.contains(path)).collect())
-            }
-            (OPENAT, _) => (vec![], vec![]), // the level is found by its name
+            _ if is_silent => (
+                vec![],
+                paths.into_iter().filter(|path| self.all.first_visits.contains(path)).collect(),
+            ),
+            (OPENAT, _) => (vec![], vec![]), // the level is reopened by name
             (OPENAT2, EMFILE | ENFILE) => (self.without_descriptors(), vec![]),
             _ => (paths, vec![]),
         };
         Expected { failed, silent, every }
     }
 
-    /// What cannot be opened without descriptors, when only the first level and the current directory are open: neither can be
-    /// closed.
+    /// Returns what cannot be opened without descriptors while only the first level and the current
+    /// directory are open, because neither can be closed.
     fn without_descriptors(&self) -> Vec<PathBuf> {
         let is_third_open = |path: &PathBuf| {
             let depth = path.iter().filter(|name| *name == "d").count();
             let is_way_down = path.ends_with("d") && depth > 2;
-            // A level is on the stack while it has something left to do, or leads back to a closed one; with second visits, until its
-            // second visit.
+            // A level is open while it has pending directories or leads back to a closed level.
+            // With second visits, it is open until its second visit.
             let is_below_second =
-                path.ends_with("file") && depth > usize::from(!self.way.second_visits);
+                path.ends_with("file") && depth > usize::from(!self.options.second_visits);
             is_way_down || is_below_second || depth == DEPTH
         };
         self.opened().into_iter().filter(|path| !is_third_open(path)).collect()
     }
 }
 
-/// Whether a directory that cannot be opened with this error is lent, as unreadable. Otherwise it is gone, or there is no
-/// descriptor for it.
+/// Returns `true` if a directory that cannot be opened with this error is yielded as unreadable.
+/// Otherwise it is gone, or no descriptor is free.
 fn is_lent(errno: c_int) -> bool {
     !matches!(errno, ENOENT | ENOTDIR | ELOOP | EMFILE | ENFILE | EXDEV)
 }
 
-/// What is lost when each call of a kind fails once, with an error and without one; and the result if all calls fail.
+/// What is lost if each call of a kind fails once, with an error and without one, and the report if
+/// all calls fail.
 struct Expected {
     failed: Vec<PathBuf>,
     silent: Vec<PathBuf>,
-    every: Told,
+    every: Report,
 }
 
-/// It needs a descriptor to be lent.
+/// An unreadable directory needs a descriptor to be yielded. Otherwise, the lack of descriptors is
+/// its error.
 #[test]
-fn directory_that_may_not_be_read_is_not_lent_without_a_descriptor() {
-    const TEST: &str =
-        "walks::faults::directory_that_may_not_be_read_is_not_lent_without_a_descriptor";
+fn unreadable_directory_needs_a_descriptor() {
+    const TEST: &str = "walks::faults::unreadable_directory_needs_a_descriptor";
     trapped(TEST, &CALLS, |tree| {
         make(tree, &["a/file", "b/file"]);
         for errno in [EMFILE, ENFILE] {
             let run = SORTED.begin(tree);
             trap::fail(OPENAT, errno, |number| number == 1);
             trap::refuse(OPENAT2, EACCES);
-            let told = run.finish();
+            let report = run.finish();
             trap::count(OPENAT);
-            assert_eq!(told.visited, ["", "b"].map(PathBuf::from));
+            assert_eq!(report.first_visits, ["", "b"].map(PathBuf::from));
             assert_eq!(
-                told.errors,
+                report.errors,
                 [("a", errno), ("b", EACCES)].map(|(path, errno)| (PathBuf::from(path), errno))
             );
         }
     });
 }
 
-/// The walk waits until the clock is past its birth. Where there is a vDSO, no filter refuses the time.
+/// A walk closes a level that was just made, even if it can neither sleep nor read the clock. With
+/// a vDSO, no filter refuses the time.
 #[test]
-fn level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted() {
-    const TEST: &str =
-        "walks::faults::level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted";
+fn walk_closes_new_levels_without_clock() {
+    const TEST: &str = "walks::faults::walk_closes_new_levels_without_clock";
     const CALLS: [c_long; 2] = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
     const TREES: usize = 20;
     trapped(TEST, &CALLS, |at| {
@@ -264,23 +269,23 @@ fn level_that_was_just_made_is_closed_where_neither_sleep_nor_time_is_granted() 
         {
             let tree = at.join(format!("{number} {errno}"));
             comb(&tree, DEPTH);
-            let all = Told::by_std(&tree).unwrap();
-            for way in [SORTED, Way { second_visits: true, ..SORTED }] {
+            let all = Report::expected(&tree).unwrap();
+            for options in [SORTED, TestOptions { second_visits: true, ..SORTED }] {
                 trap::fail(CALLS[0], errno, |_| true);
                 trap::refuse(CALLS[1], errno);
-                let told = way.walk_dirs(&tree);
+                let report = options.walk_dirs(&tree);
                 trap::count(CALLS[0]);
-                assert_eq!(told.sorted(), all, "{way:?}");
+                assert_eq!(report.sorted(), all, "{options:?}");
             }
         }
     });
 }
 
-/// The walk reads such a directory again from its beginning. If it cannot, the directories that it has not seen are lost.
+/// A walk rewinds a directory whose `Dir` was dropped midway. If that fails, there is one error,
+/// and the directories that were not read are lost.
 #[test]
-fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
-    const TEST: &str =
-        "walks::faults::directory_dropped_midway_that_cannot_be_rewound_is_one_error";
+fn failed_rewind_of_a_dropped_dir_is_one_error() {
+    const TEST: &str = "walks::faults::failed_rewind_of_a_dropped_dir_is_one_error";
     trapped(TEST, &[libc::SYS_lseek], |tree| {
         make(tree, &["a/file", "b/file", "c/file"]);
         for (_, errno) in ERRNOS {
@@ -289,7 +294,7 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
             let first = tree.join(root.next().unwrap().unwrap().name_os());
             trap::fail(libc::SYS_lseek, errno, |number| number == 1);
 
-            let visits = walked(&mut walk, |_| Plan::ALL);
+            let visits = collect_visits(&mut walk, |_| Requests::ALL);
             let error = Visit { path: tree.into(), depth: 0, what: What::Error(errno) };
             if errno == EINTR {
                 assert_eq!((&visits[0].path, visits.len(), errors(&visits).len()), (&first, 3, 0));
@@ -302,15 +307,15 @@ fn directory_dropped_midway_that_cannot_be_rewound_is_one_error() {
 }
 
 #[test]
-fn entries_of_unknown_type_are_followed() {
-    const TEST: &str = "walks::faults::entries_of_unknown_type_are_followed";
+fn walk_dirs_follows_entries_of_unknown_type() {
+    const TEST: &str = "walks::faults::walk_dirs_follows_entries_of_unknown_type";
     trapped(TEST, &[GETDENTS64], |tree| {
         make(tree, &["directory/below/", "file"]);
         symlink("directory", tree.join("link")).unwrap();
         symlink("missing", tree.join("dangling")).unwrap();
         trap::count(GETDENTS64);
         trap::hide_types();
-        let visits = walked(&mut lendir::walk_dirs(tree).unwrap(), |_| Plan::FOLLOW);
+        let visits = collect_visits(&mut lendir::walk_dirs(tree).unwrap(), |_| Requests::FOLLOW);
         let expected = ["", "directory", "directory/below", "link", "link/below"];
         assert_eq!(directories(&visits), expected.map(|path| tree.join(path)));
         assert!(errors(&visits).is_empty(), "{visits:?}");

@@ -1,11 +1,11 @@
-//! Trees of a server that sends whatever it likes.
+//! Trees of a server that sends any answer.
 
-use super::{SORTED, Told, WAYS, check_ways, level};
+use super::{OPTIONS, Report, SORTED, check_ways, level};
 use crate::errnos::{ERRNOS, name_of};
 use crate::fuse::{Answer, Directory, GETATTR, Node, OPENDIR, Record, Server};
 use crate::hostile::{LONG_NAMES, dots, long_names_pass, served};
 use crate::support::machine;
-use crate::support::way::{PLAIN, Way};
+use crate::support::options::{PLAIN, TestOptions};
 use lendir::{Dir, Listing};
 use libc::{
     DT_DIR, DT_REG, DT_UNKNOWN, EINTR, ELOOP, ENAMETOOLONG, ENOENT, ENOSYS, ENOTDIR, c_int,
@@ -14,7 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An entry of a directory, and the node that its name leads to, which need not agree.
+/// An entry of a directory, and the node that its name leads to. They need not agree.
 #[derive(Clone)]
 pub struct Child {
     name: Vec<u8>,
@@ -38,7 +38,7 @@ pub fn record(name: &[u8], d_type: u8) -> Answer {
     Answer::Record(Record { name: name.to_vec(), ino: 7, d_type })
 }
 
-/// A directory with these children; then comes `end`.
+/// Returns a directory with these children, which ends with `end`.
 fn directory_that_ends(children: Vec<Child>, end: Answer) -> Directory {
     let records = children.iter().map(|child| record(&child.name, child.d_type));
     let answers: Vec<_> = dots().into_iter().chain(records).chain([end]).collect();
@@ -58,12 +58,12 @@ pub fn directory(children: Vec<Child>) -> Directory {
     directory_that_ends(children, Answer::End)
 }
 
-/// A directory with a file.
+/// Returns a directory with one file.
 pub fn leaf() -> Directory {
     directory(vec![file("file")])
 }
 
-/// As [`super::comb`], with `change` made to each level.
+/// Makes a [`super::comb`], with `change` made to each level.
 fn comb(
     levels: usize,
     leaf: &Directory,
@@ -75,11 +75,11 @@ fn comb(
     (0..levels).rev().fold(bottom, above)
 }
 
-/// A tree, and the result that its walk must have.
+/// A tree and the report that its walk must have.
 struct Scenario {
     what: String,
     tree: Directory,
-    told: Told,
+    report: Report,
 }
 
 fn scenario(
@@ -90,9 +90,10 @@ fn scenario(
     errors: &[(&str, c_int)],
 ) -> Scenario {
     let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
-    let told = Told { entries: paths(entries), visited: paths(visited), ..Told::default() };
+    let report =
+        Report { entries: paths(entries), first_visits: paths(visited), ..Report::default() };
     let errors = errors.iter().map(|(path, errno)| (PathBuf::from(path), *errno));
-    Scenario { what: what.into(), tree, told: told.with_errors(errors).sorted() }
+    Scenario { what: what.into(), tree, report: report.with_errors(errors).sorted() }
 }
 
 #[allow(clippy::too_many_lines, reason = "a list")]
@@ -180,7 +181,7 @@ fn scenarios() -> Vec<Scenario> {
         if errno != ENOSYS {
             // The kernel then opens directories without a request.
             let refuses = Directory { refuses: Some((OPENDIR, errno)), ..leaf() };
-            // If the error says that the directory exists, it is lent, but cannot be read.
+            // If the error says that the directory exists, it is yielded but cannot be read.
             let is_gone = matches!(errno, ENOENT | ENOTDIR | ELOOP);
             let visited: &[&str] = if is_gone { &["", "a", "z"] } else { &["", "a", "b", "z"] };
             table.push(scenario(
@@ -205,6 +206,7 @@ fn scenarios() -> Vec<Scenario> {
     table
 }
 
+/// For each lie or error of a server, all walks yield the stated directories, entries and errors.
 #[test]
 fn lies_and_errors_lose_nothing_else() {
     served("walks::hostile::lies_and_errors_lose_nothing_else", 120, || {
@@ -212,15 +214,15 @@ fn lies_and_errors_lose_nothing_else() {
         let server =
             Server::mount(table.iter().map(|scenario| scenario.tree.clone()).collect()).unwrap();
         for (number, one) in table.iter().enumerate() {
-            check_ways(&server.path(number), |_| &one.told, &one.what);
+            check_ways(&server.path(number), |_| &one.report, &one.what);
         }
     });
 }
 
-/// What is said of a name holds for each entry that has it.
+/// A request for a name holds for each entry that has the name.
 #[test]
-fn name_that_comes_twice_is_skipped_or_entered_both_times() {
-    served("walks::hostile::name_that_comes_twice_is_skipped_or_entered_both_times", 60, || {
+fn requests_by_name_hold_for_duplicates() {
+    served("walks::hostile::requests_by_name_hold_for_duplicates", 60, || {
         let tree = directory(["b", "a", "a"].map(|name| dir(name, leaf())).to_vec());
         let server = Server::mount(vec![tree]).unwrap();
         let skip = |dir: &mut Dir<'_>| ["a", "b"].into_iter().for_each(|name| dir.skip_name(name));
@@ -230,9 +232,9 @@ fn name_that_comes_twice_is_skipped_or_entered_both_times() {
             |dir| while dir.next().unwrap().is_some() {},
             |dir| dir.read_into(&mut Listing::new()).unwrap(),
         ];
-        let walked = |say: &dyn Fn(&mut Dir<'_>)| {
+        let collect_names = |request: &dyn Fn(&mut Dir<'_>)| {
             let mut walk = lendir::walk_dirs(server.path(0)).unwrap();
-            say(&mut walk.next().unwrap().unwrap());
+            request(&mut walk.next().unwrap().unwrap());
             let mut names = Vec::new();
             while let Some(dir) = walk.next().unwrap() {
                 names.push(dir.name_os().to_str().unwrap().to_owned());
@@ -254,20 +256,20 @@ fn name_that_comes_twice_is_skipped_or_entered_both_times() {
                 assert!(dir.enter("a"));
             };
             assert_eq!(
-                (walked(&before), walked(&after), walked(&again)),
+                (collect_names(&before), collect_names(&after), collect_names(&again)),
                 (vec![], vec![], vec!["a".into(), "a".into()])
             );
-            assert_eq!(walked(&read), ["a", "a", "b"]);
+            assert_eq!(collect_names(&read), ["a", "a", "b"]);
         }
     });
 }
 
 const DEPTH: usize = 8;
 
-/// Such a level has another inode number at each request, or an error instead.
+/// A level that has another inode number at each request, or an error instead, causes one error.
 #[test]
-fn levels_that_cannot_be_known_again_are_one_error_each() {
-    served("walks::hostile::levels_that_cannot_be_known_again_are_one_error_each", 60, || {
+fn unrecognisable_level_causes_one_error() {
+    served("walks::hostile::unrecognisable_level_causes_one_error", 60, || {
         const CLOSED: usize = 3;
         type Change = Box<dyn Fn(Directory) -> Directory>;
         let refuses = |errno| {
@@ -288,12 +290,17 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
         for (number, (errno, _)) in changes.iter().enumerate() {
             let tree = server.path(number);
             let all = PLAIN.walk_dirs(&tree).sorted();
-            assert_eq!(all.visited.len(), 2 * DEPTH + 2);
+            assert_eq!(all.first_visits.len(), 2 * DEPTH + 2);
             for second_visits in [false, true] {
                 let lost = level(CLOSED);
                 let expected = all.clone().without(&[lost.join("z")]).with_errors([(lost, *errno)]);
-                let way = Way { second_visits, ..SORTED };
-                assert_eq!(way.walk_dirs(&tree).sorted(), expected, "{}, {way:?}", name_of(*errno));
+                let options = TestOptions { second_visits, ..SORTED };
+                assert_eq!(
+                    options.walk_dirs(&tree).sorted(),
+                    expected,
+                    "{}, {options:?}",
+                    name_of(*errno)
+                );
             }
         }
     });
@@ -301,17 +308,17 @@ fn levels_that_cannot_be_known_again_are_one_error_each() {
 
 /// A server may send birth times (Linux 6.6), but the walk does not trust them.
 #[test]
-fn births_that_change_lose_no_level() {
-    served("walks::hostile::births_that_change_lose_no_level", 60, || {
+fn changing_births_lose_no_level() {
+    served("walks::hostile::changing_births_lose_no_level", 60, || {
         let reborn = |directory| Directory { is_reborn: true, ..directory };
         let server =
             Server::mount(vec![comb(DEPTH, &reborn(leaf()), |_, here| reborn(here))]).unwrap();
         let tree = server.path(0);
         let all = PLAIN.walk_dirs(&tree).sorted();
-        assert_eq!(all.visited.len(), 2 * DEPTH + 2);
+        assert_eq!(all.first_visits.len(), 2 * DEPTH + 2);
         let births = [(); 2].map(|()| fs::metadata(&tree).unwrap().created().ok());
-        for way in WAYS {
-            assert_eq!(way.walk_dirs(&tree).sorted(), all, "{way:?}");
+        for options in OPTIONS {
+            assert_eq!(options.walk_dirs(&tree).sorted(), all, "{options:?}");
         }
         let row = "walk, hostile server: births that change";
         if births[0].is_none() || births[0] == births[1] {
@@ -320,10 +327,10 @@ fn births_that_change_lose_no_level() {
     });
 }
 
-/// The names are as long as a path may be.
+/// A walk descends into names that are as long as the longest path.
 #[test]
-fn names_as_long_as_paths_are_walked() {
-    served("walks::hostile::names_as_long_as_paths_are_walked", 60, || {
+fn walk_descends_into_names_of_4095_bytes() {
+    served("walks::hostile::walk_descends_into_names_of_4095_bytes", 60, || {
         let row = "walk, hostile server: names of 4095 bytes";
         if !long_names_pass() {
             return machine::skip(row, LONG_NAMES);
@@ -333,15 +340,15 @@ fn names_as_long_as_paths_are_walked() {
             directory(vec![dir(name(b'd'), below), dir(name(b'z'), leaf())])
         });
         let server = Server::mount(vec![tree]).unwrap();
-        for way in WAYS {
-            let told = way.walk_dirs(server.path(0));
-            if let Some((path, errno)) = told.errors.first() {
-                assert_eq!((path.as_os_str().len(), *errno), (4095, ENAMETOOLONG), "{way:?}");
+        for options in OPTIONS {
+            let report = options.walk_dirs(server.path(0));
+            if let Some((path, errno)) = report.errors.first() {
+                assert_eq!((path.as_os_str().len(), *errno), (4095, ENAMETOOLONG), "{options:?}");
                 return machine::skip(row, "a kernel whose FUSE looks up names of 4095 bytes");
             }
-            assert_eq!((told.visited.len(), told.entries.len()), (21, 31), "{way:?}");
-            let longest = told.entries.iter().map(|path| path.as_os_str().len()).max();
-            assert_eq!(longest, Some(10 * 4096 + "file".len()), "{way:?}");
+            assert_eq!((report.first_visits.len(), report.entries.len()), (21, 31), "{options:?}");
+            let longest = report.entries.iter().map(|path| path.as_os_str().len()).max();
+            assert_eq!(longest, Some(10 * 4096 + "file".len()), "{options:?}");
         }
     });
 }

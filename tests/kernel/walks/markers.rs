@@ -1,8 +1,8 @@
-//! End markers of a walk through several file systems. A cookie that ends a directory on one file system is an ordinary cookie
-//! on another: a walk that carries its marker across a mount loses entries.
+//! End markers of a walk through several file systems. A cookie that ends a directory on one file
+//! system is an ordinary cookie on another, so a walk must not use its marker on another mount.
 
 use super::hostile::{Child, dir, directory, file};
-use super::{Told, check_ways, comb, level};
+use super::{Report, check_ways, comb, level};
 use crate::file_systems::FileSystem;
 use crate::fuse::{Batch, Directory, Server};
 use crate::hostile::served;
@@ -19,10 +19,11 @@ use std::path::{Path, PathBuf};
 
 const DEPTH: usize = 6;
 
-/// How many files come after `d` and `z` in each directory of the server.
+/// The number of files after `d` and `z` in each directory of the server.
 const FILES: usize = 10;
 
-/// As [`comb`], on a server that sends one record at a time, each with a cookie that is the end on other file systems.
+/// Returns a [`comb`] on a server that sends one record at a time. Each record has a cookie that is
+/// the end on other file systems.
 fn treacherous(cookie: fn(u64) -> u64) -> Directory {
     let with_files = |directories: Vec<Child>| {
         let files = (0..FILES).map(|number| file(format!("f{number}")));
@@ -34,7 +35,7 @@ fn treacherous(cookie: fn(u64) -> u64) -> Directory {
         .fold(leaf.clone(), |below, _| with_files(vec![dir("d", below), dir("z", leaf.clone())]))
 }
 
-/// With the cookies that are the end on tmpfs and on ext4.
+/// Serves the cookies that are the end on tmpfs and on ext4.
 fn serve() -> Server {
     let cookies: [fn(u64) -> u64; 2] = [|_| i32::MAX as u64, |_| i64::MAX as u64];
     Server::mount(cookies.map(treacherous).to_vec()).unwrap()
@@ -63,7 +64,8 @@ fn mount_overlay(at: &Path, scratch: &Path) {
     mount("none", at, "overlay", MountFlags::empty(), &*options).unwrap();
 }
 
-/// Makes a tree in `tree`, mounts other file systems in it, and others in those. Returns the mount points in the tree itself.
+/// Makes a tree in `tree`, mounts other file systems in it, and further ones in those. Returns the
+/// mount points in the tree itself.
 fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     comb(tree, DEPTH);
     let points = ["fuse", "tmpfs", "ramfs", "proc", "overlay", "bind", "same"]
@@ -79,7 +81,7 @@ fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     mount_overlay(&overlay, scratch);
     bind(&tree.join(level(DEPTH - 1)), &bound);
     bind(&same, &same);
-    // Nested, so the walk comes back through each.
+    // Nested, so the walk returns through each.
     mount("none", fuse.join("d/d/z"), "tmpfs", MountFlags::empty(), c"").unwrap();
     comb(&fuse.join("d/d/z"), DEPTH);
     bind(&server.path(1), &fuse.join("d/d/z/d/d/z"));
@@ -90,32 +92,32 @@ fn mount_all(tree: &Path, scratch: &Path, server: &Server) -> Vec<PathBuf> {
     points.into_iter().chain([deep]).collect()
 }
 
-/// Walks in every way, on one thread and on several.
+/// Walks with all options, on one thread and on several.
 fn check(tree: &Path, points: &[PathBuf], what: &str) {
-    let all = Told::by_std(tree).unwrap();
+    let all = Report::expected(tree).unwrap();
     let on_one = all.clone().without(points);
-    assert!(all.visited.len() > on_one.visited.len() + 50);
+    assert!(all.first_visits.len() > on_one.first_visits.len() + 50);
     let last = format!("f{}", FILES - 1);
     assert!(
         all.entries.iter().filter(|path| path.ends_with(&last)).count() > 50,
         "the server's files are missing"
     );
-    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, what);
+    check_ways(tree, |options| if options.is_on_one_mount { &on_one } else { &all }, what);
 }
 
 const OPENAT2: c_long = libc::SYS_openat2;
 const FSTATFS: c_long = libc::SYS_fstatfs;
 const CALLS: [c_long; 2] = [OPENAT2, FSTATFS];
 
-/// What is refused, every time: nothing, or one of these calls.
+/// The calls that are refused every time.
 const REFUSED: [Option<(c_long, c_int)>; 3] = [None, Some((OPENAT2, ENOSYS)), Some((FSTATFS, EIO))];
 
-/// It must come last, because the programs that mount would not survive the trap.
+/// Sets the trap. This must come last, because the programs that mount would not survive the trap.
 fn set_trap() -> Result<Trap, String> {
     trap::set(&CALLS).map_err(|error| format!("a seccomp filter ({error})"))
 }
 
-/// From now on, refuses this call.
+/// Refuses this call from now on.
 fn refuse(refused: Option<(c_long, c_int)>) {
     match refused {
         Some((call, errno)) => trap::fail(call, errno, |_| true),
@@ -138,7 +140,7 @@ fn walk_through_all(test: &'static str, system: &'static str) {
                     refuse(refused);
                     check(&mounted.at.join("tree"), &points, &format!("{refused:?} refused"));
                 }
-                unmount(&mounted.at, UnmountFlags::DETACH).unwrap(); // and the server with it, which ends then
+                unmount(&mounted.at, UnmountFlags::DETACH).unwrap(); // this ends the server, too
                 Ok(())
             },
         );
@@ -147,19 +149,20 @@ fn walk_through_all(test: &'static str, system: &'static str) {
 }
 
 #[test]
-fn no_entry_is_lost_where_the_root_is_tmpfs() {
-    walk_through_all("walks::markers::no_entry_is_lost_where_the_root_is_tmpfs", "tmpfs");
+fn walk_from_tmpfs_loses_no_entry() {
+    walk_through_all("walks::markers::walk_from_tmpfs_loses_no_entry", "tmpfs");
 }
 
 /// The root has no marker.
 #[test]
-fn no_entry_is_lost_where_the_root_is_ramfs() {
-    walk_through_all("walks::markers::no_entry_is_lost_where_the_root_is_ramfs", "ramfs");
+fn walk_from_ramfs_loses_no_entry() {
+    walk_through_all("walks::markers::walk_from_ramfs_loses_no_entry", "ramfs");
 }
 
-/// debugfs mounts tracefs when the walk comes to it.
+/// debugfs mounts tracefs when a walk enters the automount point. The walk yields all entries of
+/// tracefs.
 #[test]
-fn no_entry_is_lost_of_what_an_automount_mounts() {
+fn walk_into_an_automount_loses_no_entry() {
     const AUTOMOUNT: &str = "tracing";
     let row = "walk: end markers, beside an automount";
     let outcome = in_own_namespace(|scratch| {

@@ -1,12 +1,12 @@
-//! Mount points in the tree: a walk enters them, except under `same_mount`, whatever is mounted there meanwhile.
+//! Mount points in the tree: a walk enters them, except under `same_mount`.
 
 use super::changes::{CLOSED, Change, DEPTH, change, check_all};
-use super::{Told, WAYS, check_ways, comb, level};
+use super::{OPTIONS, Report, check_ways, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
+use crate::support::options::{PLAIN, TestOptions};
 use crate::support::tree::make;
-use crate::support::visits::{Plan, directories, errors, walked};
-use crate::support::way::{PLAIN, Way};
+use crate::support::visits::{Requests, collect_visits, directories, errors};
 use lendir::FileType;
 use libc::{ELOOP, ENOENT};
 use rustix::fs::fstat;
@@ -23,7 +23,7 @@ fn detach(at: &Path) {
 }
 
 #[test]
-fn mount_points_are_lent_and_entered_only_if_they_may_be() {
+fn same_mount_skips_mount_points() {
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         comb(&tree, DEPTH);
@@ -38,16 +38,17 @@ fn mount_points_are_lent_and_entered_only_if_they_may_be() {
         make(&tree, &["tmpfs/directory/file", "d/d/z/tmpfs/directory/file"]);
         let points = ["tmpfs", "bind", "itself", "d/d/z/tmpfs"];
         check_mounts(&tree, &points);
-        // Mounts in mounts: the tree once more, in itself.
+        // Mounts in mounts: the tree is mounted once more, in itself.
         mount_bind_recursive(&tree, tree.join("recursive")).unwrap();
         check_mounts(&tree, &["tmpfs", "bind", "itself", "d/d/z/tmpfs", "recursive"]);
     });
     machine::skip_unless("walk: mount points", outcome);
 }
 
-/// The directory has the type of what is beneath a mount point, `stat` that of what is mounted there.
+/// `d_type` of an entry at a mount point is the type of the covered file. `stat` describes what is
+/// mounted there.
 #[test]
-fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
+fn mount_point_has_the_covered_type() {
     let outcome = in_own_namespace(|scratch| {
         let tree = scratch.join("tree");
         make(&tree, &["device", "directory/"]);
@@ -70,9 +71,10 @@ fn an_entry_at_a_mount_point_has_the_type_of_what_is_beneath() {
     machine::skip_unless("walk: types of mount points", outcome);
 }
 
-/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount is.
+/// Under `same_mount`, a link to another mount is not followed, but a link that stays on the mount
+/// is.
 #[test]
-fn links_to_other_mounts_are_followed_only_if_they_may_be() {
+fn same_mount_skips_links_to_bind_mounts() {
     const ALL: [&str; 15] = [
         "", "2", "2/1", "3", "3/below", "4", "4/1", "5", "bind", "bind/e", "bind/e/1", "d", "d/e",
         "d/e/1", "z",
@@ -96,29 +98,31 @@ fn links_to_other_mounts_are_followed_only_if_they_may_be() {
         }
         for number in 0..8 {
             let [has_few, second_visits, is_on_one_mount] = [1, 2, 4].map(|bit| number & bit != 0);
-            let way = Way {
+            let options = TestOptions {
                 max_open: if has_few { 4 } else { 32 },
                 second_visits,
                 is_on_one_mount,
                 ..PLAIN
             };
-            let visits = walked(&mut way.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
+            let visits =
+                collect_visits(&mut options.build().open(&tree).unwrap(), |_| Requests::FOLLOW);
             let is_there = |path: &&str| {
                 !is_on_one_mount || !["2", "3", "5", "b"].iter().any(|at| path.starts_with(at))
             };
             let expected: Vec<_> =
                 ALL.into_iter().filter(is_there).map(|path| tree.join(path)).collect();
-            assert_eq!(directories(&visits), expected, "{way:?}");
-            assert!(errors(&visits).is_empty(), "{way:?}: {visits:?}");
+            assert_eq!(directories(&visits), expected, "{options:?}");
+            assert!(errors(&visits).is_empty(), "{options:?}: {visits:?}");
         }
         8
     });
     machine::skip_unless("walk: links to other mounts", outcome);
 }
 
-/// Links are loops in each of the places where one directory is mounted, though its ancestors are others there.
+/// A link to an ancestor is a loop at each place where its directory is mounted, although the
+/// ancestors differ.
 #[test]
-fn loops_are_found_wherever_a_directory_is_mounted() {
+fn walk_finds_loops_below_bind_mounts() {
     const PLACES: [&str; 3] = ["x", "y", "z"];
     let outcome = in_own_namespace(|scratch| {
         let (tree, mounted) = (scratch.join("tree"), scratch.join("mounted"));
@@ -127,7 +131,7 @@ fn loops_are_found_wherever_a_directory_is_mounted() {
         for place in PLACES {
             mount_bind(&mounted, tree.join(place).join("c")).unwrap();
         }
-        let visits = walked(&mut PLAIN.options().open(&tree).unwrap(), |_| Plan::FOLLOW);
+        let visits = collect_visits(&mut PLAIN.build().open(&tree).unwrap(), |_| Requests::FOLLOW);
         let mut loops = errors(&visits);
         loops.sort_unstable();
         let links = PLACES.map(|place| tree.join(place).join("c/up"));
@@ -137,25 +141,25 @@ fn loops_are_found_wherever_a_directory_is_mounted() {
 }
 
 fn check_mounts(tree: &Path, points: &[&str]) {
-    let all = Told::by_std(tree).unwrap();
+    let all = Report::expected(tree).unwrap();
     let on_one = all.clone().without(points);
-    assert!(on_one.visited.len() < all.visited.len());
-    check_ways(tree, |way| if way.is_on_one_mount { &on_one } else { &all }, "mounts");
-    // As the root, a mount point is entered.
+    assert!(on_one.first_visits.len() < all.first_visits.len());
+    check_ways(tree, |options| if options.is_on_one_mount { &on_one } else { &all }, "mounts");
+    // A mount point is entered if it is the root.
     for point in points {
         let tree = tree.join(point);
-        let there = Told::by_std(&tree).unwrap();
-        for way in WAYS {
-            let visited = way.walk_dirs(&tree).sorted().visited;
+        let there = Report::expected(&tree).unwrap();
+        for options in OPTIONS {
+            let visited = options.walk_dirs(&tree).sorted().first_visits;
             assert!(
-                visited.len() > 1 && visited.iter().all(|dir| there.visited.contains(dir)),
-                "{way:?}, {point}"
+                visited.len() > 1 && visited.iter().all(|dir| there.first_visits.contains(dir)),
+                "{options:?}, {point}"
             );
         }
     }
 }
 
-/// Covers a level, and what is below it, with a copy.
+/// Covers a level and its contents with a copy.
 fn mount_comb(tree: &Path) {
     let point = tree.join(level(CLOSED));
     mount_tmpfs(&point);
@@ -167,7 +171,7 @@ fn mount_file(point: &Path) {
     make(point, &["file"]);
 }
 
-/// Mounts and unmounts.
+/// Returns changes that mount and unmount.
 fn changes() -> [Change; 7] {
     let z = || level(CLOSED).join("z");
     [
@@ -190,13 +194,13 @@ fn changes() -> [Change; 7] {
             mount_tmpfs(tree);
             make(tree, &["z/OUTSIDE"]);
         }),
-        // On one mount, the walk is past it by then.
+        // Under `same_mount`, the walk has passed the level by then.
         change("what is mounted on a closed level is unmounted", |tree, _| {
             detach(&tree.join(level(CLOSED)));
         })
         .after(mount_comb)
         .hides(level(CLOSED)),
-        // It covers the same tree.
+        // The mount covers the same tree.
         change("what is mounted on a directory is unmounted when it has been lent", |tree, _| {
             detach(&tree.join(level(CLOSED)));
         })
@@ -210,7 +214,7 @@ fn changes() -> [Change; 7] {
 }
 
 #[test]
-fn mounting_and_unmounting_midway_loses_nothing_else() {
+fn mount_changes_lose_only_covered_directories() {
     let outcome = in_own_namespace(|scratch| check_all(&changes(), scratch));
     machine::skip_unless("walk: mounted and unmounted midway", outcome);
 }

@@ -1,14 +1,14 @@
-//! How a walk opens directories by `openat2`, and what it does if that is refused.
+//! How a walk opens directories with `openat2`, and what it does if `openat2` fails.
 
 use super::faults::{CALLS, GETDENTS64, OPENAT, OPENAT2, STATX};
-use super::{SORTED, Told, comb};
+use super::{Report, SORTED, comb};
 use crate::faults::trapped;
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::machine::is_marked;
+use crate::support::options::{PLAIN, TestOptions};
 use crate::support::process;
 use crate::support::tree::make;
-use crate::support::way::{PLAIN, Way};
 use crate::trap;
 use lendir::WalkDirs;
 use libc::{EACCES, EIO, EMFILE, ENFILE, ENOSYS, EPERM, c_long};
@@ -19,10 +19,11 @@ use std::path::PathBuf;
 
 const DEPTH: usize = 6;
 
-/// Old kernels refuse it, and so do the seccomp filters of containers.
+/// A walk stays on its mount without `openat2`, which old kernels and the seccomp filters of
+/// containers refuse.
 #[test]
-fn mounts_are_told_apart_where_openat2_is_refused() {
-    const TEST: &str = "walks::openat2::mounts_are_told_apart_where_openat2_is_refused";
+fn same_mount_works_without_openat2() {
+    const TEST: &str = "walks::openat2::same_mount_works_without_openat2";
     trapped(TEST, &CALLS, |_| {
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
@@ -35,30 +36,31 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                 make(&tree.join(point), &["directory/file"]);
             }
             let mount_points = ["tmpfs", "bind", "itself", "z/tmpfs"].map(PathBuf::from);
-            let all = Told::by_std(&tree).unwrap().without(&mount_points);
+            let all = Report::expected(&tree).unwrap().without(&mount_points);
             for second_visits in [false, true] {
-                let way = Way { is_on_one_mount: true, second_visits, ..SORTED };
-                let run = way.begin(&tree);
+                let options = TestOptions { is_on_one_mount: true, second_visits, ..SORTED };
+                let run = options.begin(&tree);
                 trap::count(GETDENTS64);
                 assert_eq!(run.finish().sorted(), all);
-                let has_marker = trap::made() as usize == all.visited.len();
+                let has_marker = trap::made() as usize == all.first_visits.len();
                 for errno in [ENOSYS, EPERM] {
                     let walk = |call, error, failing: Option<u32>| {
-                        let run = way.begin(&tree);
+                        let run = options.begin(&tree);
                         trap::fail(call, error, move |number| Some(number) == failing);
                         trap::refuse(OPENAT2, errno);
-                        let told = run.finish().sorted();
-                        (told, trap::made())
+                        let report = run.finish().sorted();
+                        (report, trap::made())
                     };
-                    // `statx` says which mount a directory is on. If that fails, the directory is not read. One that may not
-                    // be opened is an error, unless it is a mount point.
+                    // `statx` returns the mount of a directory. If `statx` fails, the directory is
+                    // not read. A directory that cannot be opened is an error, unless it is a mount
+                    // point.
                     for (call, error) in [(STATX, EIO), (OPENAT, EACCES)] {
-                        let (told, calls) = walk(call, error, None);
-                        assert_eq!(told, all);
+                        let (report, calls) = walk(call, error, None);
+                        assert_eq!(report, all);
                         for number in 1..=calls {
-                            let (told, _) = walk(call, error, Some(number));
-                            let rest = Told { errors: vec![], ..told.clone() };
-                            match &told.errors[..] {
+                            let (report, _) = walk(call, error, Some(number));
+                            let rest = Report { errors: vec![], ..report.clone() };
+                            match &report.errors[..] {
                                 [] => assert_eq!(
                                     rest, all,
                                     "a mount point, or a level that is found by its name"
@@ -66,13 +68,14 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                                 [(path, seen)] => {
                                     assert!(
                                         *seen == error || call == STATX && *seen == errno,
-                                        "{told:?}"
+                                        "{report:?}"
                                     );
                                     assert!(
                                         call == STATX || !mount_points.contains(path),
-                                        "{told:?}"
+                                        "{report:?}"
                                     );
-                                    // A directory that cannot be read, or one that the walk cannot come back to.
+                                    // The directory cannot be read, or the level cannot be
+                                    // reopened.
                                     let is_level = call == STATX
                                         && rest == all.clone().without(&[path.join("z")]);
                                     if !is_level {
@@ -84,10 +87,10 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
                         }
                     }
 
-                    let (told, reads) = walk(GETDENTS64, EIO, None);
-                    assert_eq!(told, all);
+                    let (report, reads) = walk(GETDENTS64, EIO, None);
+                    assert_eq!(report, all);
                     let saved = usize::from(has_marker); // of the root, which is read first
-                    let expected = 2 * all.visited.len() - saved;
+                    let expected = 2 * all.first_visits.len() - saved;
                     assert_eq!(
                         reads as usize, expected,
                         "a directory below the root is read with a marker"
@@ -100,16 +103,17 @@ fn mounts_are_told_apart_where_openat2_is_refused() {
     });
 }
 
-/// A name that was not lent may be that of a link. The walk learns that from the error of an open, of which another may come first.
+/// `follow_name` follows a link that was not yielded as an entry. The walk learns that it is a link
+/// from the error of an open, and another error may come first.
 #[test]
-fn names_that_were_not_lent_are_followed_whatever_comes_first() {
-    const TEST: &str = "walks::openat2::names_that_were_not_lent_are_followed_whatever_comes_first";
+fn follow_name_survives_failed_opens() {
+    const TEST: &str = "walks::openat2::follow_name_survives_failed_opens";
     trapped(TEST, &CALLS, |tree| {
         make(tree, &["a/b/c/d/file", "target/in/"]);
         symlink("../../../../target", tree.join("a/b/c/d/link")).unwrap();
         let errnos = [ENOSYS, EPERM, EMFILE, ENFILE];
         for errno in errnos {
-            // With second visits there are levels to close when descriptors run out.
+            // With second visits, there are levels to close when descriptors run out.
             let mut walk =
                 WalkDirs::options().second_visits(true).from_fd(lendir::open(tree).unwrap(), "");
             let mut followed = Vec::new();
@@ -131,24 +135,26 @@ fn names_that_were_not_lent_are_followed_whatever_comes_first() {
     });
 }
 
-/// By default: after the `openat2` that reports the mount, an `openat`, and an `fstatfs` for the end marker.
+/// By default, a mount point takes an `openat` after the `openat2` that reports the mount, and an
+/// `fstatfs` for the end marker.
 #[test]
-fn mount_point_takes_two_calls_more() {
+fn mount_point_takes_two_more_calls() {
     const MOUNTS: u32 = 5;
     const MOUNT_CALLS: [c_long; 4] = [OPENAT, OPENAT2, GETDENTS64, libc::SYS_fstatfs];
-    process::run("walks::openat2::mount_point_takes_two_calls_more", 60, || {
+    process::run("walks::openat2::mount_point_takes_two_more_calls", 60, || {
         let outcome = in_own_namespace(|scratch| {
             let tree = scratch.join("tree");
             comb(&tree, 6);
-            let on_tmpfs = u32::try_from(Told::by_std(&tree).unwrap().visited.len()).unwrap();
+            let on_tmpfs =
+                u32::try_from(Report::expected(&tree).unwrap().first_visits.len()).unwrap();
             for number in 0..MOUNTS {
                 let point = tree.join(format!("d/d/{number}"));
                 fs::create_dir(&point).unwrap();
                 mount("none", &point, "ramfs", MountFlags::empty(), c"").unwrap();
                 comb(&point, 3);
             }
-            let all = Told::by_std(&tree).unwrap();
-            let directories = u32::try_from(all.visited.len()).unwrap();
+            let all = Report::expected(&tree).unwrap();
+            let directories = u32::try_from(all.first_visits.len()).unwrap();
             let _trap =
                 trap::set(&MOUNT_CALLS).map_err(|error| format!("a seccomp filter ({error})"))?;
             let marked = is_marked(&tree);

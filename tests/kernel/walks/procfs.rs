@@ -1,6 +1,6 @@
-//! `/proc` and `/sys` while processes come and go: no panic, no hang, and only explained errors.
+//! Walks of `/proc` and `/sys` while processes start and end.
 
-use super::WAYS;
+use super::OPTIONS;
 use crate::procfs::fork_storm;
 use crate::support::machine;
 use crate::support::process::{Process, as_nobody};
@@ -9,12 +9,12 @@ use libc::{EACCES, EINVAL, ENOENT, EPERM, ESRCH, c_int};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The directories of a process disappear when it ends, and only its owner may read some of them. A zombie has no namespaces, so
-/// its `net` cannot be read.
+/// The errors that may occur. The directories of a process disappear when it ends, and only its
+/// owner may read some of them. A zombie has no namespaces, so its `net` cannot be read.
 const EXPLAINED: [c_int; 5] = [ENOENT, ESRCH, EACCES, EPERM, EINVAL];
 
 #[test]
-fn all_of_proc_and_sys_while_processes_come_and_go() {
+fn proc_and_sys_cause_only_known_errors() {
     let _watchdog = machine::watchdog();
     let _storm = fork_storm();
     let rounds = if machine::runs_long() { 100 } else { 1 };
@@ -24,12 +24,13 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
             continue;
         };
         for round in 0..rounds {
-            let way = WAYS[round % WAYS.len()];
-            // Without the entries: millions of paths would take most of the test's time.
+            let options = OPTIONS[round % OPTIONS.len()];
+            // Entries are left out: millions of paths would take most of the test's time.
             let walk = || {
-                let (mut run, mut visited, mut errors) = (way.begin(root), Vec::new(), Vec::new());
+                let (mut run, mut visited, mut errors) =
+                    (options.begin(root), Vec::new(), Vec::new());
                 while run.step() {
-                    for Visit { path, what, .. } in run.lent.visits.drain(..) {
+                    for Visit { path, what, .. } in run.visitor.visits.drain(..) {
                         match what {
                             What::First(_) => visited.push(path),
                             What::Second => {}
@@ -56,33 +57,34 @@ fn all_of_proc_and_sys_while_processes_come_and_go() {
 }
 
 #[test]
-fn net_of_a_zombie_is_one_error_with_its_path() {
+fn net_of_a_zombie_causes_one_error() {
     let _watchdog = machine::watchdog();
     let zombie = Process::start(&mut Command::new("true"));
     zombie.wait_for_zombie();
     let id = zombie.0.id();
-    for way in WAYS {
-        let told = way.walk_dirs(format!("/proc/{id}")).sorted();
+    for options in OPTIONS {
+        let report = options.walk_dirs(format!("/proc/{id}")).sorted();
         let nets = ["net".to_owned(), format!("task/{id}/net")].map(PathBuf::from);
         let of_net: Vec<_> =
-            told.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
-        assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{way:?}");
+            report.errors.iter().filter(|(path, _)| path.ends_with("net")).cloned().collect();
+        assert_eq!(of_net, nets.clone().map(|net| (net, EINVAL)), "{options:?}");
         assert!(
-            told.errors
+            report
+                .errors
                 .iter()
                 .all(|(path, errno)| nets.contains(path) || EXPLAINED.contains(errno))
         );
         for net in nets {
             assert!(
-                told.visited.contains(&net),
-                "{way:?}: {} is not lent before its error",
+                report.first_visits.contains(&net),
+                "{options:?}: {} is not lent before its error",
                 net.display()
             );
         }
         for entry in ["status", "task", "fd"] {
             assert!(
-                told.entries.contains(&PathBuf::from(entry)),
-                "{way:?}: {entry} is missing: {told:?}"
+                report.entries.contains(&PathBuf::from(entry)),
+                "{options:?}: {entry} is missing: {report:?}"
             );
         }
     }

@@ -1,11 +1,12 @@
-//! What bind mounts do to `..`. If a closed level is mounted on itself while the walk is below it, `..` leads to the new mount,
-//! whose root has the same device, inode number and birth time. Other mounts in the level do not cover directories there.
+//! Effects of bind mounts on `..`. If a closed level is mounted on itself while the walk is below
+//! it, `..` leads to the new mount. The root of that mount has the same device, inode number and
+//! birth time. Other mounts in the level do not cover directories there.
 
-use super::{SORTED, Told, Way, comb, level};
+use super::{Report, SORTED, TestOptions, comb, level};
 use crate::mounted::in_own_namespace;
 use crate::support::machine;
 use crate::support::tree::make;
-use crate::support::visits::{Plan, directories, errors, walked};
+use crate::support::visits::{Requests, collect_visits, directories, errors};
 use libc::ENOENT;
 use rustix::mount::{MountFlags, mount, mount_bind};
 use std::fs::rename;
@@ -15,9 +16,10 @@ use std::path::Path;
 const DEPTH: usize = 8;
 const CLOSED: [usize; 3] = [1, 3, DEPTH - 3];
 
-/// Walks, and mounts the level `closed` on itself once the walk has closed it. With `covers`, a tmpfs covers what is left to do
-/// there. Returns the result by `std` before, and that of the walk.
-fn walk(tree: &Path, way: Way, closed: usize, covers: bool) -> [Told; 2] {
+/// Walks, and mounts the level `closed` on itself once the walk has closed it. With `covers`, a
+/// tmpfs covers the pending directory there. Returns the report of `std` before the walk, and the
+/// report of the walk.
+fn walk(tree: &Path, options: TestOptions, closed: usize, covers: bool) -> [Report; 2] {
     comb(tree, DEPTH);
     let point = tree.join(level(closed));
     if covers {
@@ -25,46 +27,46 @@ fn walk(tree: &Path, way: Way, closed: usize, covers: bool) -> [Told; 2] {
         mount("none", point.join("z"), "tmpfs", MountFlags::empty(), c"").unwrap();
         make(&point, &["z/file"]);
     }
-    let all = Told::by_std(tree).unwrap();
-    let mut run = way.begin(tree);
+    let all = Report::expected(tree).unwrap();
+    let mut run = options.begin(tree);
     run.until(level(DEPTH));
     mount_bind(&point, &point).unwrap();
     [all, run.finish()]
 }
 
-/// Under `same_mount` the level is lost, because the new mount is not the root's. Otherwise the walk may or may not find it, on
-/// either mount. The rest is complete.
+/// A level that is mounted on itself is lost under `same_mount`, because the new mount is not the
+/// root's. Otherwise the walk may find the level or lose it. The rest is complete.
 #[test]
-fn a_level_that_is_mounted_on_itself_costs_nothing_else() {
+fn level_mounted_on_itself_loses_only_itself() {
     let outcome = in_own_namespace(|scratch| {
         for closed in CLOSED {
             for number in 0..8 {
                 let [covers, second_visits, is_on_one_mount] =
                     [1, 2, 4].map(|bit| number & bit != 0);
-                let way = Way { second_visits, is_on_one_mount, ..SORTED };
-                let [all, told] =
-                    walk(&scratch.join(format!("{closed} {number}")), way, closed, covers);
-                let what = format!("level {closed}, covered: {covers}, {way:?}");
+                let options = TestOptions { second_visits, is_on_one_mount, ..SORTED };
+                let [all, report] =
+                    walk(&scratch.join(format!("{closed} {number}")), options, closed, covers);
+                let what = format!("level {closed}, covered: {covers}, {options:?}");
                 let lost = level(closed);
                 let in_doubt = [lost.join("z")];
                 let error = (lost.clone(), ENOENT);
                 if is_on_one_mount {
                     assert!(
-                        !told.left.contains(&lost),
+                        !report.second_visits.contains(&lost),
                         "{what}: the second visit is that of the new mount"
                     );
                     assert_eq!(
-                        told.sorted(),
+                        report.sorted(),
                         all.without(&in_doubt).with_errors([error]),
                         "{what}"
                     );
                 } else {
                     assert!(
-                        told.errors.is_empty() || told.errors == [error],
+                        report.errors.is_empty() || report.errors == [error],
                         "{what}: {:?}",
-                        told.errors
+                        report.errors
                     );
-                    let rest = Told { errors: vec![], ..told.sorted() }.without(&in_doubt);
+                    let rest = Report { errors: vec![], ..report.sorted() }.without(&in_doubt);
                     assert_eq!(rest, all.without(&in_doubt), "{what}");
                 }
             }
@@ -73,19 +75,20 @@ fn a_level_that_is_mounted_on_itself_costs_nothing_else() {
     machine::skip_unless("walk: a closed level is mounted on itself", outcome);
 }
 
-/// In a directory that was moved out of the root's bind mount, `..` is `ENOENT`, so the walk cannot check whether a link is a loop.
+/// In a directory that was moved out of the root's bind mount, `..` is `ENOENT`. A link there is an
+/// error, because the walk cannot check whether the link is a loop.
 #[test]
-fn a_link_whose_directory_has_left_the_mount_is_an_error() {
+fn link_outside_the_bind_mount_is_an_error() {
     let outcome = in_own_namespace(|scratch| {
         make(scratch, &["a/b/x/sub/", "target/in/", "mount/"]);
         symlink(scratch.join("target"), scratch.join("a/b/x/link")).unwrap();
         let root = scratch.join("mount");
         mount_bind(scratch.join("a/b"), &root).unwrap();
-        let visits = walked(&mut lendir::walk_dirs(&root).unwrap(), |path| {
+        let visits = collect_visits(&mut lendir::walk_dirs(&root).unwrap(), |path| {
             if path.ends_with("x") {
                 rename(scratch.join("a/b/x"), scratch.join("a/x")).unwrap();
             }
-            Plan::FOLLOW
+            Requests::FOLLOW
         });
         assert_eq!(directories(&visits), ["", "x", "x/sub"].map(|path| root.join(path)));
         assert_eq!(errors(&visits), [(&*root.join("x/link"), ENOENT)]);

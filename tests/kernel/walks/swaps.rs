@@ -1,14 +1,15 @@
-//! Walks while another thread swaps, moves, replaces and covers directories at every level as fast as it can.
+//! Walks while another thread swaps, moves, replaces and covers directories at every level as fast
+//! as it can.
 
-use super::{Told, WAYS, comb, level};
+use super::{OPTIONS, Report, comb, level};
 use crate::file_systems::FileSystem;
 use crate::mounted::in_own_namespace;
 use crate::suite::churn::Over;
 use crate::support::machine;
+use crate::support::options::{PLAIN, TestOptions};
 use crate::support::scan::Found;
 use crate::support::tree::{Random, make};
 use crate::support::visits::{Visit, What};
-use crate::support::way::{PLAIN, Way};
 use lendir::Walk;
 use libc::{ENOENT, ENOTDIR};
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -22,17 +23,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// Each directory holds a file that says where it was made and, down to this depth, two directories: `kept` stays, and `moved` does
-/// not.
+/// The depth of the tree. Each directory has a file that names its origin and, down to this depth,
+/// two directories: `kept` stays in its place, and `moved` does not.
 const DEPTH: usize = 5;
 
 const TREE: &str = "made in the tree";
-/// Its directories trade places with those of the tree.
+/// The origin of directories that trade places with those of the tree.
 const TWINS: &str = "made as a twin";
 const OUTSIDE: &str = "OUTSIDE";
 
+/// A walk yields nothing from outside of the tree and loses no directory that stays in its place,
+/// while another thread swaps directories.
 #[test]
-fn nothing_from_outside_is_lent_whoever_swaps_directories() {
+fn swapped_directories_never_lead_outside() {
     let _watchdog = machine::watchdog();
     let swaps = if machine::runs_long() { 400_000 } else { 20_000 };
     thread::scope(|scope| {
@@ -46,7 +49,7 @@ fn nothing_from_outside_is_lent_whoever_swaps_directories() {
     });
 }
 
-/// Makes a directory, and adds the places in it and below it where something can be moved.
+/// Makes a directory, and adds the places in its subtree where something can be moved.
 fn plant(dir: &Path, depth: usize, made: &str, places: &mut Vec<OwnedFd>) {
     fs::create_dir_all(dir).unwrap();
     fs::write(dir.join(made), "").unwrap();
@@ -58,7 +61,7 @@ fn plant(dir: &Path, depth: usize, made: &str, places: &mut Vec<OwnedFd>) {
     }
 }
 
-/// Walks until so many swaps were made, and one of them has caused an error.
+/// Walks until `wanted` swaps were made and one of them has caused an error.
 fn race(at: &Path, wanted: usize) {
     let [tree, twins, outside] = ["tree", "twins", "outside"].map(|name| at.join(name));
     let mut places = Vec::new();
@@ -82,10 +85,10 @@ fn race(at: &Path, wanted: usize) {
         {
             let _over = Over(&is_over);
             while !swapper.is_finished() && (swaps.load(Relaxed) < wanted || errors == 0) {
-                for way in WAYS {
-                    let mut run = way.begin(&tree);
+                for options in OPTIONS {
+                    let mut run = options.begin(&tree);
                     while run.step() {}
-                    errors += check(run.lent.visits) + check(read_ahead(&tree));
+                    errors += check(run.visitor.visits) + check(read_ahead(&tree));
                 }
             }
         }
@@ -93,8 +96,9 @@ fn race(at: &Path, wanted: usize) {
     });
 }
 
-/// Exchanges `moved` in some place for a link to the outside or for the `moved` of a twin, or moves it outside or back. So `..`
-/// leads from it to a directory with the names that the walk looks for.
+/// Exchanges `moved` in some place for a link to the outside or for the `moved` of a twin, or moves
+/// it outside or back. So `..` leads from `moved` to a directory with the names that the walk looks
+/// for.
 fn swap(
     places: &[OwnedFd],
     twins: &[OwnedFd],
@@ -117,13 +121,14 @@ fn swap(
         };
         match answer {
             Ok(()) => swaps.fetch_add(1, Relaxed),
-            Err(Errno::NOENT) => continue, // it is away
+            Err(Errno::NOENT) => continue, // `moved` is outside
             Err(error) => panic!("{error}"),
         };
     }
 }
 
-/// What a `Walk` lends while threads read ahead, by directories. It closes no level, so it lends the whole of each.
+/// Returns what a `Walk` yields while threads read ahead, by directory. A `Walk` yields the whole
+/// of each directory, because it closes no level.
 fn read_ahead(root: &Path) -> Vec<Visit> {
     let mut tree = Walk::options().read_ahead(3).from_fd(lendir::open(root).unwrap(), "");
     let (mut visits, mut numbers) = (Vec::new(), HashMap::new());
@@ -157,7 +162,7 @@ fn read_ahead(root: &Path) -> Vec<Visit> {
 
 /// Checks each visit of a walk. Returns the number of errors.
 fn check(visits: Vec<Visit>) -> usize {
-    // Where the directories were made, by path. If several come at one path, the last one counts.
+    // The origins of the directories, by path. If several come at one path, the last one counts.
     let mut made: HashMap<PathBuf, Option<&str>> = HashMap::new();
     let (mut kept, mut errors) = (Vec::new(), 0);
     for Visit { path: dir, what, .. } in visits {
@@ -179,7 +184,8 @@ fn check(visits: Vec<Visit>) -> usize {
             "{} lacks the file that says where it was made: {entries:?}",
             dir.display()
         );
-        // `kept` never leaves its parent. So this shows whether the walk goes below the parent, not below a twin.
+        // `kept` never leaves its parent. So this shows whether the walk descends into the parent,
+        // not into a twin.
         if dir.ends_with("kept") {
             let parent = dir.parent().expect("BUG: a path without a parent");
             assert_eq!(here, made[parent], "{} was not made where its parent was", dir.display());
@@ -199,9 +205,9 @@ fn check(visits: Vec<Visit>) -> usize {
     errors
 }
 
-/// A directory of the same file system is mounted on one of the tree and unmounted, over and over.
+/// Under `same_mount`, a walk enters no mount that another thread mounts and unmounts all the time.
 #[test]
-fn no_mount_is_entered_by_a_race() {
+fn racing_mounts_are_never_entered() {
     const LEVELS: usize = 8;
     let _watchdog = machine::watchdog();
     let wanted = if machine::runs_long() { 20_000 } else { 500 };
@@ -209,7 +215,7 @@ fn no_mount_is_entered_by_a_race() {
         let [tree, outside] = ["tree", "outside"].map(|name| scratch.join(name));
         comb(&tree, LEVELS);
         make(&outside, &["OUTSIDE", "z/OUTSIDE", "d/OUTSIDE"]);
-        let all = Told::by_std(&tree).unwrap();
+        let all = Report::expected(&tree).unwrap();
         let made = AtomicUsize::new(0);
         // The thread is in the same namespace.
         thread::scope(|scope| {
@@ -228,23 +234,27 @@ fn no_mount_is_entered_by_a_race() {
             });
             while made.load(Relaxed) < wanted {
                 for (second_visits, max_open) in [(false, 32), (false, 4), (true, 32), (true, 4)] {
-                    let way = Way { is_on_one_mount: true, second_visits, max_open, ..PLAIN };
-                    let told = way.walk_dirs(&tree);
+                    let options =
+                        TestOptions { is_on_one_mount: true, second_visits, max_open, ..PLAIN };
+                    let report = options.walk_dirs(&tree);
                     let is_ours =
                         |path: &PathBuf| all.entries.contains(path) || path == &PathBuf::new();
-                    let other =
-                        told.entries.iter().chain(&told.visited).find(|path| !is_ours(path));
+                    let other = report
+                        .entries
+                        .iter()
+                        .chain(&report.first_visits)
+                        .find(|path| !is_ours(path));
                     assert!(other.is_none(), "{other:?} is lent from another mount");
                     // Level 0 is never covered.
                     assert!(
                         ["d", "z", "z/file"]
                             .iter()
-                            .all(|path| told.entries.contains(&PathBuf::from(path)))
+                            .all(|path| report.entries.contains(&PathBuf::from(path)))
                     );
                     assert!(
-                        told.errors.iter().all(|(_, errno)| *errno == ENOENT),
+                        report.errors.iter().all(|(_, errno)| *errno == ENOENT),
                         "{:?}",
-                        told.errors
+                        report.errors
                     );
                 }
             }

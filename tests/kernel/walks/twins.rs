@@ -1,8 +1,9 @@
-//! Twins: directories made in the place of removed ones, with their inode numbers and, before the clock's next tick, their birth
-//! times. The walk takes no twin for the directory that it closed.
+//! Twins of removed directories: directories in the same place, with the same inode number and,
+//! before the clock's next tick, the same birth time. A walk does not take a twin for the directory
+//! that it closed.
 
-use super::changes::WAYS;
-use super::{Told, comb, level};
+use super::changes::OPTIONS;
+use super::{Report, comb, level};
 use crate::file_systems::FileSystem;
 use crate::mounted::Mounted;
 use crate::support::machine;
@@ -19,25 +20,25 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// The level at this depth is closed when the walk comes to the last.
+/// The depth of the tree. The level at depth 1 is closed when the walk visits the last.
 const DEPTH: usize = 4;
 
-/// How old, in ticks of the clock, the stamp of the directory's birth is when the level is closed. The clock lags by up to two
-/// ticks, and so does the stamp.
+/// The age of the directory's birth time when its level is closed, in ticks of the clock. The clock
+/// lags by up to two ticks, and so does the birth time.
 const AGES: [f64; 6] = [0.0, 0.5, 1.11, 1.25, 1.5, 1.9];
 
-/// How many are made for each way to walk, and for each of the [`AGES`].
+/// Returns the number of twins for each option and for each of the [`AGES`].
 fn twins() -> usize {
     if machine::runs_long() { 10 } else { 2 }
 }
 
-/// For the other thread, at most.
+/// The longest wait for the other thread.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// What identifies a directory to a walk: its inode number and birth.
+/// The inode number and birth time of a directory, by which a walk identifies it.
 type Identity = (u64, Duration);
 
-/// The tick of the clock that stamps births.
+/// Returns the tick of the clock that stamps births.
 fn tick() -> Duration {
     clock_getres(ClockId::RealtimeCoarse).try_into().unwrap()
 }
@@ -53,14 +54,15 @@ fn now() -> Duration {
     clock_gettime(ClockId::Realtime).try_into().unwrap()
 }
 
-/// Where a tree gets its directory `d` once the walk has begun. All of it by descriptors, so it takes only a few microseconds.
+/// The place where a tree gets its directory `d` once the walk has begun. All steps use
+/// descriptors, so they take only a few microseconds.
 struct Place {
     tree: OwnedFd,
     beside: OwnedFd,
 }
 
 impl Place {
-    /// `fill` makes what the directory holds: `d`, and perhaps `z`.
+    /// Makes the tree. `fill` makes the contents of `d`: `d`, and perhaps `z`.
     fn new(at: &Path, fill: fn(&Path)) -> Self {
         let [tree, beside] = ["tree", "beside"].map(|name| at.join(name));
         fs::create_dir_all(&tree).unwrap();
@@ -70,19 +72,20 @@ impl Place {
         Self { tree, beside }
     }
 
-    /// At any time of a tick, after a sleep: when the machine was idle, the clock can lag by two ticks.
+    /// Makes `d` at any time of a tick, after a sleep: the clock of an idle machine can lag by two
+    /// ticks.
     fn make(&self) -> Identity {
         thread::sleep(Duration::from_nanos(
             (now().as_nanos() % tick().as_nanos()).try_into().unwrap(),
         ));
         mkdirat(&self.tree, c"d", Mode::RWXU).unwrap();
         for (aside, name) in [(c"d", c"d/d"), (c"z", c"d/z")] {
-            let _ = renameat(&self.beside, aside, &self.tree, name); // there need not be a `z`
+            let _ = renameat(&self.beside, aside, &self.tree, name); // there may be no `z`
         }
         self.identity()
     }
 
-    /// Removes it, and makes another one, with the same `d` and another `z` in it.
+    /// Removes `d` and makes another one, with the same `d` and another `z` in it.
     fn replace(&self) -> Identity {
         for (aside, name) in [(c"d", c"d/d"), (c"z", c"d/z")] {
             let _ = renameat(&self.tree, name, &self.beside, aside);
@@ -95,7 +98,7 @@ impl Place {
     }
 
     fn identity(&self) -> Identity {
-        // Not the ctime: whoever asks for it makes the kernel's stamps finer from then on.
+        // Without the ctime: a query of the ctime makes the kernel's stamps finer from then on.
         let stat =
             statx(&self.tree, c"d", AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).unwrap();
         (
@@ -105,7 +108,7 @@ impl Place {
     }
 }
 
-/// Runs `test` on ext4, if a twin can have the inode number and the birth there. If not, it would show nothing. Returns the
+/// Runs `test` on ext4 if a twin can have the same inode number and birth time there. Returns the
 /// number of cases.
 fn where_twins_occur(test: impl FnOnce(&Path) -> usize + Send) -> Result<usize, String> {
     let test = |mounted: &Mounted| {
@@ -121,40 +124,42 @@ fn where_twins_occur(test: impl FnOnce(&Path) -> usize + Send) -> Result<usize, 
     FileSystem::named("ext4").mounted(|_, _| {}, test)?.ok_or_else(|| missing.to_owned())
 }
 
+/// A closed level whose place a twin has taken is lost, with one error.
 #[test]
-fn twin_made_between_two_ticks_is_refused() {
+fn walk_refuses_a_twin_of_the_same_tick() {
     let outcome = where_twins_occur(|mounted| {
         let whole = mounted.join("whole");
         comb(&whole, DEPTH);
-        let all = Told::by_std(&whole).unwrap();
+        let all = Report::expected(&whole).unwrap();
         let lost = level(1);
         let expected = all.without(&[lost.join("z")]).with_errors([(&lost, ENOENT)]);
         let refused = AGES.map(|age| {
             let mut refused = 0;
-            for (way, number) in
-                WAYS.into_iter().flat_map(|way| (0..twins()).map(move |number| (way, number)))
+            for (options, number) in OPTIONS
+                .into_iter()
+                .flat_map(|options| (0..twins()).map(move |number| (options, number)))
             {
-                let at = mounted.join(format!("{way:?} {age} {number}"));
+                let at = mounted.join(format!("{options:?} {age} {number}"));
                 let place = Place::new(&at, |beside| {
                     comb(&beside.join("d"), DEPTH - 2);
                     make(beside, &["z/file"]);
                 });
                 make(&at.join("tree"), &["z/file"]);
-                let mut run = way.begin(at.join("tree"));
+                let mut run = options.begin(at.join("tree"));
                 let made = place.make();
                 run.until(level(DEPTH - 1));
                 wait_until_old(made, age);
                 // At this step the level `d` is closed.
                 run.until(level(DEPTH));
                 if place.replace().0 != made.0 {
-                    continue; // the number went elsewhere
+                    continue; // another file has the inode number
                 }
-                let told = run.finish();
+                let report = run.finish();
                 assert!(
-                    !told.left.contains(&lost),
-                    "{way:?}, {age} ticks: a twin has the second visit"
+                    !report.second_visits.contains(&lost),
+                    "{options:?}, {age} ticks: a twin has the second visit"
                 );
-                assert_eq!(told.sorted(), expected, "{way:?}, {age} ticks: twin {number}");
+                assert_eq!(report.sorted(), expected, "{options:?}, {age} ticks: twin {number}");
                 refused += 1;
             }
             assert!(refused > twins(), "only {refused} twins have the inode number");
@@ -166,9 +171,10 @@ fn twin_made_between_two_ticks_is_refused() {
     machine::skip_unless(row, outcome);
 }
 
-/// A thread that goes on in a level that others have left identifies it by what they noted.
+/// A thread that returns to a level of other threads identifies the level by what they noted, so it
+/// refuses a twin.
 #[test]
-fn twin_of_a_level_that_several_threads_share_is_refused() {
+fn threads_refuse_a_twin_of_a_shared_level() {
     let _watchdog = machine::watchdog();
     let outcome = where_twins_occur(|mounted| {
         (0..25 * twins())
@@ -183,10 +189,10 @@ fn twin_of_a_level_that_several_threads_share_is_refused() {
     machine::skip_unless(row, outcome);
 }
 
-/// `d/d` has a directory for each of two threads. One of them leaves `d/d` and `d` for good. Then the other makes a twin of
-/// `d`, and is the last one there.
+/// Walks a tree in which `d/d` has a directory for each of two threads. One of them leaves `d/d`
+/// and `d` for good. Then the other makes a twin of `d`, and is the last one there.
 ///
-/// Returns whether the twin has the inode number.
+/// Returns `true` if the twin has the inode number.
 fn share_with_twin(at: &Path) -> bool {
     let place = Place::new(at, |beside| make(beside, &["d/1/", "d/2/"]));
     let tree = at.join("tree");
@@ -195,14 +201,14 @@ fn share_with_twin(at: &Path) -> bool {
     let [is_shared, is_done, has_number] = [(); 3].map(|()| AtomicBool::new(false));
     let relative = |path: &Path| path.strip_prefix(&tree).unwrap().to_owned();
     let parts = walk.run_parallel(2, |worker| {
-        let mut told = Told::default();
+        let mut report = Report::default();
         let mut is_first = false;
         loop {
             let mut dir = match worker.next() {
                 Ok(Some(dir)) => dir,
-                Ok(None) => return told,
+                Ok(None) => return report,
                 Err(error) => {
-                    told.errors.push((relative(error.path()), errno(&error)));
+                    report.errors.push((relative(error.path()), errno(&error)));
                     continue;
                 }
             };
@@ -212,7 +218,7 @@ fn share_with_twin(at: &Path) -> bool {
                 let twin = statat(dir.fd(), c"z/OUTSIDE", AtFlags::SYMLINK_NOFOLLOW);
                 assert!(twin.is_err(), "the second visit of {} is that of a twin", path.display());
                 is_done.fetch_or(is_first && is_below, SeqCst);
-                told.left.push(path);
+                report.second_visits.push(path);
                 continue;
             }
             while dir.next().unwrap().is_some() {}
@@ -224,14 +230,17 @@ fn share_with_twin(at: &Path) -> bool {
                 machine::wait(&is_done, WAIT);
                 has_number.store(place.replace().0 == made.0, SeqCst);
             }
-            told.visited.push(path);
+            report.first_visits.push(path);
         }
     });
     if !has_number.load(SeqCst) {
         return false;
     }
-    let told = parts.into_iter().fold(Told::default(), Told::and);
-    assert_eq!(told.errors, [(level(1), ENOENT)]);
-    assert!(!told.left.contains(&level(1)) && told.left.contains(&level(0)), "{told:?}");
+    let report = parts.into_iter().fold(Report::default(), Report::and);
+    assert_eq!(report.errors, [(level(1), ENOENT)]);
+    assert!(
+        !report.second_visits.contains(&level(1)) && report.second_visits.contains(&level(0)),
+        "{report:?}"
+    );
     true
 }

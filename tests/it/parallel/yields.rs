@@ -1,9 +1,9 @@
 //! Together the threads lend what one lends, in its order, and all of them work.
 
-use super::{STOP_READING, TIGHT, WAYS, path_of, paths_left, paths_of};
+use super::{OPTIONS, STOP_READING, TIGHT, path_of, paths_left, paths_of};
 use crate::support::machine::{Watchdog, runs_long};
+use crate::support::options::PLAIN;
 use crate::support::tree::{self, Tree};
-use crate::support::way::PLAIN;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 #[test]
-fn threads_lend_together_what_one_lends() {
+fn threads_yield_what_one_thread_yields() {
     let _watchdog = Watchdog::new(1200);
     let trees: [&dyn Fn(&Path); 6] = [
         &|_| (),
@@ -24,11 +24,11 @@ fn threads_lend_together_what_one_lends() {
     ];
     for make in trees {
         let tree = Tree::new(make);
-        for way in WAYS {
-            let expected = way.by_std(tree.path());
+        for options in OPTIONS {
+            let expected = options.expected_visits(tree.path());
             for _ in 0..if runs_long() { 50 } else { 1 } {
                 for threads in [1, 2, 3, 64] {
-                    way.check(&tree, &expected, threads);
+                    options.check(&tree, &expected, threads);
                 }
             }
         }
@@ -71,7 +71,7 @@ fn each_thread_gets_a_part_at_once() {
     let tree = Tree::new(|at| tree::wide(at, THREADS, 0));
     let roots: Vec<_> =
         fs::read_dir(tree.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    for walk in [PLAIN.options().open_all(&roots), PLAIN.begin(tree.path())] {
+    for walk in [PLAIN.build().open_all(&roots), PLAIN.begin(tree.path())] {
         let having = AtomicUsize::new(0);
         let _ = walk.run_parallel(THREADS, |worker| {
             while let Some(dir) = worker.next().unwrap() {
@@ -125,14 +125,14 @@ fn results_come_in_the_order_of_the_index() {
 
 /// A walk that is under way, with a directory half read, goes on.
 #[test]
-fn parallel_walk_goes_on_where_the_walk_is() {
+fn run_parallel_continues_a_walk() {
     let _watchdog = Watchdog::new(60);
     let tree = Tree::new(|at| tree::comb(at, 30));
-    for way in [PLAIN, TIGHT] {
-        let expected = paths_of(&way.by_std(tree.path()));
+    for options in [PLAIN, TIGHT] {
+        let expected = paths_of(&options.expected_visits(tree.path()));
         for steps in [0, 1, 2, 3, 10, expected.len()] {
             for stop_reading in STOP_READING {
-                let mut walk = way.begin(tree.path());
+                let mut walk = options.begin(tree.path());
                 let mut paths = Vec::new();
                 for _ in 0..steps {
                     let mut dir = walk.next().unwrap().unwrap();
@@ -143,7 +143,7 @@ fn parallel_walk_goes_on_where_the_walk_is() {
                 let parts = walk.run_parallel(3, |worker| paths_left(worker));
                 paths.extend(parts.into_iter().flatten());
                 paths.sort();
-                assert_eq!(paths, expected, "{way:?}, {steps} steps");
+                assert_eq!(paths, expected, "{options:?}, {steps} steps");
             }
         }
     }

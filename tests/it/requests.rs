@@ -4,7 +4,7 @@ use crate::parallel::THREADS;
 use crate::support::machine::{Watchdog, runs_long};
 use crate::support::scan::{ORDERS, errno};
 use crate::support::tree::{self, Random, Tree};
-use crate::visits::{Plan, by_std, directories};
+use crate::visits::{Requests, directories, expected_visits};
 use lendir::{Dir, Entry, FileType, Listing, StatxFlags, WalkDirs};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum Request {
     Skip,
     Enter,
     Follow,
@@ -24,7 +24,7 @@ enum Choice {
 #[derive(Default)]
 struct Model {
     /// The last choice of each name, in the order in which these were made.
-    choices: Vec<(Vec<u8>, Choice)>,
+    requests: Vec<(Vec<u8>, Request)>,
     /// Whether only what is named is entered.
     only_named: bool,
     /// The names in the order of the last listing.
@@ -39,14 +39,14 @@ impl Model {
     fn about(&mut self, entry: &Entry<'_>, random: &mut Random) {
         let is_noted = entry.d_type() != FileType::RegularFile && !self.only_named;
         for _ in 0..random.below(4) {
-            let choice = match random.below(4) {
+            let request = match random.below(4) {
                 0 => {
                     entry.skip_subtree();
-                    Choice::Skip
+                    Request::Skip
                 }
                 1 => {
                     entry.follow();
-                    Choice::Follow
+                    Request::Follow
                 }
                 2 => {
                     entry.stat().unwrap();
@@ -58,18 +58,18 @@ impl Model {
                 }
             };
             if is_noted {
-                self.choose(entry.name(), choice);
+                self.request(entry.name(), request);
             }
         }
     }
 
-    fn choose(&mut self, name: &[u8], choice: Choice) {
-        self.choices.retain(|(chosen, _)| chosen != name);
-        self.choices.push((name.to_vec(), choice));
+    fn request(&mut self, name: &[u8], request: Request) {
+        self.requests.retain(|(requested, _)| requested != name);
+        self.requests.push((name.to_vec(), request));
     }
 
     fn skip_subdirs(&mut self) {
-        (self.choices, self.only_named) = (vec![], true);
+        (self.requests, self.only_named) = (vec![], true);
     }
 
     /// `there` are the names that exist, in the kernel's order. What is lent comes in the order in which it was lent; then what is
@@ -79,24 +79,24 @@ impl Model {
         let is_noted = |name: &Vec<u8>| !self.only_named && !name.ends_with(b"f");
         let mut all = Vec::new();
         for name in lent.into_iter().filter(is_noted) {
-            let of_name = self.choices.iter().position(|(chosen, _)| *chosen == name);
-            let choice = of_name.map(|at| self.choices.remove(at).1);
-            all.push((name, choice));
+            let of_name = self.requests.iter().position(|(requested, _)| *requested == name);
+            let request = of_name.map(|at| self.requests.remove(at).1);
+            all.push((name, request));
         }
-        all.extend(self.choices.into_iter().map(|(name, choice)| (name, Some(choice))));
-        all.into_iter().filter_map(|(name, choice)| outcome(&name, choice, there)).collect()
+        all.extend(self.requests.into_iter().map(|(name, request)| (name, Some(request))));
+        all.into_iter().filter_map(|(name, request)| outcome(&name, request, there)).collect()
     }
 }
 
-fn outcome(name: &[u8], choice: Option<Choice>, there: &[Vec<u8>]) -> Option<Outcome> {
+fn outcome(name: &[u8], request: Option<Request>, there: &[Vec<u8>]) -> Option<Outcome> {
     let kind = name.last().filter(|_| there.iter().any(|there| there == name));
-    let what = match (choice, kind) {
-        (Some(Choice::Skip), _) => return None,
+    let what = match (request, kind) {
+        (Some(Request::Skip), _) => return None,
         (Some(_), None) if !is_name(name) => Err(libc::EINVAL),
         (Some(_), None) if name.len() > 255 => Err(libc::ENAMETOOLONG),
-        (_, Some(b'd')) | (Some(Choice::Follow), Some(b'l')) => Ok(()),
-        (Some(Choice::Enter), None) => Err(libc::ENOENT),
-        (Some(Choice::Enter), _) => Err(libc::ENOTDIR),
+        (_, Some(b'd')) | (Some(Request::Follow), Some(b'l')) => Ok(()),
+        (Some(Request::Enter), None) => Err(libc::ENOENT),
+        (Some(Request::Enter), _) => Err(libc::ENOTDIR),
         _ => return None,
     };
     let shown = name
@@ -148,15 +148,15 @@ fn any_calls<S>(
             },
             8 => {
                 assert!(dir.enter(name));
-                model.choose(name, Choice::Enter);
+                model.request(name, Request::Enter);
             }
             9 => {
                 assert!(dir.follow_name(name));
-                model.choose(name, Choice::Follow);
+                model.request(name, Request::Follow);
             }
             _ => {
                 dir.skip_name(name);
-                model.choose(name, Choice::Skip);
+                model.request(name, Request::Skip);
             }
         }
     }
@@ -173,7 +173,7 @@ fn make(at: &Path, count: usize, target: &Path) {
 }
 
 #[test]
-fn any_calls_enter_what_the_model_enters() {
+fn requests_by_name_enter_what_the_model_enters() {
     let _watchdog = Watchdog::new(300);
     let outside = Tree::of(&["below/"]);
     for count in [2, 60] {
@@ -248,7 +248,7 @@ fn any_calls_enter_what_the_model_enters() {
 }
 
 #[test]
-fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
+fn deepest_level_and_second_visit_enter_nothing() {
     let tree = Tree::of(&["a/b/c/"]);
     for max_depth in 0..4 {
         let mut walk =
@@ -273,10 +273,10 @@ fn nothing_is_entered_at_the_deepest_level_or_at_a_second_visit() {
 
 /// Nothing is read: the caller skips each directory, and enters those below it by name.
 #[test]
-fn threads_enter_what_is_named() {
+fn threads_enter_named_directories() {
     let _watchdog = Watchdog::new(300);
     let tree = Tree::new(|at| tree::random(at, 11));
-    let all = by_std(tree.path(), false, |_| Plan::ALL);
+    let all = expected_visits(tree.path(), false, |_| Requests::ALL);
     let all = directories(&all);
     let mut below = BTreeMap::<_, Vec<_>>::new();
     for path in &all {

@@ -1,5 +1,6 @@
-//! What the caller of a walk was answered about an entry, and chose of it and of names, in any order, beside a model: which
-//! directories are entered, what is opened in vain, and which errors come. Types are missing, calls fail, a directory changes.
+//! A model of queries and requests: which directories a walk enters, how often it calls `openat2`,
+//! and which errors it yields. The calls about entries and names come in any order. Types are
+//! missing, calls fail, and a directory changes.
 
 use super::faults::{GETDENTS64, NEWFSTATAT, OPENAT2, STATX};
 use crate::faults::trapped;
@@ -14,7 +15,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// What is there. The links lead to a directory outside, and to the file.
+/// The file at a name. The links lead to a directory outside and to the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum There {
     Directory,
@@ -32,31 +33,31 @@ const ENTRIES: [(&str, There); 4] = [
     ("to file", Link { to_directory: false }),
 ];
 
-/// What the caller does about an entry.
+/// A call about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     FileType,
     Stat,
     Statx,
-    Choose(Choice),
+    Request(Request),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum Request {
     Skip,
     Follow,
     /// By name only.
     Enter,
 }
 
-use Choice::{Enter, Follow, Skip};
+use Request::{Enter, Follow, Skip};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Next,
     /// The calls are made in its closure.
     Find,
-    /// Dropped at the directory, so the rest is read by the walk.
+    /// The `Dir` is dropped at the directory, so the walk reads the rest.
     Midway,
     Walk,
 }
@@ -67,26 +68,31 @@ struct Case {
     has_types: bool,
     /// The call that fails.
     fails: Option<c_long>,
-    /// What `openat2` fails with.
+    /// The error of `openat2`.
     refused: Option<c_int>,
     calls: BTreeMap<&'static str, Vec<Call>>,
-    /// Chosen of all names, before the first entry and after the last.
-    by_name: [Option<Choice>; 2],
-    /// What is in the place of the directory during the calls about it, and after them.
+    /// The requests for all names, before the first entry and after the last.
+    by_name: [Option<Request>; 2],
+    /// What is at the name of the directory during the calls about it, and after them.
     in_place: [There; 2],
 }
 
 impl Case {
     fn new(seed: usize) -> Self {
         let mut random = Random::of(&seed);
-        let mut one_of = |choice: usize| random.below(choice);
+        let mut one_of = |request: usize| random.below(request);
         let reader = [Reader::Next, Reader::Find, Reader::Midway, Reader::Walk][one_of(4)];
         let has_types = one_of(2) == 0;
         let mut calls = BTreeMap::new();
         for (name, _) in ENTRIES {
             let call = |number| {
-                [Call::FileType, Call::Stat, Call::Statx, Call::Choose(Skip), Call::Choose(Follow)]
-                    [number]
+                [
+                    Call::FileType,
+                    Call::Stat,
+                    Call::Statx,
+                    Call::Request(Skip),
+                    Call::Request(Follow),
+                ][number]
             };
             calls.insert(name, (0..one_of(4)).map(|_| call(one_of(5))).collect());
         }
@@ -97,7 +103,7 @@ impl Case {
             reader,
             has_types,
             fails: [Some(NEWFSTATAT), Some(STATX), None][one_of(3)],
-            // With `EACCES` the directory is lent, and may not be read.
+            // With `EACCES` the directory is yielded but cannot be read.
             refused: [None, None, Some(ENOENT), has_types.then_some(EACCES)][one_of(4)],
             calls,
             by_name: if reader == Reader::Walk { [None; 2] } else { by_name },
@@ -105,21 +111,22 @@ impl Case {
         }
     }
 
-    /// What must come, if the calls were made about the entries that are `told`.
-    fn expected(&self, told: &[String]) -> Outcome {
+    /// Returns the expected result if the calls were made about the `yielded` entries.
+    fn expected(&self, yielded: &[String]) -> Outcome {
         let mut outcome = Outcome::default();
         for (name, there) in ENTRIES {
             let [during, after] = if name == "d" { self.in_place } else { [there; 2] };
             let by_record =
                 self.has_types.then_some(there).filter(|there| *there != File || !self.has_types);
             let is_file = self.has_types && there == File;
-            let (mut known, mut has_failed, mut choice) = (by_record, false, self.by_name[0]);
-            for call in
-                self.calls[name].iter().filter(|_| !is_file && told.iter().any(|told| told == name))
+            let (mut known, mut has_failed, mut request) = (by_record, false, self.by_name[0]);
+            for call in self.calls[name]
+                .iter()
+                .filter(|_| !is_file && yielded.iter().any(|yielded| yielded == name))
             {
                 let answer = match call {
-                    Call::Choose(chosen) => {
-                        choice = Some(*chosen);
+                    Call::Request(requested) => {
+                        request = Some(*requested);
                         continue;
                     }
                     Call::FileType if self.has_types => continue,
@@ -132,13 +139,13 @@ impl Case {
                 has_failed = !answer;
                 known = if answer { Some(during) } else { known };
             }
-            choice = self.by_name[1].or(choice);
-            if choice == Some(Enter) {
+            request = self.by_name[1].or(request);
+            if request == Some(Enter) {
                 (known, has_failed) = (Some(Directory), false);
-            } else if choice == Some(Skip) || is_file && choice.is_none() {
+            } else if request == Some(Skip) || is_file && request.is_none() {
                 continue;
             }
-            self.open(&mut outcome, name, known, after, choice == Some(Follow), has_failed);
+            self.open(&mut outcome, name, known, after, request == Some(Follow), has_failed);
         }
         outcome
     }
@@ -149,10 +156,10 @@ impl Case {
         name: &str,
         known: Option<There>,
         there: There,
-        is_chosen: bool,
+        is_requested: bool,
         has_failed: bool,
     ) {
-        let is_followed = is_chosen && matches!(known, None | Some(Link { .. }));
+        let is_followed = is_requested && matches!(known, None | Some(Link { .. }));
         if matches!(known, None | Some(Directory)) {
             outcome.opened += 1;
             let there = match there {
@@ -162,10 +169,11 @@ impl Case {
             };
             match self.refused.unwrap_or(there) {
                 0 => return outcome.enter(name, self),
-                EACCES if there == 0 => return outcome.errors.push((name.into(), EACCES)), // of reading it
+                // of reading it
+                EACCES if there == 0 => return outcome.errors.push((name.into(), EACCES)),
                 ENOENT | ENOTDIR if known.is_none() => {}
                 _ if has_failed => return,
-                // What is no directory is not opened with `O_PATH` either.
+                // The walk does not open a file or a link with `O_PATH`, either.
                 errno => return outcome.errors.push((name.into(), errno)),
             }
         }
@@ -174,9 +182,9 @@ impl Case {
         }
     }
 
-    /// Reads the tree. Returns about which entries the calls were made, and what came.
+    /// Reads the tree. Returns the entries about which calls were made, and the result.
     fn run(&self, tree: &Path) -> (Vec<String>, Outcome) {
-        let (mut told, mut outcome) = (Vec::new(), Outcome::default());
+        let (mut yielded, mut outcome) = (Vec::new(), Outcome::default());
         let mut place = Place { at: tree.join("root/d"), there: Directory };
         let root = tree.join("root");
         trap::fail(OPENAT2, self.refused.unwrap_or(0), {
@@ -187,15 +195,16 @@ impl Case {
             trap::hide_types();
         }
         if let Some(call) = self.fails {
-            trap::refuse(call, if call == STATX { ENOSYS } else { EIO }); // the walk itself does without `statx`
+            // the walk works without `statx`
+            trap::refuse(call, if call == STATX { ENOSYS } else { EIO });
         }
         if self.reader == Reader::Walk {
-            let mut tree = lendir::walk(&root).unwrap();
+            let mut walk = lendir::walk(&root).unwrap();
             while let Some(entry) =
-                tree.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
+                walk.next_ok(|error| outcome.errors.push(of_root(&error, &root)))
             {
                 if entry.depth() == 1 {
-                    self.tell(&entry, entry.name(), &mut place, &mut told);
+                    self.call_all(&entry, entry.name(), &mut place, &mut yielded);
                 } else {
                     outcome
                         .entered
@@ -209,7 +218,7 @@ impl Case {
             {
                 if dir.depth() == 0 {
                     self.by_name(&mut dir, 0);
-                    self.in_root(&mut dir, &mut place, &mut told);
+                    self.in_root(&mut dir, &mut place, &mut yielded);
                     self.by_name(&mut dir, 1);
                 } else if dir.next_ok(|error| outcome.errors.push(of_root(&error, &root))).is_some()
                 {
@@ -222,21 +231,21 @@ impl Case {
         place.put(Directory);
         outcome.entered.sort();
         outcome.errors.sort();
-        (told, outcome)
+        (yielded, outcome)
     }
 
-    fn in_root(&self, dir: &mut Dir<'_>, place: &mut Place, told: &mut Vec<String>) {
+    fn in_root(&self, dir: &mut Dir<'_>, place: &mut Place, yielded: &mut Vec<String>) {
         match self.reader {
             Reader::Find | Reader::Midway => {
                 let mut wanted = |entry: &Entry<'_>| {
-                    self.tell(entry, entry.name(), place, told);
+                    self.call_all(entry, entry.name(), place, yielded);
                     self.reader == Reader::Midway && entry.name() == b"d"
                 };
                 assert_eq!(dir.find(&mut wanted).unwrap().is_some(), self.reader == Reader::Midway);
             }
             _ => {
                 while let Some(entry) = dir.next().unwrap() {
-                    self.tell(&entry, entry.name(), place, told);
+                    self.call_all(&entry, entry.name(), place, yielded);
                 }
             }
         }
@@ -253,17 +262,23 @@ impl Case {
         }
     }
 
-    fn tell(&self, entry: &impl Tell, name: &[u8], place: &mut Place, told: &mut Vec<String>) {
+    fn call_all(
+        &self,
+        entry: &impl MakeCall,
+        name: &[u8],
+        place: &mut Place,
+        yielded: &mut Vec<String>,
+    ) {
         let name = std::str::from_utf8(name).unwrap();
         let is_changed = name == "d";
         if is_changed {
             place.put(self.in_place[0]);
         }
-        self.calls[name].iter().for_each(|call| entry.tell(*call));
+        self.calls[name].iter().for_each(|call| entry.make(*call));
         if is_changed {
             place.put(self.in_place[1]);
         }
-        told.push(name.to_owned());
+        yielded.push(name.to_owned());
     }
 }
 
@@ -271,7 +286,7 @@ impl Case {
 struct Outcome {
     entered: Vec<String>,
     errors: Vec<(String, c_int)>,
-    /// How often `openat2` was called.
+    /// The number of calls of `openat2`.
     opened: u32,
 }
 
@@ -282,7 +297,7 @@ impl Outcome {
     }
 }
 
-/// The place of the directory, and what is there.
+/// The path of the directory, and what is there.
 struct Place {
     at: std::path::PathBuf,
     there: There,
@@ -309,31 +324,32 @@ fn of_root(error: &lendir::Error, root: &Path) -> (String, c_int) {
     (error.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned(), errno(error))
 }
 
-trait Tell {
-    fn tell(&self, call: Call);
+trait MakeCall {
+    fn make(&self, call: Call);
 }
 
-macro_rules! tell {
+macro_rules! make_call {
     ($($entry:ident),*) => {$(
-        impl Tell for $entry<'_> {
-            fn tell(&self, call: Call) {
+        impl MakeCall for $entry<'_> {
+            fn make(&self, call: Call) {
                 match call {
                     Call::FileType => drop(self.file_type()),
                     Call::Stat => drop(self.stat()),
                     Call::Statx => drop(self.statx(StatxFlags::BASIC_STATS)),
-                    Call::Choose(Skip) => self.skip_subtree(),
-                    Call::Choose(_) => self.follow(),
+                    Call::Request(Skip) => self.skip_subtree(),
+                    Call::Request(_) => self.follow(),
                 }
             }
         }
     )*};
 }
 
-tell!(Entry, WalkEntry);
+make_call!(Entry, WalkEntry);
 
+/// A walk enters and opens what the model says, for random queries and requests.
 #[test]
-fn walk_relies_on_what_was_answered_and_chosen_in_any_order() {
-    const TEST: &str = "walks::answers::walk_relies_on_what_was_answered_and_chosen_in_any_order";
+fn walk_relies_on_outcomes_and_requests() {
+    const TEST: &str = "walks::queries::walk_relies_on_outcomes_and_requests";
     trapped(TEST, &[GETDENTS64, OPENAT2, STATX, NEWFSTATAT], |tree| {
         make(tree, &["root/d/x", "root/f", "outside/x"]);
         symlink("../outside", tree.join("root/to directory")).unwrap();
@@ -341,8 +357,8 @@ fn walk_relies_on_what_was_answered_and_chosen_in_any_order() {
         let cases = if runs_long() { 50_000 } else { 5_000 };
         for seed in 0..cases {
             let case = Case::new(seed);
-            let (told, outcome) = case.run(tree);
-            let mut expected = case.expected(&told);
+            let (yielded, outcome) = case.run(tree);
+            let mut expected = case.expected(&yielded);
             expected.entered.sort();
             expected.errors.sort();
             assert_eq!(outcome, expected, "seed {seed}, {case:?}");
